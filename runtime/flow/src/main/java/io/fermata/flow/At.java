@@ -1,0 +1,112 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a run knows about one of its places.
+ *
+ * @param accepted the fields whose answers stand in this visit
+ * @param rejected the fields whose answers were refused in this visit, and have not come again
+ * @param questions what was asked here, as it was put
+ * @param attempts how often an effect was attempted here
+ * @param base the attempts before the last explicit retry; the retry policy counts from there
+ * @param since when the place began to wait
+ */
+public record At(
+    Phase phase,
+    Set<String> accepted,
+    Map<String, Rejection> rejected,
+    List<Event.Question> questions,
+    @Nullable String context,
+    int attempts,
+    int base,
+    long since) {
+
+  /** Why an answer was refused, and when in the run's count of events. */
+  public record Rejection(String message, long tick) {}
+
+  static At entered(long at) {
+    return new At(new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at);
+  }
+
+  /** The questions that still wait for an answer, in declared order. */
+  @JsonIgnore
+  public List<Event.Question> open() {
+    return questions.stream().filter(q -> !accepted.contains(q.field())).toList();
+  }
+
+  At phase(Phase next) {
+    return new At(next, accepted, rejected, questions, context, attempts, base, since);
+  }
+
+  At asked(Event.Asked asked) {
+    return new At(
+        new Phase.Asking(),
+        accepted,
+        rejected,
+        asked.questions(),
+        asked.context(),
+        attempts,
+        base,
+        asked.at());
+  }
+
+  At shown(Event.Shown shown) {
+    Phase showing = new Phase.Showing(shown.widget());
+    return new At(showing, accepted, rejected, questions, context, attempts, base, shown.at());
+  }
+
+  At accept(String field) {
+    Set<String> more = new LinkedHashSet<>(accepted);
+    more.add(field);
+    return judged(more, without(field));
+  }
+
+  At reject(String field, Rejection rejection) {
+    Map<String, Rejection> more = new LinkedHashMap<>(rejected);
+    more.put(field, rejection);
+    return judged(accepted, more);
+  }
+
+  private At judged(Set<String> newAccepted, Map<String, Rejection> newRejected) {
+    Phase next =
+        !(phase instanceof Phase.Working)
+            ? phase
+            : questions.isEmpty() ? new Phase.Entering() : new Phase.Asking();
+    return new At(next, newAccepted, newRejected, questions, context, attempts, base, since);
+  }
+
+  At answered(Set<String> fields) {
+    if (rejected.isEmpty()) {
+      return this;
+    }
+    Map<String, Rejection> left = new LinkedHashMap<>(rejected);
+    left.keySet().removeIf(r -> fields.stream().anyMatch(f -> Paths.related(r, f)));
+    return new At(phase, accepted, left, questions, context, attempts, base, since);
+  }
+
+  At attempted(Event.Attempted attempted) {
+    Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null);
+    return new At(
+        working, accepted, rejected, questions, context, attempted.attempt(), base, attempted.at());
+  }
+
+  At retried() {
+    return new At(phase, accepted, rejected, questions, context, attempts, attempts, since);
+  }
+
+  private Map<String, Rejection> without(String field) {
+    if (!rejected.containsKey(field)) {
+      return rejected;
+    }
+    Map<String, Rejection> fewer = new LinkedHashMap<>(rejected);
+    fewer.remove(field);
+    return fewer;
+  }
+}

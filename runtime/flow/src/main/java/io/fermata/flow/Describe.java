@@ -1,0 +1,18 @@
+package io.fermata.flow;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * What a field of the state means, in the words a model reads: {@code @Describe("Full name") String
+ * name}. It becomes the field's description in every JSON Schema that Fermata publishes.
+ */
+@Documented
+@Target({ElementType.RECORD_COMPONENT, ElementType.FIELD})
+@Retention(RetentionPolicy.RUNTIME)
+public @interface Describe {
+  String value();
+}

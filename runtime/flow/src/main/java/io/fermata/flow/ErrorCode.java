@@ -1,0 +1,77 @@
+package io.fermata.flow;
+
+import java.util.Locale;
+
+/** The stable names of what can go wrong in a run, each with its cause and its repair. */
+public enum ErrorCode {
+  MISSING_INTENT("The call starts a run without saying why", "Send intent with action start"),
+  INVALID_UPDATES(
+      "stateUpdates does not fit the flow's fields; nothing was applied",
+      "Correct the fields named in violations and call again"),
+  ANSWER_REJECTED(
+      "The flow refused an answer; the other answers of the call were kept",
+      "Ask the user again and continue with a better answer"),
+  ALREADY_ANSWERED(
+      "The call changes an answer that was given before; nothing was applied",
+      "Use action reset to correct earlier answers"),
+  MISSING_UPDATES("The call corrects nothing", "Send the corrected fields in stateUpdates"),
+  RESET_PAST_ONCE(
+      "The correction lies before a step that may run only once and did run",
+      "Start a new run, or cancel this one"),
+  STEP_FAILED("A step of the flow failed", "Continue without stateUpdates to try that step again"),
+  STEP_TIMEOUT(
+      "A step of the flow took too long", "Continue without stateUpdates to try that step again"),
+  QUESTION_FAILED(
+      "The flow could not put its question or widget",
+      "Continue without stateUpdates to try again; tell the flow's author"),
+  VALIDATOR_FAILED(
+      "The flow could not check an answer",
+      "Continue without stateUpdates to check again; tell the flow's author"),
+  DECISION_FAILED(
+      "The flow could not decide where to go on",
+      "Continue without stateUpdates to decide again; tell the flow's author"),
+  RESULT_FAILED(
+      "The flow could not build its result",
+      "Continue without stateUpdates to try again; tell the flow's author"),
+  OUTCOME_UNKNOWN(
+      "A step that may run only once was interrupted; whether it happened is not known",
+      "Find out, then decide: retry or skip"),
+  NOTHING_TO_RESOLVE("No step of the run waits for a decision", "Ask for its status"),
+  VISIT_LIMIT(
+      "The call entered more nodes than one call may", "Continue without stateUpdates to go on"),
+  RUN_LIMIT("The run entered more nodes than a run may", "Cancel it, or start a new run"),
+  STATE_TOO_LARGE("The state would become larger than it may", "Send less"),
+  UNKNOWN_RUN("There is no run of this flow in this session", "Start one"),
+  RUN_COMPLETED("This run has completed", "Start a new run"),
+  RUN_CANCELLED("This run was cancelled", "Start a new run"),
+  RUN_EXPIRED("This run waited too long and has expired", "Start a new run"),
+  VERSION_CHANGED(
+      "The flow has changed since the run began",
+      "Start a new run, or register the version it began on");
+
+  private final String cause;
+  private final String repair;
+
+  ErrorCode(String cause, String repair) {
+    this.cause = cause;
+    this.repair = repair;
+  }
+
+  /** The name on the wire: {@code run_completed}. */
+  public String wireName() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  public String cause() {
+    return cause;
+  }
+
+  public String repair() {
+    return repair;
+  }
+
+  /** Cause and repair as one text for a client. */
+  public String explained() {
+    return cause + ". " + repair + ".";
+  }
+}

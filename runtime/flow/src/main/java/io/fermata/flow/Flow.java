@@ -1,0 +1,195 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A checked, immutable graph of steps that ask, show, decide and act.
+ *
+ * <pre>{@code
+ * record Order(@Describe("What to eat") String dish, @Computed Integer price) {}
+ *
+ * Flow<Order> order =
+ *     Flow.of("order", Order.class)
+ *         .title("Order")
+ *         .description("Orders a dish.")
+ *         .ask("ask_dish", q -> q.question("dish", "What would you like to eat?"))
+ *         .act("price", run -> run.set("price", Menu.price(run.state().dish())))
+ *         .edge(START, "ask_dish")
+ *         .edge("ask_dish", "price")
+ *         .edge("price", END)
+ *         .result(state -> state)
+ *         .compile();
+ * }</pre>
+ *
+ * @param <S> the state: a record whose components are the fields
+ */
+public final class Flow<S extends Record> {
+  /** Where every run begins. */
+  public static final String START = "__start__";
+
+  /** Where a run completes. */
+  public static final String END = "__end__";
+
+  private final Header header;
+  private final StateSchema<S> schema;
+  private final Map<String, Node<S>> nodes;
+  private final Map<String, Route<S>> routes;
+  private final @Nullable Function<S, ?> result;
+  private final String fingerprint;
+
+  Flow(
+      Header header,
+      StateSchema<S> schema,
+      Map<String, Node<S>> nodes,
+      Map<String, Route<S>> routes,
+      @Nullable Function<S, ?> result) {
+    this.header = header;
+    this.schema = schema;
+    this.nodes = Collections.unmodifiableMap(new LinkedHashMap<>(nodes));
+    this.routes = Collections.unmodifiableMap(new LinkedHashMap<>(routes));
+    this.result = result;
+    this.fingerprint = digest(shape());
+  }
+
+  /** What names and describes a flow. */
+  record Header(
+      String id, String title, String description, int version, @Nullable Duration expiry) {}
+
+  /** Begins a flow whose state is the given record. */
+  public static <S extends Record> FlowBuilder<S> of(String id, Class<S> state) {
+    return new FlowBuilder<>(id, state);
+  }
+
+  public String id() {
+    return header.id();
+  }
+
+  public String title() {
+    return header.title();
+  }
+
+  public String description() {
+    return header.description();
+  }
+
+  public int version() {
+    return header.version();
+  }
+
+  /** Changes whenever the graph or its fields do, so that a change without a new version shows. */
+  public String fingerprint() {
+    return fingerprint;
+  }
+
+  /** The JSON Schema of what a client may write, all of it optional. */
+  public ObjectNode updatesSchema() {
+    return schema.updates();
+  }
+
+  /** The JSON Schema of one field. */
+  public ObjectNode fieldSchema(String path) {
+    return schema.fieldSchema(path);
+  }
+
+  /** The dotted fields that questions or widgets ask for. */
+  public Set<String> askedPaths() {
+    return nodes.values().stream()
+        .flatMap(node -> node.fields().stream())
+        .filter(field -> field.contains("."))
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  /** The display tools that its widgets need. */
+  public Set<String> displayTools() {
+    return nodes.values().stream()
+        .filter(Node.Show.class::isInstance)
+        .map(node -> ((Node.Show<S>) node).tool())
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  /** The graph as a Mermaid flowchart. */
+  public String mermaid() {
+    return Mermaid.render(this);
+  }
+
+  /** The machine that runs it. */
+  public FlowProgram<S> program(Limits limits) {
+    return new FlowProgram<>(this, limits);
+  }
+
+  @Nullable Duration expiry() {
+    return header.expiry();
+  }
+
+  StateSchema<S> schema() {
+    return schema;
+  }
+
+  Map<String, Node<S>> nodes() {
+    return nodes;
+  }
+
+  Map<String, Route<S>> routes() {
+    return routes;
+  }
+
+  @Nullable Function<S, ?> result() {
+    return result;
+  }
+
+  @Override
+  public String toString() {
+    return header.id() + " version " + header.version();
+  }
+
+  private String shape() {
+    StringBuilder shape = new StringBuilder(Json.text(schema.updates())).append('\n');
+    nodes.forEach(
+        (id, node) -> {
+          shape.append(node.getClass().getSimpleName()).append(' ').append(id);
+          shape.append(' ').append(node.fields());
+          if (node instanceof Node.Show<S> show) {
+            shape.append(' ').append(show.tool());
+          }
+          shape.append('\n');
+        });
+    routes.forEach(
+        (from, route) -> {
+          shape.append(from).append(" -> ").append(route.targets());
+          if (route instanceof Route.Choice<S> choice) {
+            shape.append(' ').append(choice.rules().stream().map(Route.Rule::label).toList());
+          }
+          shape.append('\n');
+        });
+    return shape.toString();
+  }
+
+  private static String digest(String text) {
+    try {
+      byte[] hash =
+          MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
+      return HexFormat.of().formatHex(hash, 0, 6);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Every JDK has SHA-256", e);
+    }
+  }
+
+  List<String> targets(String node) {
+    Route<S> route = routes.get(node);
+    return route == null ? List.of() : route.targets();
+  }
+}

@@ -1,0 +1,230 @@
+package io.fermata.flow;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/** Finds everything that is wrong with a flow before it runs. */
+final class GraphCheck<S extends Record> {
+  private static final Pattern FLOW_ID = Pattern.compile("[a-z0-9_-]{1,64}");
+  private static final Pattern NODE_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
+  private static final Set<String> RESERVED = Set.of(Flow.START, Flow.END, "end");
+
+  private final Flow<S> flow;
+  private final List<String> defects = new ArrayList<>();
+
+  GraphCheck(Flow<S> flow) {
+    this.flow = flow;
+  }
+
+  List<String> defects() {
+    header();
+    flow.nodes().values().forEach(this::node);
+    flow.routes().forEach(this::route);
+    waysOut();
+    reachability();
+    endlessLoops();
+    return defects;
+  }
+
+  private void header() {
+    if (!FLOW_ID.matcher(flow.id()).matches()) {
+      defects.add(
+          "The flow's id \""
+              + flow.id()
+              + "\" is not 1 to 64 of a-z, 0-9, _ and -; it becomes the name of a tool");
+    }
+    if (flow.description().isBlank()) {
+      defects.add("The flow has no description; a model needs one to know when to use it");
+    }
+    if (flow.version() < 1) {
+      defects.add("The flow's version is " + flow.version() + "; count from 1");
+    }
+    Duration expiry = flow.expiry();
+    if (expiry != null && (expiry.isZero() || expiry.isNegative())) {
+      defects.add("expireAfter is " + expiry + "; give it a time that can pass");
+    }
+  }
+
+  private void node(Node<S> node) {
+    if (RESERVED.contains(node.id())) {
+      defects.add("Node " + node.id() + " has a reserved name; choose another");
+    } else if (!NODE_ID.matcher(node.id()).matches()) {
+      defects.add("Node \"" + node.id() + "\" is not named with 1 to 64 letters, digits, _ and -");
+    }
+    node.fields().forEach(field -> askedField(node, field));
+    if (node instanceof Node.Ask<S> ask) {
+      ask(ask);
+    } else if (node instanceof Node.Show<S> show && !NODE_ID.matcher(show.tool()).matches()) {
+      defects.add(
+          "Node "
+              + node.id()
+              + " names the display tool \""
+              + show.tool()
+              + "\", which is no tool name");
+    } else if (node instanceof Node.Act<S> act) {
+      policy("Node " + node.id(), act.policy());
+    }
+  }
+
+  private void ask(Node.Ask<S> ask) {
+    if (ask.questions().isEmpty()) {
+      defects.add("Node " + ask.id() + " asks no question; add one, or remove the node");
+    }
+    if (ask.questions().size() > Limits.QUESTIONS) {
+      defects.add(
+          "Node " + ask.id() + " asks more than " + Limits.QUESTIONS + " questions; split it");
+    }
+    Set<String> seen = new HashSet<>();
+    for (Node.Question<S> question : ask.questions()) {
+      if (!seen.add(question.field())) {
+        defects.add("Node " + ask.id() + " asks twice for " + question.field());
+      }
+      if (question.check() instanceof Node.Async async) {
+        policy("The validator of " + question.field() + " in " + ask.id(), async.policy());
+      }
+    }
+  }
+
+  private void askedField(Node<S> node, String path) {
+    StateSchema.Field field = flow.schema().field(path);
+    if (field == null) {
+      defects.add(
+          "Node "
+              + node.id()
+              + " asks for "
+              + path
+              + ", which the state does not have"
+              + suggestion(path, flow.schema().paths()));
+    } else if (field.computed()) {
+      defects.add(
+          "Node "
+              + node.id()
+              + " asks for "
+              + path
+              + ", which is computed; ask for another field, or remove @Computed");
+    }
+  }
+
+  private void policy(String what, Policy policy) {
+    if (policy.timeout().isZero() || policy.timeout().isNegative()) {
+      defects.add(what + " has the timeout " + policy.timeout() + "; give it a time that can pass");
+    }
+    if (policy.once() && policy.retry().attempts() > 1) {
+      defects.add(what + " is both once and retried; choose one");
+    }
+    if (policy.once() && policy.idempotent()) {
+      defects.add(what + " is both once and idempotent; choose one");
+    }
+  }
+
+  private void route(String from, Route<S> route) {
+    if (!from.equals(Flow.START) && !flow.nodes().containsKey(from)) {
+      defects.add(
+          "There is a way out of "
+              + from
+              + ", but no such node"
+              + suggestion(from, flow.nodes().keySet()));
+    }
+    for (String target : route.targets()) {
+      if (target.equals(Flow.START)) {
+        defects.add("Node " + from + " leads to START; lead to the first node instead");
+      } else if (!target.isEmpty() && !known(target)) {
+        defects.add(
+            "Node "
+                + from
+                + " leads to "
+                + target
+                + ", but there is no such node"
+                + suggestion(target, flow.nodes().keySet()));
+      }
+    }
+  }
+
+  private void waysOut() {
+    if (!flow.routes().containsKey(Flow.START)) {
+      defects.add("Nothing leads out of START; add an edge from START to the first node");
+    }
+    for (String node : flow.nodes().keySet()) {
+      if (!flow.routes().containsKey(node)) {
+        defects.add("Node " + node + " is a dead end; lead it to another node or to END");
+      }
+    }
+  }
+
+  private void reachability() {
+    Set<String> reached = reachable(flow, Set.of(Flow.START));
+    for (String node : flow.nodes().keySet()) {
+      if (!reached.contains(node)) {
+        defects.add("Node " + node + " can never be reached from START");
+      }
+    }
+    if (!reached.contains(Flow.END)) {
+      defects.add("END can never be reached from START; lead some node to it");
+    }
+  }
+
+  /** A loop needs a pause in it or a way out of it, or it would spin until a limit stops it. */
+  private void endlessLoops() {
+    Set<String> reported = new HashSet<>();
+    for (String node : flow.nodes().keySet()) {
+      Set<String> loop = loopOf(node);
+      if (loop.isEmpty() || !reported.add(new java.util.TreeSet<>(loop).toString())) {
+        continue;
+      }
+      boolean pauses = loop.stream().map(flow.nodes()::get).anyMatch(n -> n != null && n.asks());
+      boolean leaves =
+          loop.stream().flatMap(n -> flow.targets(n).stream()).anyMatch(t -> !loop.contains(t));
+      if (!pauses && !leaves) {
+        defects.add(
+            "The loop "
+                + String.join(" → ", loop)
+                + " can neither pause nor end; lead out of it, or ask somebody in it");
+      }
+    }
+  }
+
+  /** The nodes that are reached from this one and lead back to it; empty if none does. */
+  private Set<String> loopOf(String node) {
+    Set<String> ahead = reachable(flow, flow.targets(node));
+    if (!ahead.contains(node)) {
+      return Set.of();
+    }
+    Set<String> loop = new LinkedHashSet<>(List.of(node));
+    for (String other : ahead) {
+      if (reachable(flow, flow.targets(other)).contains(node)) {
+        loop.add(other);
+      }
+    }
+    return loop;
+  }
+
+  /** All that can be reached from these nodes, themselves included. */
+  static <S extends Record> Set<String> reachable(Flow<S> flow, Collection<String> from) {
+    Set<String> reached = new LinkedHashSet<>(from);
+    Deque<String> open = new ArrayDeque<>(from);
+    while (!open.isEmpty()) {
+      for (String target : flow.targets(open.remove())) {
+        if (reached.add(target)) {
+          open.add(target);
+        }
+      }
+    }
+    return reached;
+  }
+
+  private boolean known(String target) {
+    return target.equals(Flow.END) || flow.nodes().containsKey(target);
+  }
+
+  private static String suggestion(String name, Collection<String> known) {
+    return Nearest.to(name, known).map(near -> "; did you mean " + near + "?").orElse("");
+  }
+}

@@ -1,0 +1,56 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What comes into a run from outside. Times are milliseconds of the epoch. */
+public sealed interface Input {
+  long at();
+
+  /** Begins a run; an unfinished earlier one ends as abandoned. */
+  record Start(String runId, String intent, ObjectNode updates, long at) implements Input {}
+
+  /** Answers the open pause and drives on; without updates it repeats or retries. */
+  record Continue(ObjectNode updates, long at) implements Input {}
+
+  /** Corrects earlier answers. */
+  record Reset(ObjectNode updates, long at) implements Input {}
+
+  record Cancel(long at) implements Input {}
+
+  /** Decides about a step whose outcome is unknown. */
+  record Resolve(Resolution resolution, long at) implements Input {}
+
+  /** Try the step again, or take it as done. */
+  enum Resolution {
+    RETRY,
+    SKIP
+  }
+
+  /** An effect has ended. */
+  record EffectEnded(Effect effect, Result result, long at) implements Input {}
+
+  /** The wait before another attempt is over. */
+  record EffectDue(Effect effect, long at) implements Input {}
+
+  /** The run was read back from its journal: attempts that were under way are gone. */
+  record Recovered(long at) implements Input {}
+
+  /** How an effect ended. */
+  sealed interface Result {}
+
+  /** An action succeeded with these writes. */
+  record Wrote(List<Write> writes) implements Result {}
+
+  /** An answer was checked. */
+  record Judged(Verdict verdict) implements Result {}
+
+  /**
+   * An attempt failed.
+   *
+   * @param message what the client may read
+   * @param detail what the operator may read
+   */
+  record Failed(ErrorCode code, String message, @Nullable String detail) implements Result {}
+}

@@ -1,0 +1,93 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * What a run has learned: its data, and what is needed to tell a fresh answer from an old one. A
+ * correction goes back to an earlier memory.
+ *
+ * @param data the state's values
+ * @param answers what the client gave last for each field, before normalisation
+ * @param written when each field was last written, in the run's count of events
+ * @param left when each node was last left
+ */
+public record Memory(
+    ObjectNode data,
+    Map<String, Answer> answers,
+    Map<String, Long> written,
+    Map<String, Long> left) {
+
+  /** A value as the client gave it, and when. */
+  public record Answer(JsonNode value, long tick) {}
+
+  static final Memory EMPTY = new Memory(Json.object(), Map.of(), Map.of(), Map.of());
+
+  Memory answer(Map<String, JsonNode> values, long tick) {
+    ObjectNode newData = data;
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
+    Map<String, Long> newWritten = new LinkedHashMap<>(written);
+    for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
+      String path = entry.getKey();
+      boolean filled = Paths.filled(entry.getValue());
+      newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
+      newWritten.put(path, tick);
+      if (filled) {
+        newAnswers.put(path, new Answer(entry.getValue(), tick));
+      } else {
+        newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
+      }
+    }
+    return new Memory(newData, newAnswers, newWritten, left);
+  }
+
+  Memory write(String path, ObjectNode newData, long tick) {
+    Map<String, Long> newWritten = new LinkedHashMap<>(written);
+    newWritten.put(path, tick);
+    return new Memory(newData, answers, newWritten, left);
+  }
+
+  Memory set(String path, JsonNode value, long tick) {
+    return write(path, Paths.set(data, path, value), tick);
+  }
+
+  /** A normalised value is still the answer that was given: it does not count as a new one. */
+  Memory normalise(String path, JsonNode value) {
+    return new Memory(Paths.set(data, path, value), answers, written, left);
+  }
+
+  Memory leave(String node, long tick) {
+    Map<String, Long> newLeft = new LinkedHashMap<>(left);
+    newLeft.put(node, tick);
+    return new Memory(data, answers, written, newLeft);
+  }
+
+  /** Whether a field has a value that came after the node was last left. */
+  boolean fresh(String field, String node) {
+    return Paths.filled(Paths.get(data, field)) && lastWritten(field) > left.getOrDefault(node, 0L);
+  }
+
+  private long lastWritten(String field) {
+    long last = 0;
+    for (Map.Entry<String, Long> entry : written.entrySet()) {
+      if (Paths.related(field, entry.getKey())) {
+        last = Math.max(last, entry.getValue());
+      }
+    }
+    return last;
+  }
+
+  /** The answers that came after a moment, as the client gave them. */
+  Map<String, JsonNode> answersAfter(long tick) {
+    Map<String, JsonNode> later = new LinkedHashMap<>();
+    answers.forEach(
+        (field, answer) -> {
+          if (answer.tick() > tick) {
+            later.put(field, answer.value());
+          }
+        });
+    return later;
+  }
+}

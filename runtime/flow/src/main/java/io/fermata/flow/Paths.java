@@ -1,0 +1,101 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads and writes by dotted path in trees that nobody changes: every write returns a new root that
+ * shares what it did not touch.
+ */
+final class Paths {
+  private Paths() {}
+
+  static JsonNode get(JsonNode root, String path) {
+    JsonNode node = root;
+    int from = 0;
+    while (from <= path.length()) {
+      int dot = path.indexOf('.', from);
+      node = node.path(dot < 0 ? path.substring(from) : path.substring(from, dot));
+      if (dot < 0) {
+        return node;
+      }
+      from = dot + 1;
+    }
+    return MissingNode.getInstance();
+  }
+
+  static ObjectNode set(ObjectNode root, String path, JsonNode value) {
+    int dot = path.indexOf('.');
+    ObjectNode copy = shallow(root);
+    if (dot < 0) {
+      copy.set(path, value);
+    } else {
+      String head = path.substring(0, dot);
+      ObjectNode child = root.get(head) instanceof ObjectNode object ? object : Json.object();
+      copy.set(head, set(child, path.substring(dot + 1), value));
+    }
+    return copy;
+  }
+
+  static ObjectNode delete(ObjectNode root, String path) {
+    int dot = path.indexOf('.');
+    String head = dot < 0 ? path : path.substring(0, dot);
+    if (!root.has(head)) {
+      return root;
+    }
+    ObjectNode copy = shallow(root);
+    if (dot < 0) {
+      copy.remove(head);
+    } else if (root.get(head) instanceof ObjectNode object) {
+      copy.set(head, delete(object, path.substring(dot + 1)));
+    }
+    return copy;
+  }
+
+  static ObjectNode append(ObjectNode root, String path, JsonNode element) {
+    ArrayNode array = Json.MAPPER.createArrayNode();
+    if (get(root, path) instanceof ArrayNode existing) {
+      array.addAll(existing);
+    }
+    array.add(element);
+    return set(root, path, array);
+  }
+
+  static ObjectNode merge(ObjectNode root, String path, JsonNode value) {
+    JsonNode merged = merged(get(root, path), value);
+    return set(root, path, merged);
+  }
+
+  private static JsonNode merged(JsonNode old, JsonNode added) {
+    if (!(old instanceof ObjectNode left) || !(added instanceof ObjectNode right)) {
+      return added;
+    }
+    ObjectNode result = shallow(left);
+    right
+        .properties()
+        .forEach(e -> result.set(e.getKey(), merged(left.path(e.getKey()), e.getValue())));
+    return result;
+  }
+
+  /** An answer is filled when it is not absent, null or "": false, 0 and [] are answers. */
+  static boolean filled(@Nullable JsonNode value) {
+    return value != null
+        && !value.isMissingNode()
+        && !value.isNull()
+        && !(value.isTextual() && value.textValue().isEmpty());
+  }
+
+  /** Whether one of the two paths contains the other. */
+  static boolean related(String a, String b) {
+    return a.equals(b) || a.startsWith(b + ".") || b.startsWith(a + ".");
+  }
+
+  private static ObjectNode shallow(ObjectNode node) {
+    ObjectNode copy = Json.object();
+    copy.setAll(node);
+    return copy;
+  }
+}

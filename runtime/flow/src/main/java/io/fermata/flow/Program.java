@@ -1,0 +1,47 @@
+package io.fermata.flow;
+
+import java.util.List;
+
+/**
+ * A deterministic machine: it decides what happens, and never does it.
+ *
+ * <p>The shell around it journals what {@link #accept} yields, folds it with {@link #apply}, asks
+ * {@link #next}, performs the effects that this names, and feeds their results back as inputs.
+ * Folding a journal calls no code of the author.
+ *
+ * @param <S> the state, a fold of events
+ * @param <I> what comes in: calls, results of effects, time
+ * @param <E> what happened
+ */
+public interface Program<S, I, E> {
+  S initial();
+
+  S apply(S state, E event);
+
+  /** What an input means in this state. Changes nothing. */
+  Acceptance<E> accept(S state, I input);
+
+  /** What is to be done now. Changes nothing and calls no code of the author. */
+  Next next(S state);
+
+  /** Events that follow from an input, or the reason why it is refused. */
+  sealed interface Acceptance<E> {}
+
+  /** What happened because of an input; nothing if the input only asks again. */
+  record Accepted<E>(List<E> events) implements Acceptance<E> {}
+
+  /** The input changes nothing. */
+  record Refused<E>(Outcome.Failure failure) implements Acceptance<E> {}
+
+  /** What a program wants of its shell. */
+  sealed interface Next {}
+
+  /** Perform these effects, those that are not under way already. */
+  record Perform(List<Effect> effects) implements Next {}
+
+  /** Wait for somebody. */
+  record Pause(Outcome outcome) implements Next {}
+
+  /** It is over. */
+  record Finish(Outcome outcome) implements Next {}
+}

@@ -1,0 +1,74 @@
+package io.fermata.flow;
+
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** What belongs to one question beside its text. */
+public final class QuestionOptions<S extends Record> {
+  private Function<S, List<String>> suggestions = state -> List.of();
+  private @Nullable Function<S, String> context;
+  private Node.@Nullable Check check;
+
+  QuestionOptions() {}
+
+  /** Answers to offer. */
+  public QuestionOptions<S> suggest(String... answers) {
+    List<String> fixed = List.of(answers);
+    suggestions = state -> fixed;
+    return this;
+  }
+
+  public QuestionOptions<S> suggest(Function<S, List<String>> answers) {
+    suggestions = answers;
+    return this;
+  }
+
+  /** A hint for the model about this question; the user does not see it. */
+  public QuestionOptions<S> context(String hint) {
+    return context(state -> hint);
+  }
+
+  public QuestionOptions<S> context(Function<S, String> hint) {
+    context = hint;
+    return this;
+  }
+
+  /**
+   * Checks each answer as soon as it is given, within the step: quickly and without touching the
+   * world. {@code V} is the Java type of the field.
+   */
+  public <V> QuestionOptions<S> validate(Validator<V> validator) {
+    check = new Node.Quick(untyped(validator));
+    return this;
+  }
+
+  /** Checks each answer by an effect. */
+  public <V> QuestionOptions<S> validateAsync(AsyncValidator<V> validator) {
+    return validateAsync(validator, options -> {});
+  }
+
+  public <V> QuestionOptions<S> validateAsync(
+      AsyncValidator<V> validator, Consumer<EffectOptions> options) {
+    EffectOptions chosen = new EffectOptions();
+    options.accept(chosen);
+    check = new Node.Async(untypedAsync(validator), chosen.policy());
+    return this;
+  }
+
+  /** The author named the field's type; a wrong one shows as a failed validator. */
+  @SuppressWarnings("unchecked")
+  private static Validator<Object> untyped(Validator<?> validator) {
+    return (Validator<Object>) validator;
+  }
+
+  @SuppressWarnings("unchecked")
+  private static AsyncValidator<Object> untypedAsync(AsyncValidator<?> validator) {
+    return (AsyncValidator<Object>) validator;
+  }
+
+  Node.Question<S> build(String field, Function<S, String> text) {
+    return new Node.Question<>(field, text, suggestions, context, check);
+  }
+}

@@ -1,0 +1,314 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.github.victools.jsonschema.generator.Option;
+import com.github.victools.jsonschema.generator.OptionPreset;
+import com.github.victools.jsonschema.generator.SchemaGenerator;
+import com.github.victools.jsonschema.generator.SchemaGeneratorConfigBuilder;
+import com.github.victools.jsonschema.generator.SchemaVersion;
+import com.github.victools.jsonschema.module.jackson.JacksonModule;
+import com.github.victools.jsonschema.module.jackson.JacksonOption;
+import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationModule;
+import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationOption;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SchemaRegistryConfig;
+import com.networknt.schema.SpecificationVersion;
+import java.lang.reflect.RecordComponent;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the state of a flow may hold, read once from its record: the published schema, the check of
+ * what a client sends, and the typed view for the author's code.
+ */
+final class StateSchema<S extends Record> {
+  private static final SchemaGenerator GENERATOR = generator();
+  private static final SchemaRegistry REGISTRY =
+      SchemaRegistry.withDefaultDialect(
+          SpecificationVersion.DRAFT_2020_12,
+          builder ->
+              builder.schemaRegistryConfig(
+                  SchemaRegistryConfig.builder().formatAssertionsEnabled(true).build()));
+
+  private final Class<S> type;
+  private final Map<String, Field> fields = new LinkedHashMap<>();
+  private final List<String> defects = new ArrayList<>();
+  private final ObjectNode updates;
+  private final Schema check;
+
+  StateSchema(Class<S> type) {
+    this.type = type;
+    Set<Class<?>> seen = new HashSet<>();
+    ObjectNode whole = recursive(type, seen) ? Json.object() : GENERATOR.generateSchema(type);
+    collect(type, "", whole, false);
+    this.updates = partial(type, "", whole);
+    this.updates.remove("$schema");
+    this.check = REGISTRY.getSchema(updates);
+  }
+
+  /** One place in the state that has a name: {@code email}, {@code driver}, {@code driver.name}. */
+  record Field(String path, ObjectNode schema, boolean computed, boolean nested, Class<?> type) {}
+
+  @Nullable Field field(String path) {
+    return fields.get(path);
+  }
+
+  Set<String> paths() {
+    return Collections.unmodifiableSet(fields.keySet());
+  }
+
+  List<String> defects() {
+    return List.copyOf(defects);
+  }
+
+  /** The JSON Schema of {@code stateUpdates}: what a client may write, all of it optional. */
+  ObjectNode updates() {
+    return updates.deepCopy();
+  }
+
+  ObjectNode fieldSchema(String path) {
+    Field field = fields.get(path);
+    return field == null ? Json.object() : field.schema().deepCopy();
+  }
+
+  /** Refuses a path that the state does not have; below a map or a list everything goes. */
+  void requireWritable(String path) {
+    for (String at = path; ; at = at.substring(0, at.lastIndexOf('.'))) {
+      Field field = fields.get(at);
+      if (field != null && (at.equals(path) || !field.nested())) {
+        return;
+      }
+      if (at.lastIndexOf('.') < 0) {
+        throw new IllegalArgumentException(
+            "There is no field "
+                + path
+                + Nearest.to(path, paths()).map(n -> "; did you mean " + n + "?").orElse(""));
+      }
+    }
+  }
+
+  /** The state as the author's record. Fields without a value are null. */
+  S view(ObjectNode data) {
+    try {
+      return Json.MAPPER.treeToValue(data, type);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
+  }
+
+  /** The value of a field as its Java type. */
+  @Nullable Object value(String path, JsonNode value) {
+    Field field = fields.get(path);
+    try {
+      return field == null ? value : Json.MAPPER.treeToValue(value, field.type());
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
+  }
+
+  /**
+   * Checks what a client sent and flattens it to one entry per field. Unfilled values are kept as
+   * null nodes; nothing is returned for fields that were not mentioned.
+   */
+  Checked check(ObjectNode sent, Limits limits) {
+    if (deeperThan(sent, limits.depth())) {
+      return Checked.refused(
+          new Violation("stateUpdates", "is nested deeper than " + limits.depth() + " levels"));
+    }
+    Map<String, JsonNode> flat = new LinkedHashMap<>();
+    List<Violation> violations = new ArrayList<>();
+    flatten("", sent, flat, violations);
+    violations.addAll(schemaViolations(flat));
+    return new Checked(flat, violations);
+  }
+
+  /** What a check found: the values by field, and every reason to refuse them. */
+  record Checked(Map<String, JsonNode> values, List<Violation> violations) {
+    static Checked refused(Violation violation) {
+      return new Checked(Map.of(), List.of(violation));
+    }
+  }
+
+  private void flatten(
+      String prefix, ObjectNode sent, Map<String, JsonNode> flat, List<Violation> violations) {
+    sent.properties()
+        .forEach(
+            entry -> {
+              String path = prefix + entry.getKey();
+              Field field = fields.get(path);
+              if (field == null) {
+                violations.add(unknown(path));
+              } else if (field.computed()) {
+                violations.add(new Violation(path, "is computed by the flow and cannot be set"));
+              } else if (field.nested() && entry.getValue() instanceof ObjectNode object) {
+                flatten(path + ".", object, flat, violations);
+              } else {
+                put(path, entry.getValue(), flat, violations);
+              }
+            });
+  }
+
+  private static void put(
+      String path, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+    JsonNode given = Paths.filled(value) ? value : Json.MAPPER.nullNode();
+    JsonNode earlier = flat.put(path, given);
+    if (earlier != null && !earlier.equals(given)) {
+      violations.add(new Violation(path, "is given twice with different values"));
+    }
+  }
+
+  private Violation unknown(String path) {
+    List<String> writable =
+        fields.values().stream().filter(f -> !f.computed()).map(Field::path).toList();
+    String known = writable.isEmpty() ? "there are none" : String.join(", ", writable);
+    return new Violation(
+        abbreviated(path),
+        Nearest.to(path, writable)
+            .map(name -> "is not a field of this flow; did you mean " + name + "?")
+            .orElse("is not a field of this flow; its fields are " + known));
+  }
+
+  private static String abbreviated(String path) {
+    return path.length() <= 80 ? path : path.substring(0, 80) + "…";
+  }
+
+  private List<Violation> schemaViolations(Map<String, JsonNode> flat) {
+    ObjectNode nested = Json.object();
+    for (Map.Entry<String, JsonNode> entry : flat.entrySet()) {
+      if (!entry.getValue().isNull()) {
+        nested = Paths.set(nested, entry.getKey(), entry.getValue());
+      }
+    }
+    List<Error> errors = check.validate(nested);
+    return errors.stream().map(StateSchema::violation).distinct().toList();
+  }
+
+  private static Violation violation(Error error) {
+    StringBuilder path = new StringBuilder();
+    for (int i = 0; i < error.getInstanceLocation().getNameCount(); i++) {
+      path.append(i == 0 ? "" : ".").append(error.getInstanceLocation().getElement(i));
+    }
+    String message = error.getMessage();
+    int colon = message.indexOf(": ");
+    boolean located = message.startsWith("/") && colon > 0;
+    return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
+  }
+
+  static boolean deeperThan(JsonNode node, int levels) {
+    if (!node.isContainerNode()) {
+      return false;
+    }
+    if (levels == 0) {
+      return true;
+    }
+    for (JsonNode child : node) {
+      if (deeperThan(child, levels - 1)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // --- reading the record ---------------------------------------------------------------------
+
+  private boolean recursive(Class<?> record, Set<Class<?>> path) {
+    if (!path.add(record)) {
+      defects.add("State " + record.getSimpleName() + " contains itself; use a list or a map");
+      return true;
+    }
+    for (RecordComponent component : record.getRecordComponents()) {
+      if (component.getType().isRecord() && recursive(component.getType(), new HashSet<>(path))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void collect(Class<?> record, String prefix, ObjectNode schema, boolean computed) {
+    for (RecordComponent component : record.getRecordComponents()) {
+      String name = name(component);
+      String path = prefix + name;
+      Class<?> componentType = component.getType();
+      if (name.contains(".")) {
+        defects.add("Field " + path + ": a name must not contain a dot");
+      }
+      if (componentType.isPrimitive()) {
+        defects.add(
+            "Field "
+                + path
+                + " is a primitive "
+                + componentType
+                + " and could never be unanswered; use its wrapper type");
+      }
+      boolean isComputed = computed || component.isAnnotationPresent(Computed.class);
+      JsonNode property = schema.path("properties").path(name);
+      ObjectNode fieldSchema = property instanceof ObjectNode object ? object : Json.object();
+      boolean nested = componentType.isRecord();
+      fields.put(path, new Field(path, fieldSchema, isComputed, nested, componentType));
+      if (nested && defects.isEmpty()) {
+        collect(componentType, path + ".", fieldSchema, isComputed);
+      }
+    }
+  }
+
+  private ObjectNode partial(Class<?> record, String prefix, ObjectNode schema) {
+    ObjectNode result = schema.deepCopy();
+    result.remove("required");
+    ObjectNode properties = result.putObject("properties");
+    for (RecordComponent component : record.getRecordComponents()) {
+      Field field = fields.get(prefix + name(component));
+      if (field != null && !field.computed()) {
+        ObjectNode whole = field.schema();
+        boolean open = field.nested() && whole.has("properties");
+        properties.set(
+            name(component), open ? partial(field.type(), field.path() + ".", whole) : whole);
+      }
+    }
+    result.put("additionalProperties", false);
+    return result;
+  }
+
+  private static String name(RecordComponent component) {
+    JsonProperty renamed = component.getAnnotation(JsonProperty.class);
+    return renamed == null || renamed.value().isEmpty() ? component.getName() : renamed.value();
+  }
+
+  private static SchemaGenerator generator() {
+    SchemaGeneratorConfigBuilder config =
+        new SchemaGeneratorConfigBuilder(
+                Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON)
+            .with(
+                new JacksonModule(
+                    JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
+                    JacksonOption.RESPECT_JSONPROPERTY_ORDER))
+            .with(
+                new JakartaValidationModule(
+                    JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
+                    JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
+            .with(
+                Option.INLINE_ALL_SCHEMAS,
+                Option.STANDARD_FORMATS,
+                Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
+                Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
+    config
+        .forFields()
+        .withDescriptionResolver(
+            field -> {
+              Describe describe = field.getAnnotationConsideringFieldAndGetter(Describe.class);
+              return describe == null ? null : describe.value();
+            });
+    config.forTypesInGeneral().withPropertySorter((unusedLeft, unusedRight) -> 0);
+    return new SchemaGenerator(config.build());
+  }
+}

@@ -1,0 +1,50 @@
+package io.fermata.flow;
+
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** What a widget node shows and what it waits for. */
+public final class WidgetOptions<S extends Record> {
+  private final String node;
+  private String tool;
+  private @Nullable Function<S, Map<String, ?>> data;
+  private boolean interactive = true;
+  private @Nullable String field;
+
+  WidgetOptions(String node) {
+    this.node = node;
+    this.tool = node;
+  }
+
+  /** The display tool that renders it; without this it has the name of the node. */
+  public WidgetOptions<S> tool(String name) {
+    tool = name;
+    return this;
+  }
+
+  /** What the display tool is given. Quick, and touches nothing outside. */
+  public WidgetOptions<S> data(Function<S, Map<String, ?>> from) {
+    data = from;
+    return this;
+  }
+
+  /**
+   * The field that the user's choice goes to. The run waits until it has a value, and skips the
+   * widget when it has one. Without a field any {@code continue} goes on.
+   */
+  public WidgetOptions<S> field(String name) {
+    field = name;
+    return this;
+  }
+
+  /** The widget only shows; the user answers in words, or not at all. */
+  public WidgetOptions<S> displayOnly() {
+    interactive = false;
+    return this;
+  }
+
+  Node.Show<S> build() {
+    return new Node.Show<>(node, tool, data, interactive, field);
+  }
+}

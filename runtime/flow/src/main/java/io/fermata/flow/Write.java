@@ -1,0 +1,28 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.jspecify.annotations.Nullable;
+
+/** One change of the state by an action, as it stands in the journal. */
+public record Write(Verb verb, String path, @Nullable JsonNode value) {
+  /** What a write does to the value at its path. */
+  public enum Verb {
+    SET,
+    MERGE,
+    APPEND,
+    DELETE
+  }
+
+  ObjectNode applyTo(ObjectNode data) {
+    if (value == null) {
+      return Paths.delete(data, path);
+    }
+    return switch (verb) {
+      case SET -> Paths.set(data, path, value);
+      case MERGE -> Paths.merge(data, path, value);
+      case APPEND -> Paths.append(data, path, value);
+      case DELETE -> Paths.delete(data, path);
+    };
+  }
+}
