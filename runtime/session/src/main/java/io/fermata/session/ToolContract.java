@@ -1,0 +1,11 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/** How a flow presents itself as a tool. The trees are shared: they must not be changed. */
+public record ToolContract(
+    String name,
+    String title,
+    String description,
+    ObjectNode inputSchema,
+    ObjectNode outputSchema) {}

@@ -1,0 +1,16 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/**
+ * The answer to a call.
+ *
+ * @param structured the object with the status, as the contract has it
+ * @param meta what belongs into the result's {@code _meta}
+ */
+public record ToolReply(ObjectNode structured, ObjectNode meta) {
+  /** True exactly when the status is {@code error}. */
+  public boolean error() {
+    return "error".equals(structured.path("status").textValue());
+  }
+}
