@@ -11,7 +11,7 @@ import java.util.List;
 final class SqliteUpkeep {
 
   /** Bounds how long writers wait for one sweep. */
-  private static final int ENDS_PER_SWEEP = 2_000;
+  private static final int ENDS_PER_SWEEP = 10_000;
 
   static final String WORKING =
       """
@@ -33,27 +33,34 @@ final class SqliteUpkeep {
       """
           .formatted(ENDS_PER_SWEEP);
 
+  /** Only the newest end of each journal: joining every end would read a journal once per run. */
+  private static final String NEWEST_ENDS =
+      """
+      SELECT ended.persistence_id, max(ended.sequence_number) AS sequence_number
+      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
+      WHERE tag.tag = ? AND tag.event_id <= ?
+      GROUP BY ended.persistence_id
+      """;
+
   static final String DELETE_SNAPSHOTS =
       """
       DELETE FROM snapshot WHERE rowid IN (
         SELECT old.rowid
-        FROM event_tag AS tag
-        JOIN event_journal AS ended ON ended.ordering = tag.event_id
-        JOIN snapshot AS old ON old.persistence_id = ended.persistence_id
-          AND old.sequence_number < ended.sequence_number
-        WHERE tag.tag = ? AND tag.event_id <= ?)
-      """;
+        FROM (%s) AS newest_end JOIN snapshot AS old
+          ON old.persistence_id = newest_end.persistence_id
+          AND old.sequence_number < newest_end.sequence_number)
+      """
+          .formatted(NEWEST_ENDS);
 
   static final String DELETE_EVENTS =
       """
       DELETE FROM event_journal WHERE ordering IN (
         SELECT old.ordering
-        FROM event_tag AS tag
-        JOIN event_journal AS ended ON ended.ordering = tag.event_id
-        JOIN event_journal AS old ON old.persistence_id = ended.persistence_id
-          AND old.sequence_number < ended.sequence_number
-        WHERE tag.tag = ? AND tag.event_id <= ?)
-      """;
+        FROM (%s) AS newest_end JOIN event_journal AS old
+          ON old.persistence_id = newest_end.persistence_id
+          AND old.sequence_number < newest_end.sequence_number)
+      """
+          .formatted(NEWEST_ENDS);
 
   private static final String DELETE_TAGS = "DELETE FROM event_tag WHERE tag = ? AND event_id <= ?";
 

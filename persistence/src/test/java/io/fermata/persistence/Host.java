@@ -76,12 +76,12 @@ final class Host implements AutoCloseable {
     return new Desk(spawn(Notebook.withSnapshots(id)));
   }
 
-  private ActorRef<Notebook.Command> spawn(Behavior<Notebook.Command> notebook) {
+  <T> ActorRef<T> spawn(Behavior<T> behavior) {
     return await(
         AskPattern.ask(
             system,
-            (ActorRef<ActorRef<Notebook.Command>> reply) ->
-                new SpawnProtocol.Spawn<>(notebook, "", Props.empty(), reply),
+            (ActorRef<ActorRef<T>> reply) ->
+                new SpawnProtocol.Spawn<>(behavior, "", Props.empty(), reply),
             PATIENCE,
             system.scheduler()));
   }

@@ -93,6 +93,10 @@ final class Notebook extends EventSourcedBehavior<Notebook.Command, Note, Note.P
 
   @Override
   public Set<String> tagsFor(Note note) {
+    return tags(note);
+  }
+
+  static Set<String> tags(Note note) {
     if (note instanceof Note.Plan) {
       return Set.of(JournalTags.WORKING);
     }

@@ -116,7 +116,8 @@ final class SqliteStoreTest extends JournalContract {
         .anyMatch(step -> step.contains("event_tag_by_tag (tag=?)"));
     for (String statement :
         List.of(SqliteUpkeep.WORKING, SqliteUpkeep.DELETE_EVENTS, SqliteUpkeep.DELETE_SNAPSHOTS)) {
-      assertThat(SqliteProbe.plan(file(), statement)).noneMatch(step -> step.startsWith("SCAN"));
+      assertThat(SqliteProbe.plan(file(), statement))
+          .noneMatch(step -> step.matches("SCAN (tag|ended|last|later|old|event_|snapshot).*"));
     }
   }
 

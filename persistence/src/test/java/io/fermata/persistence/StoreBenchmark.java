@@ -7,10 +7,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongFunction;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.persistence.typed.PersistenceId;
+import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
+import org.apache.pekko.persistence.typed.javadsl.Effect;
+import org.apache.pekko.persistence.typed.javadsl.EventHandler;
+import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 
 /** Measures a SQLite store: {@code <directory>}. Run it by hand, it asserts nothing. */
 final class StoreBenchmark {
@@ -37,7 +46,7 @@ final class StoreBenchmark {
   }
 
   private static Note halfTagged(long line) {
-    return line % 2 == 0 ? new Plan("plan") : new Conclusion("done");
+    return line % 2 == 0 ? new Plan("plan") : new Line("line");
   }
 
   private static Note runOfTen(long line) {
@@ -49,9 +58,9 @@ final class StoreBenchmark {
       throws InterruptedException {
     AtomicLong events = new AtomicLong();
     long end = System.nanoTime() + SECONDS * 1_000_000_000L;
-    List<CompletionStage<?>> writers = new ArrayList<>();
+    CountDownLatch writing = new CountDownLatch(actors);
     for (int actor = 0; actor < actors; actor++) {
-      writers.add(write(host.open(name + actors + "." + actor), note, 0, end, events));
+      host.spawn(Writer.of(name + actors + "." + actor, note, end, events, writing));
     }
     List<Long> sweeps = new ArrayList<>();
     while (sweeping && System.nanoTime() < end) {
@@ -62,22 +71,9 @@ final class StoreBenchmark {
           "  swept " + swept + " journals in " + sweeps.get(sweeps.size() - 1) + " us");
       Thread.sleep(500);
     }
-    writers.forEach(Host::await);
+    writing.await();
     System.out.println(name + ", " + actors + " actors: " + events.get() / SECONDS + " events/s");
     host.sweep();
-  }
-
-  private static CompletionStage<?> write(
-      Host.Desk desk, LongFunction<Note> note, long line, long end, AtomicLong events) {
-    if (System.nanoTime() > end) {
-      return CompletableFuture.completedFuture(line);
-    }
-    return desk.begin(note.apply(line))
-        .thenCompose(
-            written -> {
-              events.incrementAndGet();
-              return write(desk, note, line + 1, end, events);
-            });
   }
 
   private static void backlog(Host host) {
@@ -94,6 +90,73 @@ final class StoreBenchmark {
       int swept = host.sweep();
       System.out.println(
           "quiet sweep of " + swept + " journals: " + (System.nanoTime() - begin) / 1000 + " us");
+    }
+  }
+
+  /** Writes note after note, each when the one before is acknowledged. */
+  private static final class Writer extends EventSourcedBehavior<Long, Note, Note.Page> {
+
+    private final ActorContext<Long> context;
+    private final LongFunction<Note> note;
+    private final long end;
+    private final AtomicLong events;
+    private final CountDownLatch writing;
+
+    private Writer(
+        ActorContext<Long> context,
+        String id,
+        LongFunction<Note> note,
+        long end,
+        AtomicLong events,
+        CountDownLatch writing) {
+      super(PersistenceId.ofUniqueId(id));
+      this.context = context;
+      this.note = note;
+      this.end = end;
+      this.events = events;
+      this.writing = writing;
+    }
+
+    static Behavior<Long> of(
+        String id, LongFunction<Note> note, long end, AtomicLong events, CountDownLatch writing) {
+      return Behaviors.setup(
+          context -> {
+            context.getSelf().tell(0L);
+            return new Writer(context, id, note, end, events, writing);
+          });
+    }
+
+    @Override
+    public Note.Page emptyState() {
+      return new Note.Page(List.of());
+    }
+
+    @Override
+    public CommandHandler<Long, Note, Note.Page> commandHandler() {
+      return newCommandHandlerBuilder().forAnyState().onAnyCommand(this::write);
+    }
+
+    private Effect<Note, Note.Page> write(Note.Page page, long line) {
+      if (System.nanoTime() > end) {
+        writing.countDown();
+        return Effect().stop();
+      }
+      return Effect().persist(note.apply(line)).thenRun(same -> next(line));
+    }
+
+    private void next(long line) {
+      events.incrementAndGet();
+      context.getSelf().tell(line + 1);
+    }
+
+    @Override
+    public EventHandler<Note.Page, Note> eventHandler() {
+      return (page, written) -> page;
+    }
+
+    @Override
+    public Set<String> tagsFor(Note written) {
+      return Notebook.tags(written);
     }
   }
 }
