@@ -1,0 +1,78 @@
+package io.fermata.persistence;
+
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/** One journal of a memory store: its records, its snapshots and how far it ever came. */
+final class MemoryJournal {
+
+  private final NavigableMap<Long, MemoryRecord> records = new TreeMap<>();
+  private final NavigableMap<Long, MemorySnapshot> snapshots = new TreeMap<>();
+  private long highest;
+
+  synchronized void append(List<MemoryRecord> added) {
+    for (MemoryRecord record : added) {
+      if (record.sequenceNr() <= highest) {
+        throw new IllegalStateException(
+            "Sequence number "
+                + record.sequenceNr()
+                + " is already written, the journal is at "
+                + highest
+                + "; two actors with this persistence id are running");
+      }
+      records.put(record.sequenceNr(), record);
+      highest = record.sequenceNr();
+    }
+  }
+
+  synchronized List<MemoryRecord> read(long from, long to, long max) {
+    if (from > to) {
+      return List.of();
+    }
+    return records.subMap(from, true, to, true).values().stream().limit(max).toList();
+  }
+
+  /** Survives every deletion: sequence numbers are never given twice. */
+  synchronized long highest() {
+    return highest;
+  }
+
+  synchronized void deleteTo(long to) {
+    records.headMap(to, true).clear();
+  }
+
+  synchronized boolean lastIsTagged(String tag) {
+    return !records.isEmpty() && records.lastEntry().getValue().isTagged(tag);
+  }
+
+  synchronized void sweep() {
+    records.descendingMap().values().stream()
+        .filter(record -> record.isTagged(JournalTags.ENDED))
+        .findFirst()
+        .ifPresent(end -> forgetBefore(end.sequenceNr()));
+  }
+
+  private void forgetBefore(long sequenceNr) {
+    records.headMap(sequenceNr, false).clear();
+    snapshots.headMap(sequenceNr, false).clear();
+  }
+
+  synchronized void save(MemorySnapshot snapshot) {
+    snapshots.put(snapshot.sequenceNr(), snapshot);
+  }
+
+  synchronized Optional<MemorySnapshot> newestSnapshot(Predicate<MemorySnapshot> wanted) {
+    return snapshots.descendingMap().values().stream().filter(wanted).findFirst();
+  }
+
+  synchronized List<Long> snapshots() {
+    return List.copyOf(snapshots.keySet());
+  }
+
+  synchronized void deleteSnapshots(Predicate<MemorySnapshot> unwanted) {
+    snapshots.values().removeIf(unwanted);
+  }
+}

@@ -1,0 +1,47 @@
+package io.fermata.persistence;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * All journals of one memory store. Each is guarded by itself, so sessions do not wait on others.
+ */
+final class MemoryJournals {
+
+  private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
+  private final Set<String> ended = ConcurrentHashMap.newKeySet();
+  private final byte[] serverKey = ServerKey.random();
+
+  byte[] serverKey() {
+    return serverKey.clone();
+  }
+
+  MemoryJournal of(String persistenceId) {
+    return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
+  }
+
+  void append(String persistenceId, List<MemoryRecord> records) {
+    of(persistenceId).append(records);
+    if (records.stream().anyMatch(record -> record.isTagged(JournalTags.ENDED))) {
+      ended.add(persistenceId);
+    }
+  }
+
+  List<String> working() {
+    return journals.entrySet().stream()
+        .filter(journal -> journal.getValue().lastIsTagged(JournalTags.WORKING))
+        .map(Map.Entry::getKey)
+        .sorted()
+        .toList();
+  }
+
+  int sweep() {
+    Set<String> due = Set.copyOf(ended);
+    // Forgotten first: a run that ends meanwhile is remembered for the next sweep.
+    ended.removeAll(due);
+    due.forEach(persistenceId -> of(persistenceId).sweep());
+    return due.size();
+  }
+}

@@ -1,0 +1,60 @@
+package io.fermata.persistence;
+
+import java.util.Set;
+import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.persistence.PersistentRepr;
+import org.apache.pekko.persistence.journal.Tagged;
+import org.apache.pekko.serialization.Serialization;
+import org.jspecify.annotations.Nullable;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.jdk.javaapi.OptionConverters;
+
+/** One journal record as a memory store keeps it: serialized, so serialization faults show. */
+record MemoryRecord(
+    String persistenceId,
+    long sequenceNr,
+    String writer,
+    String manifest,
+    long timestamp,
+    Set<String> tags,
+    Serialized event,
+    @Nullable Serialized metadata) {
+
+  static MemoryRecord of(PersistentRepr written, Serialization serialization) {
+    Object event = written.payload();
+    Set<String> tags = Set.of();
+    if (event instanceof Tagged tagged) {
+      event = tagged.payload();
+      tags = Set.copyOf(CollectionConverters.asJava(tagged.tags()));
+    }
+    return new MemoryRecord(
+        written.persistenceId(),
+        written.sequenceNr(),
+        written.writerUuid(),
+        written.manifest(),
+        System.currentTimeMillis(),
+        tags,
+        Serialized.of(event, serialization),
+        OptionConverters.toJava(written.metadata())
+            .map(metadata -> Serialized.of(metadata, serialization))
+            .orElse(null));
+  }
+
+  PersistentRepr read(Serialization serialization) {
+    PersistentRepr read =
+        PersistentRepr.apply(
+                event.read(serialization),
+                sequenceNr,
+                persistenceId,
+                manifest,
+                false,
+                ActorRef.noSender(),
+                writer)
+            .withTimestamp(timestamp);
+    return metadata == null ? read : read.withMetadata(metadata.read(serialization));
+  }
+
+  boolean isTagged(String tag) {
+    return tags.contains(tag);
+  }
+}

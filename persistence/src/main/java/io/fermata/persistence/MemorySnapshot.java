@@ -1,0 +1,29 @@
+package io.fermata.persistence;
+
+import org.apache.pekko.persistence.SelectedSnapshot;
+import org.apache.pekko.persistence.SnapshotMetadata;
+import org.apache.pekko.serialization.Serialization;
+import org.jspecify.annotations.Nullable;
+import scala.jdk.javaapi.OptionConverters;
+
+/** One snapshot as a memory store keeps it. */
+record MemorySnapshot(SnapshotMetadata key, Serialized state, @Nullable Serialized metadata) {
+
+  static MemorySnapshot of(SnapshotMetadata key, Object state, Serialization serialization) {
+    return new MemorySnapshot(
+        new SnapshotMetadata(key.persistenceId(), key.sequenceNr(), key.timestamp()),
+        Serialized.of(state, serialization),
+        OptionConverters.toJava(key.metadata())
+            .map(metadata -> Serialized.of(metadata, serialization))
+            .orElse(null));
+  }
+
+  SelectedSnapshot read(Serialization serialization) {
+    SnapshotMetadata full = metadata == null ? key : key.withMetadata(metadata.read(serialization));
+    return SelectedSnapshot.create(full, state.read(serialization));
+  }
+
+  long sequenceNr() {
+    return key.sequenceNr();
+  }
+}

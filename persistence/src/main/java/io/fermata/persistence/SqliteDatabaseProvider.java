@@ -1,0 +1,21 @@
+package io.fermata.persistence;
+
+import com.typesafe.config.Config;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
+import org.apache.pekko.persistence.jdbc.db.SlickDatabaseProvider;
+
+/** Gives every JDBC plugin of an actor system the one database of its store. */
+final class SqliteDatabaseProvider implements SlickDatabaseProvider {
+
+  private final SlickDatabase database;
+
+  SqliteDatabaseProvider(ActorSystem system) {
+    this.database = StoreSetups.of(system, SqliteSetup.class).database();
+  }
+
+  @Override
+  public SlickDatabase database(Config plugin) {
+    return database;
+  }
+}

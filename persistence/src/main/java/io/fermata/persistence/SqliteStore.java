@@ -1,0 +1,32 @@
+package io.fermata.persistence;
+
+import java.nio.file.Path;
+
+/** Journals in one SQLite file. */
+final class SqliteStore implements Store {
+
+  private final Path file;
+
+  SqliteStore(Path file) {
+    this.file = file;
+  }
+
+  @Override
+  public OpenStore open() {
+    SqliteFile located = SqliteFile.locate(file);
+    FileClaim claim = FileClaim.take(located);
+    try {
+      located.createPrivately();
+      byte[] serverKey = SqliteSchema.prepare(located);
+      return new OpenSqliteStore(toString(), serverKey, SqliteDatabase.connect(located), claim);
+    } catch (RuntimeException refused) {
+      claim.release();
+      throw refused;
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "sqlite:" + file;
+  }
+}

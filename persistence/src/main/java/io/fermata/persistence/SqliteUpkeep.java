@@ -1,0 +1,109 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a store asks of its journals besides reading and writing them. */
+final class SqliteUpkeep {
+
+  /** Bounds how long writers wait for one sweep. */
+  private static final int ENDS_PER_SWEEP = 10_000;
+
+  static final String WORKING =
+      """
+      SELECT last.persistence_id
+      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
+      WHERE tag.tag = ?
+        AND last.deleted = 0
+        AND NOT EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = last.persistence_id
+            AND later.sequence_number > last.sequence_number)
+      ORDER BY last.persistence_id
+      """;
+
+  static final String NEWEST_END_OF_SWEEP =
+      """
+      SELECT max(event_id) FROM (
+        SELECT event_id FROM event_tag WHERE tag = ? ORDER BY event_id LIMIT %d)
+      """
+          .formatted(ENDS_PER_SWEEP);
+
+  /** Only the newest end of each journal: joining every end would read a journal once per run. */
+  private static final String NEWEST_ENDS =
+      """
+      SELECT ended.persistence_id, max(ended.sequence_number) AS sequence_number
+      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
+      WHERE tag.tag = ? AND tag.event_id <= ?
+      GROUP BY ended.persistence_id
+      """;
+
+  static final String DELETE_SNAPSHOTS =
+      """
+      DELETE FROM snapshot WHERE rowid IN (
+        SELECT old.rowid
+        FROM (%s) AS newest_end JOIN snapshot AS old
+          ON old.persistence_id = newest_end.persistence_id
+          AND old.sequence_number < newest_end.sequence_number)
+      """
+          .formatted(NEWEST_ENDS);
+
+  static final String DELETE_EVENTS =
+      """
+      DELETE FROM event_journal WHERE ordering IN (
+        SELECT old.ordering
+        FROM (%s) AS newest_end JOIN event_journal AS old
+          ON old.persistence_id = newest_end.persistence_id
+          AND old.sequence_number < newest_end.sequence_number)
+      """
+          .formatted(NEWEST_ENDS);
+
+  private static final String DELETE_TAGS = "DELETE FROM event_tag WHERE tag = ? AND event_id <= ?";
+
+  private SqliteUpkeep() {}
+
+  static List<String> working(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(WORKING)) {
+      select.setString(1, JournalTags.WORKING);
+      try (ResultSet rows = select.executeQuery()) {
+        List<String> persistenceIds = new ArrayList<>();
+        while (rows.next()) {
+          persistenceIds.add(rows.getString(1));
+        }
+        return persistenceIds;
+      }
+    }
+  }
+
+  static int sweep(Connection connection) throws SQLException {
+    long newestEnd = newestEnd(connection);
+    if (newestEnd == 0) {
+      return 0;
+    }
+    delete(connection, DELETE_SNAPSHOTS, newestEnd);
+    // Takes the tags of the deleted events with it, so one end per journal remains to be counted.
+    delete(connection, DELETE_EVENTS, newestEnd);
+    return delete(connection, DELETE_TAGS, newestEnd);
+  }
+
+  private static long newestEnd(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(NEWEST_END_OF_SWEEP)) {
+      select.setString(1, JournalTags.ENDED);
+      try (ResultSet row = select.executeQuery()) {
+        return row.getLong(1);
+      }
+    }
+  }
+
+  private static int delete(Connection connection, String sql, long newestEnd) throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(sql)) {
+      delete.setString(1, JournalTags.ENDED);
+      delete.setLong(2, newestEnd);
+      return delete.executeUpdate();
+    }
+  }
+}

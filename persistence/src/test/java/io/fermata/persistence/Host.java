@@ -1,0 +1,146 @@
+package io.fermata.persistence;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.pekko.actor.BootstrapSetup;
+import org.apache.pekko.actor.setup.ActorSystemSetup;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.Props;
+import org.apache.pekko.actor.typed.SpawnProtocol;
+import org.apache.pekko.actor.typed.javadsl.AskPattern;
+
+/** A host of notebooks: an actor system on an open store. */
+final class Host implements AutoCloseable {
+
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Config APPLICATION =
+      ConfigFactory.parseString(
+              """
+              pekko {
+                loglevel = WARNING
+                log-dead-letters = off
+                loggers = ["org.apache.pekko.event.slf4j.Slf4jLogger"]
+                actor {
+                  serializers.note = "io.fermata.persistence.NoteSerializer"
+                  serialization-bindings {
+                    "io.fermata.persistence.Note" = note
+                    "io.fermata.persistence.Note$Page" = note
+                  }
+                }
+              }
+              """)
+          .withFallback(ConfigFactory.load());
+
+  private final OpenStore store;
+  private final ActorSystem<SpawnProtocol.Command> system;
+  private final Map<String, Desk> desks = new HashMap<>();
+
+  private Host(OpenStore store) {
+    this.store = store;
+    this.system =
+        ActorSystem.create(
+            SpawnProtocol.create(),
+            "host",
+            ActorSystemSetup.create(
+                BootstrapSetup.create(store.config().withFallback(APPLICATION)), store.setup()));
+  }
+
+  static Host on(Store store) {
+    return new Host(store.open());
+  }
+
+  OpenStore store() {
+    return store;
+  }
+
+  Desk open(String id) {
+    return new Desk(spawn(Notebook.open(id)));
+  }
+
+  /** The notebook that is already open, or else a new one. */
+  Desk desk(String id) {
+    return desks.computeIfAbsent(id, this::open);
+  }
+
+  Desk openWithSnapshots(String id) {
+    return new Desk(spawn(Notebook.withSnapshots(id)));
+  }
+
+  <T> ActorRef<T> spawn(Behavior<T> behavior) {
+    return await(
+        AskPattern.ask(
+            system,
+            (ActorRef<ActorRef<T>> reply) ->
+                new SpawnProtocol.Spawn<>(behavior, "", Props.empty(), reply),
+            PATIENCE,
+            system.scheduler()));
+  }
+
+  List<String> working() {
+    return await(store.working());
+  }
+
+  int sweep() {
+    return await(store.sweep());
+  }
+
+  @Override
+  public void close() {
+    system.terminate();
+    await(system.getWhenTerminated());
+    store.close();
+  }
+
+  static <T> T await(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    } catch (InterruptedException | ExecutionException | TimeoutException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
+  /** One notebook on the desk. */
+  final class Desk {
+
+    private final ActorRef<Notebook.Command> notebook;
+
+    private Desk(ActorRef<Notebook.Command> notebook) {
+      this.notebook = notebook;
+    }
+
+    Desk write(Note... notes) {
+      await(begin(notes));
+      return this;
+    }
+
+    CompletionStage<Long> begin(Note... notes) {
+      return begin(PATIENCE, notes);
+    }
+
+    CompletionStage<Long> begin(Duration patience, Note... notes) {
+      return AskPattern.ask(
+          notebook,
+          (ActorRef<Long> acknowledge) -> new Notebook.Write(List.of(notes), acknowledge),
+          patience,
+          system.scheduler());
+    }
+
+    List<String> lines() {
+      return content().lines();
+    }
+
+    Notebook.Content content() {
+      return await(AskPattern.ask(notebook, Notebook.Read::new, PATIENCE, system.scheduler()));
+    }
+  }
+}

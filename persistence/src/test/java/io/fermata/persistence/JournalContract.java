@@ -1,0 +1,261 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.Note.Conclusion;
+import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.Note.Plan;
+import io.fermata.persistence.Note.Secret;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What every store promises. */
+abstract class JournalContract {
+
+  private Store store = Store.memory();
+
+  abstract Store newStore();
+
+  @BeforeEach
+  void chooseStore() {
+    store = newStore();
+  }
+
+  @Test
+  void whatWasWrittenIsThereAfterARestart() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one"), new Line("two")).write(new Line("three"));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.open("a").content())
+          .isEqualTo(new Notebook.Content(List.of("one", "two", "three"), 3));
+    }
+  }
+
+  @Test
+  void aRecoveredJournalIsContinued() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one"));
+    }
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("two"));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.open("a").lines()).containsExactly("one", "two");
+    }
+  }
+
+  @Test
+  void aSnapshotStandsForTheEventsBeforeIt() {
+    try (Host host = Host.on(store)) {
+      Host.Desk desk = host.openWithSnapshots("a");
+      IntStream.rangeClosed(1, 7).forEach(line -> desk.write(new Line("line " + line)));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.openWithSnapshots("a").lines())
+          .hasSize(7)
+          .startsWith("line 1")
+          .endsWith("line 7");
+    }
+  }
+
+  @Test
+  void anEventThatCannotBeSerializedIsNotWritten() {
+    try (Host host = Host.on(store)) {
+      CompletionStage<Long> refused = host.open("a").begin(Duration.ofSeconds(2), new Secret());
+      assertThatThrownBy(() -> Host.await(refused)).hasMessageContaining("AskTimeout");
+      assertThat(host.open("a").content()).isEqualTo(new Notebook.Content(List.of(), 0));
+    }
+  }
+
+  @Test
+  void twoHundredActorsWriteAtOnceAndNothingIsMixedUp() {
+    int actors = 200;
+    try (Host host = Host.on(store)) {
+      List<CompletionStage<Long>> writes = new ArrayList<>();
+      for (int actor = 0; actor < actors; actor++) {
+        Host.Desk desk = host.open("actor " + actor);
+        for (int line = 0; line < 5; line++) {
+          writes.add(desk.begin(new Line(actor + "." + line)));
+        }
+        writes.add(desk.begin(actor % 2 == 0 ? new Plan("plan") : new Line("line")));
+      }
+      writes.forEach(Host::await);
+    }
+    try (Host host = Host.on(store)) {
+      for (int actor = 0; actor < actors; actor++) {
+        assertThat(host.open("actor " + actor).lines())
+            .startsWith(actor + ".0", actor + ".1", actor + ".2", actor + ".3", actor + ".4")
+            .hasSize(6);
+      }
+      assertThat(host.working())
+          .containsExactlyInAnyOrderElementsOf(
+              IntStream.range(0, actors)
+                  .filter(actor -> actor % 2 == 0)
+                  .mapToObj(actor -> "actor " + actor)
+                  .toList());
+    }
+  }
+
+  @Test
+  void workingListsTheJournalsWhoseLastRecordLeavesWorkUnfinished() {
+    try (Host host = Host.on(store)) {
+      host.open("idle").write(new Line("said"));
+      host.open("at work").write(new Line("said")).write(new Plan("to do"));
+      host.open("done").write(new Plan("to do")).write(new Line("did it"));
+      host.open("done at once").write(new Plan("to do"), new Line("did it"));
+      host.open("ended").write(new Plan("to do")).write(new Conclusion("over"));
+
+      assertThat(host.working()).containsExactly("at work");
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.working()).containsExactly("at work");
+    }
+  }
+
+  @Test
+  void aSweepLeavesOnlyTheEndOfEachRun() {
+    try (Host host = Host.on(store)) {
+      host.openWithSnapshots("a")
+          .write(new Line("one"))
+          .write(new Plan("two"))
+          .write(new Line("three"))
+          .write(new Conclusion("over"));
+      host.open("b").write(new Line("still going"));
+
+      assertThat(host.sweep()).isEqualTo(1);
+      assertThat(records("a")).containsExactly(4L);
+      assertThat(records("b")).containsExactly(1L);
+      assertThat(snapshots("a")).allMatch(sequenceNr -> sequenceNr >= 4);
+    }
+  }
+
+  @Test
+  void aSecondSweepFindsNothing() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one")).write(new Conclusion("over"));
+
+      assertThat(host.sweep()).isEqualTo(1);
+      assertThat(host.sweep()).isZero();
+      assertThat(records("a")).containsExactly(2L);
+    }
+  }
+
+  @Test
+  void aSweepKeepsWhatWasWrittenAfterTheEnd() {
+    try (Host host = Host.on(store)) {
+      host.open("a")
+          .write(new Line("one"))
+          .write(new Conclusion("first run over"))
+          .write(new Line("again"))
+          .write(new Conclusion("second run over"))
+          .write(new Plan("and again"));
+
+      assertThat(host.sweep()).isEqualTo(1);
+      assertThat(records("a")).containsExactly(4L, 5L);
+      assertThat(host.working()).containsExactly("a");
+    }
+  }
+
+  @Test
+  void aJournalThatBeginsLateIsRecovered() {
+    int length = 1_000;
+    try (Host host = Host.on(store)) {
+      Host.Desk desk = host.open("a");
+      List<CompletionStage<Long>> writes = new ArrayList<>();
+      for (int line = 1; line < length; line++) {
+        writes.add(desk.begin(new Line("line " + line)));
+      }
+      writes.forEach(Host::await);
+      desk.write(new Conclusion("over")).write(new Line("afterwards"));
+      host.sweep();
+    }
+    try (Host host = Host.on(store)) {
+      Host.Desk desk = host.open("a");
+      assertThat(desk.content())
+          .isEqualTo(new Notebook.Content(List.of("over", "afterwards"), length + 1));
+      desk.write(new Line("more"));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.open("a").lines()).containsExactly("over", "afterwards", "more");
+    }
+  }
+
+  @Test
+  void whatACrashLeftUnsweptIsSweptAfterTheRestart() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one")).write(new Conclusion("over"));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.sweep()).isEqualTo(1);
+      assertThat(host.open("a").content()).isEqualTo(new Notebook.Content(List.of("over"), 2));
+    }
+  }
+
+  @Test
+  void sweepingWhileActorsWriteLosesNothing() {
+    try (Host host = Host.on(store)) {
+      List<CompletionStage<?>> all = new ArrayList<>();
+      for (int run = 1; run <= 20; run++) {
+        for (int actor = 0; actor < 20; actor++) {
+          Host.Desk desk = host.desk("actor " + actor);
+          all.add(desk.begin(new Line("line"), new Plan("plan")));
+          all.add(desk.begin(new Conclusion("run " + run)));
+        }
+        all.add(host.store().sweep());
+      }
+      all.forEach(Host::await);
+      host.sweep();
+    }
+    try (Host host = Host.on(store)) {
+      for (int actor = 0; actor < 20; actor++) {
+        assertThat(host.open("actor " + actor).content())
+            .isEqualTo(new Notebook.Content(List.of("run 20"), 60));
+        assertThat(records("actor " + actor)).containsExactly(60L);
+      }
+    }
+  }
+
+  @Test
+  void theServerKeyIsTheSameAfterARestart() {
+    byte[] before;
+    try (OpenStore open = store.open()) {
+      before = open.serverKey();
+    }
+    try (OpenStore open = store.open()) {
+      assertThat(open.serverKey()).hasSize(32).isEqualTo(before);
+    }
+    try (OpenStore other = newStore().open()) {
+      assertThat(other.serverKey()).isNotEqualTo(before);
+    }
+  }
+
+  @Test
+  void twoHostsWithTwoStoresLiveInOneProcess() {
+    Store other = newStore();
+    try (Host first = Host.on(store);
+        Host second = Host.on(other)) {
+      first.open("a").write(new Line("in the first"));
+      second.open("a").write(new Line("in the second"));
+    }
+    try (Host second = Host.on(other)) {
+      assertThat(second.open("a").lines()).containsExactly("in the second");
+    }
+  }
+
+  /** The sequence numbers that are kept. */
+  abstract List<Long> records(String persistenceId);
+
+  /** The sequence numbers of the snapshots that are kept. */
+  abstract List<Long> snapshots(String persistenceId);
+
+  Store store() {
+    return store;
+  }
+}

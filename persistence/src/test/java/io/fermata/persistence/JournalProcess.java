@@ -1,0 +1,27 @@
+package io.fermata.persistence;
+
+import java.nio.file.Path;
+
+/** A process of its own that opens a store and does as it is told: {@code <file> <command> [n]}. */
+final class JournalProcess {
+
+  static final String ACKNOWLEDGED = "acknowledged ";
+  static final String REFUSED = "refused ";
+  static final String OPENED = "opened";
+
+  private JournalProcess() {}
+
+  public static void main(String[] arguments) throws Exception {
+    Store store = Store.sqlite(Path.of(arguments[0]));
+    int writes = Integer.parseInt(arguments[1]);
+    try (Host host = Host.on(store)) {
+      System.out.println(OPENED);
+      Host.Desk desk = host.open("a");
+      for (int line = 1; line <= writes; line++) {
+        System.out.println(ACKNOWLEDGED + Host.await(desk.begin(new Note.Line("line " + line))));
+      }
+    } catch (StoreException refused) {
+      System.out.println(REFUSED + refused.getMessage());
+    }
+  }
+}

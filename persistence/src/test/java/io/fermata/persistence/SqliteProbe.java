@@ -1,0 +1,61 @@
+package io.fermata.persistence;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Looks into a store's file past the store. */
+final class SqliteProbe {
+
+  private SqliteProbe() {}
+
+  static List<Long> numbers(Path file, String sql, String parameter) {
+    try (Connection connection = connect(file);
+        PreparedStatement select = connection.prepareStatement(sql)) {
+      select.setString(1, parameter);
+      List<Long> numbers = new ArrayList<>();
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          numbers.add(rows.getLong(1));
+        }
+      }
+      return numbers;
+    } catch (SQLException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
+  static List<String> plan(Path file, String sql) {
+    try (Connection connection = connect(file);
+        PreparedStatement explain = connection.prepareStatement("EXPLAIN QUERY PLAN " + sql);
+        ResultSet rows = explain.executeQuery()) {
+      List<String> steps = new ArrayList<>();
+      while (rows.next()) {
+        steps.add(rows.getString("detail"));
+      }
+      return steps;
+    } catch (SQLException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
+  static void execute(Path file, String... statements) {
+    try (Connection connection = connect(file);
+        var statement = connection.createStatement()) {
+      for (String sql : statements) {
+        statement.execute(sql);
+      }
+    } catch (SQLException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
+  private static Connection connect(Path file) throws SQLException {
+    return DriverManager.getConnection("jdbc:sqlite:" + file);
+  }
+}

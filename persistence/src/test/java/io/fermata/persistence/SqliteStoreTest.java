@@ -1,0 +1,179 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.Note.Conclusion;
+import io.fermata.persistence.Note.Line;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.apache.pekko.actor.ActorSystem;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class SqliteStoreTest extends JournalContract {
+
+  @TempDir private Path directory = Path.of("");
+  private int files;
+
+  @Override
+  Store newStore() {
+    return Store.sqlite(directory.resolve("fermata-" + ++files + ".db"));
+  }
+
+  private Path file() {
+    return directory.resolve("fermata-1.db");
+  }
+
+  @Override
+  List<Long> records(String persistenceId) {
+    return SqliteProbe.numbers(
+        file(),
+        "SELECT sequence_number FROM event_journal WHERE persistence_id = ? ORDER BY 1",
+        persistenceId);
+  }
+
+  @Override
+  List<Long> snapshots(String persistenceId) {
+    return SqliteProbe.numbers(
+        file(), "SELECT sequence_number FROM snapshot WHERE persistence_id = ?", persistenceId);
+  }
+
+  @Test
+  void everyCommitOfTheLiveConnectionIsSyncedToTheWriteAheadLog() {
+    SqliteDatabase database = SqliteDatabase.connect(prepared());
+    try {
+      assertThat(pragma(database, "journal_mode")).isEqualTo("wal");
+      assertThat(pragma(database, "synchronous")).isEqualTo("2");
+      assertThat(pragma(database, "busy_timeout")).isEqualTo("10000");
+      assertThat(pragma(database, "foreign_keys")).isEqualTo("1");
+    } finally {
+      database.close();
+    }
+  }
+
+  private SqliteFile prepared() {
+    SqliteFile located = SqliteFile.locate(file());
+    SqliteSchema.prepare(located);
+    return located;
+  }
+
+  private static String pragma(SqliteDatabase database, String name) {
+    return Host.await(
+        database.transact(
+            connection -> {
+              try (var statement = connection.createStatement();
+                  var row = statement.executeQuery("PRAGMA " + name)) {
+                return row.getString(1);
+              }
+            }));
+  }
+
+  @Test
+  void aNewFileIsItsOwnersAlone() throws Exception {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("private"));
+      for (String suffix : List.of("", "-wal", "-shm", ".lock")) {
+        assertThat(
+                PosixFilePermissions.toString(
+                    Files.getPosixFilePermissions(Path.of(file() + suffix))))
+            .as(suffix)
+            .isEqualTo("rw-------");
+      }
+    }
+  }
+
+  @Test
+  void closingLeavesOneFileAndAnIdleLock() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("one"));
+      assertThat(Path.of(file() + "-wal")).exists();
+    }
+    assertThat(directory).isDirectoryNotContaining("glob:**-wal").isNotEmptyDirectory();
+    assertThat(Path.of(file() + ".lock")).isEmptyFile();
+  }
+
+  @Test
+  void aSweepTakesTheTagsToo() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Note.Plan("one")).write(new Conclusion("over"));
+      host.sweep();
+      assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", ""))
+          .containsExactly(0L);
+    }
+  }
+
+  @Test
+  void workingAndSweepReadIndexesOnly() {
+    prepared();
+    assertThat(SqliteProbe.plan(file(), SqliteUpkeep.NEWEST_END_OF_SWEEP))
+        .noneMatch(step -> step.contains("SCAN event"))
+        .anyMatch(step -> step.contains("event_tag_by_tag (tag=?)"));
+    for (String statement :
+        List.of(SqliteUpkeep.WORKING, SqliteUpkeep.DELETE_EVENTS, SqliteUpkeep.DELETE_SNAPSHOTS)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .noneMatch(step -> step.matches("SCAN (tag|ended|last|later|old|event_|snapshot).*"));
+    }
+  }
+
+  @Test
+  void aClosedStoreSaysSo() {
+    OpenStore open = store().open();
+    open.close();
+    open.close();
+    assertThatThrownBy(() -> Host.await(open.sweep()))
+        .hasRootCauseInstanceOf(StoreException.class)
+        .rootCause()
+        .hasMessage("sqlite:" + file() + " is closed; open the store again");
+  }
+
+  @Test
+  void sweepsUnderWayAreFinishedWhenTheStoreCloses() {
+    OpenStore open = store().open();
+    List<CompletionStage<Integer>> sweeps =
+        IntStream.range(0, 50).mapToObj(sweep -> open.sweep()).toList();
+    open.close();
+    sweeps.forEach(sweep -> assertThat(Host.await(sweep)).isZero());
+  }
+
+  @Test
+  void anActorSystemWithoutTheStoreIsToldHowToGetIt() {
+    assertThatThrownBy(
+            () -> {
+              var system = ActorSystem.create("forgetful");
+              try {
+                StoreSetups.of(system, SqliteSetup.class);
+              } finally {
+                system.terminate();
+              }
+            })
+        .hasMessageContaining("store.setup()");
+  }
+
+  @Test
+  void aFailedStatementRollsEverythingBack() throws SQLException {
+    SqliteDatabase database = SqliteDatabase.connect(prepared());
+    try {
+      assertThatThrownBy(
+              () ->
+                  Host.await(
+                      database.transact(
+                          connection -> {
+                            try (var statement = connection.createStatement()) {
+                              statement.execute("DELETE FROM fermata_meta");
+                              return statement.execute("nonsense");
+                            }
+                          })))
+          .hasRootCauseInstanceOf(SQLException.class);
+    } finally {
+      database.close();
+    }
+    assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM fermata_meta WHERE key <> ?", ""))
+        .containsExactly(2L);
+  }
+}

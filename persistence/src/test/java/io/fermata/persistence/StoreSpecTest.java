@@ -1,0 +1,47 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class StoreSpecTest {
+
+  @Test
+  void memoryAndSqliteAreStores() {
+    assertThat(Store.parse("memory")).isInstanceOf(MemoryStore.class);
+    assertThat(Store.parse("sqlite:fermata.db")).hasToString("sqlite:fermata.db");
+    assertThat(Store.parse(" sqlite:/data/fermata.db ")).hasToString("sqlite:/data/fermata.db");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "redis:there, there is no such store",
+    "fermata.db, there is no such store",
+    "postgres://there/fermata, PostgreSQL is not available in this version",
+    "sqlite:, it names no file",
+    "sqlite::memory:, would lose every journal"
+  })
+  void anythingElseIsRefusedWithTheChoices(String spec, String reason) {
+    assertThatThrownBy(() -> Store.parse(spec))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContainingAll("\"" + spec + "\"", reason, "\"memory\"", "sqlite:fermata.db");
+  }
+
+  @Test
+  void theEnvironmentNamesAStore() {
+    assertThat(StoreSpec.fromEnvironment(Map.of("FERMATA_STORE", "sqlite:a.db")))
+        .hasValueSatisfying(store -> assertThat(store).hasToString("sqlite:a.db"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "  "})
+  void aBlankEnvironmentNamesNone(String blank) {
+    assertThat(StoreSpec.fromEnvironment(Map.of("FERMATA_STORE", blank))).isEmpty();
+    assertThat(StoreSpec.fromEnvironment(Map.of())).isEmpty();
+  }
+}
