@@ -33,7 +33,7 @@ public final class Handles {
 
   /** The one handle that belongs to a name: the same for the same name, unguessable without it. */
   public String derive(String name) {
-    byte[] nonce = signature(("derived\n" + name).getBytes(StandardCharsets.UTF_8));
+    byte[] nonce = signature(bytes("derived\n" + name));
     return sealed(Arrays.copyOf(nonce, HALF));
   }
 
@@ -43,10 +43,8 @@ public final class Handles {
       return false;
     }
     try {
-      byte[] bytes = Base64.getUrlDecoder().decode(handle);
-      byte[] nonce = Arrays.copyOf(bytes, HALF);
-      byte[] seal = Arrays.copyOfRange(bytes, HALF, 2 * HALF);
-      return MessageDigest.isEqual(seal, Arrays.copyOf(signature(nonce), HALF));
+      byte[] nonce = Arrays.copyOf(Base64.getUrlDecoder().decode(handle), HALF);
+      return MessageDigest.isEqual(bytes(handle), bytes(sealed(nonce)));
     } catch (IllegalArgumentException e) {
       return false;
     }
@@ -56,6 +54,10 @@ public final class Handles {
     byte[] bytes = Arrays.copyOf(nonce, 2 * HALF);
     System.arraycopy(signature(nonce), 0, bytes, HALF, HALF);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
   }
 
   private byte[] signature(byte[] of) {

@@ -1,0 +1,172 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Input;
+import io.fermata.flow.Json;
+import io.fermata.flow.Nearest;
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Violation;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** A call's arguments and the hints of its {@code _meta}, once they were found well formed. */
+record Arguments(
+    Action action,
+    String intent,
+    ObjectNode updates,
+    @Nullable String sessionId,
+    @Nullable String callId,
+    @Nullable Long expectedSeq,
+    Input.@Nullable Resolution resolution) {
+
+  static final String CALL_ID = "fermata/callId";
+  static final String SEQ = "fermata/seq";
+  static final String RESOLVE = "fermata/resolve";
+  private static final List<String> KNOWN =
+      List.of("action", "intent", "stateUpdates", "sessionId");
+  private static final int LONGEST_CALL_ID = 200;
+  private static final int LONGEST_INTENT = 8_192;
+
+  /** The arguments, or everything that is wrong with them. */
+  sealed interface Reading {}
+
+  record Well(Arguments arguments) implements Reading {}
+
+  record Ill(Outcome.Failure failure) implements Reading {}
+
+  static Reading read(ToolCall call) {
+    return new Reader(call).read();
+  }
+
+  private static final class Reader {
+    private final ObjectNode arguments;
+    private final ObjectNode meta;
+    private final List<Violation> violations = new ArrayList<>();
+
+    Reader(ToolCall call) {
+      this.arguments = call.arguments();
+      this.meta = call.meta();
+    }
+
+    Reading read() {
+      unknown();
+      Optional<Action> action = action();
+      String intent = text("intent");
+      if (intent != null && intent.length() > LONGEST_INTENT) {
+        violations.add(new Violation("intent", "is longer than " + LONGEST_INTENT + " characters"));
+      }
+      Arguments read =
+          new Arguments(
+              action.orElse(Action.STATUS),
+              intent == null ? "" : intent,
+              updates(),
+              text("sessionId"),
+              callId(),
+              seq(),
+              resolution());
+      return violations.isEmpty() ? new Well(read) : new Ill(failure());
+    }
+
+    private Outcome.Failure failure() {
+      StringBuilder message = new StringBuilder(HostError.INVALID_ARGUMENTS.cause()).append(':');
+      violations.forEach(
+          v -> message.append(' ').append(v.field()).append(' ').append(v.message()).append(';'));
+      message.setCharAt(message.length() - 1, '.');
+      return new Outcome.Failure(
+          HostError.INVALID_ARGUMENTS.wireName(), message.toString(), null, violations, null);
+    }
+
+    private void unknown() {
+      arguments
+          .fieldNames()
+          .forEachRemaining(
+              name -> {
+                if (!KNOWN.contains(name)) {
+                  violations.add(new Violation(shortened(name), unknownArgument(name)));
+                }
+              });
+    }
+
+    private static String unknownArgument(String name) {
+      return Nearest.to(name, KNOWN)
+          .map(near -> "is not an argument; did you mean " + near + "?")
+          .orElse("is not an argument; answers belong into stateUpdates");
+    }
+
+    private Optional<Action> action() {
+      JsonNode given = arguments.path("action");
+      Optional<Action> action =
+          given.isTextual() ? Action.named(given.textValue()) : Optional.empty();
+      if (action.isEmpty()) {
+        violations.add(
+            new Violation(
+                "action",
+                (given.isMissingNode() ? "is missing; it is" : "must be")
+                    + " one of "
+                    + String.join(", ", Action.NAMES)));
+      }
+      return action;
+    }
+
+    private @Nullable String text(String name) {
+      JsonNode given = arguments.path(name);
+      if (given.isMissingNode() || given.isNull()) {
+        return null;
+      }
+      if (!given.isTextual()) {
+        violations.add(new Violation(name, "must be a string"));
+        return null;
+      }
+      return given.textValue().isEmpty() ? null : given.textValue();
+    }
+
+    private ObjectNode updates() {
+      JsonNode given = arguments.path("stateUpdates");
+      if (given instanceof ObjectNode object) {
+        return object;
+      }
+      if (!given.isMissingNode() && !given.isNull()) {
+        violations.add(new Violation("stateUpdates", "must be an object"));
+      }
+      return Json.object();
+    }
+
+    private @Nullable String callId() {
+      JsonNode given = meta.path(CALL_ID);
+      if (!given.isTextual() || given.textValue().isEmpty()) {
+        return null;
+      }
+      if (given.textValue().length() > LONGEST_CALL_ID) {
+        violations.add(new Violation(CALL_ID, "is longer than " + LONGEST_CALL_ID + " characters"));
+      }
+      return given.textValue();
+    }
+
+    private @Nullable Long seq() {
+      JsonNode given = meta.path(SEQ);
+      return given.isIntegralNumber() && given.canConvertToLong() ? given.longValue() : null;
+    }
+
+    private Input.@Nullable Resolution resolution() {
+      JsonNode given = meta.path(RESOLVE);
+      if (given.isMissingNode()) {
+        return null;
+      }
+      return switch (given.asText()) {
+        case "retry" -> Input.Resolution.RETRY;
+        case "skip" -> Input.Resolution.SKIP;
+        default -> {
+          violations.add(new Violation(RESOLVE, "must be retry or skip"));
+          yield null;
+        }
+      };
+    }
+
+    private static String shortened(String name) {
+      return name.length() <= 80 ? name : name.substring(0, 80) + "…";
+    }
+  }
+}

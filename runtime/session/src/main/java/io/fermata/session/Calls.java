@@ -1,0 +1,106 @@
+package io.fermata.session;
+
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.session.SessionCommand.Call;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The calls of one session: the one being driven, and those that wait behind it in the order they
+ * came. Nothing of it is journaled.
+ */
+final class Calls {
+  private final int bound;
+  private final Deque<Waiting> queue = new ArrayDeque<>();
+  private @Nullable Waiting current;
+
+  Calls(int bound) {
+    this.bound = bound;
+  }
+
+  /** A call, and the repetitions of it that arrived before it was answered. */
+  static final class Waiting {
+    final Call call;
+    final List<Call> all = new ArrayList<>();
+    final List<Visit> visited = new ArrayList<>();
+
+    Waiting(Call call) {
+      this.call = call;
+      this.all.add(call);
+    }
+
+    void visit(Event event, long at) {
+      if (event instanceof Event.Moved moved && !moved.to().node().equals(Flow.END)) {
+        visited.add(new Visit(moved.to().node(), moved.at()));
+      } else if (event instanceof Event.Retried retried) {
+        visited.add(new Visit(retried.place().node(), at));
+      } else if (event instanceof Event.Reset reset && !reset.to().node().equals(Flow.START)) {
+        visited.add(new Visit(reset.to().node(), at));
+      }
+    }
+  }
+
+  /** A node that a call made the run enter. */
+  record Visit(String node, long at) {}
+
+  boolean none() {
+    return current == null && queue.isEmpty();
+  }
+
+  @Nullable Waiting current() {
+    return current;
+  }
+
+  void drive(Waiting waiting) {
+    current = waiting;
+  }
+
+  /** Ends the call being driven and returns it. */
+  @Nullable Waiting release() {
+    Waiting released = current;
+    current = null;
+    return released;
+  }
+
+  /** Whether the call is a repetition of one that waits; then it waits with it. */
+  boolean joins(Call call) {
+    Waiting same = same(call.callId());
+    if (same != null) {
+      same.all.add(call);
+    }
+    return same != null;
+  }
+
+  private @Nullable Waiting same(@Nullable String callId) {
+    if (callId == null) {
+      return null;
+    }
+    if (current != null && callId.equals(current.call.callId())) {
+      return current;
+    }
+    return queue.stream().filter(w -> callId.equals(w.call.callId())).findFirst().orElse(null);
+  }
+
+  boolean enqueue(Call call) {
+    return queue.size() < bound && queue.add(new Waiting(call));
+  }
+
+  @Nullable Waiting poll() {
+    return queue.poll();
+  }
+
+  /** Takes out a call that waits in the queue and whose caller has stopped waiting. */
+  @Nullable Waiting withdraw(long id) {
+    for (Waiting waiting : queue) {
+      if (waiting.call.id() == id) {
+        queue.remove(waiting);
+        return waiting;
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,65 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Outcome;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The conversation that a call belongs to.
+ *
+ * @param session the key of the session
+ * @param told whether results must carry it, because the client does not know it by itself
+ */
+record Conversation(String session, boolean told) {
+  private static final List<String> META_KEYS =
+      List.of(
+          "fermata/sessionId",
+          "waniwani/sessionId",
+          "openai/sessionId",
+          "openai/session",
+          "sessionId",
+          "conversationId",
+          "threadId",
+          "ai.opencode/sessionID",
+          "antigravity.google/conversation_id",
+          "mcp-session-id");
+
+  /** The conversation, or why there is none. */
+  sealed interface Finding {}
+
+  record Found(Conversation conversation) implements Finding {}
+
+  record None(Outcome.Failure failure) implements Finding {}
+
+  static Finding of(ToolCall call, Arguments arguments, Handles handles) {
+    String handle = arguments.sessionId();
+    if (handle != null) {
+      return handles.minted(handle)
+          ? new Found(new Conversation(handle, true))
+          : new None(HostError.UNKNOWN_SESSION.failure());
+    }
+    String hint = hint(call);
+    if (hint != null) {
+      return new Found(new Conversation("hint\n" + hint, false));
+    }
+    String transport = call.transportSession();
+    if (transport != null && !transport.isEmpty()) {
+      String derived = handles.derive(call.principal() + "\n" + transport);
+      return new Found(new Conversation(derived, true));
+    }
+    return arguments.action() == Action.START
+        ? new Found(new Conversation(handles.mint(), true))
+        : new None(HostError.MISSING_SESSION.failure());
+  }
+
+  private static @Nullable String hint(ToolCall call) {
+    for (String key : META_KEYS) {
+      JsonNode value = call.meta().path(key);
+      if (value.isTextual() && !value.textValue().isEmpty()) {
+        return value.textValue();
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,270 @@
+package io.fermata.session;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.Flow;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.pekko.actor.BootstrapSetup;
+import org.apache.pekko.actor.setup.ActorSystemSetup;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A host: flows, the store their sessions live in, and the actors that run them.
+ *
+ * <pre>{@code
+ * try (Fermata fermata =
+ *     Fermata.host().store(Store.sqlite(Path.of("fermata.db"))).flow(quote).start()) {
+ *   …
+ * }
+ * }</pre>
+ *
+ * <p>Sessions that were at work when the store was last closed, or killed, go on when it starts.
+ */
+public final class Fermata implements ToolHost, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
+  private static final Duration DRAIN = Duration.ofSeconds(30);
+  private static final Duration SWEEP = Duration.ofMillis(500);
+
+  private final List<ToolContract> tools;
+  private final List<DisplayTool> displays;
+  private final FlowCatalog catalog;
+  private final Handles handles;
+  private final OpenStore store;
+  private final ExecutorService handlerThreads;
+  private final ActorSystem<GatewayCommand> system;
+
+  private Fermata(Builder builder, OpenStore store) {
+    Settings settings = builder.settings;
+    this.store = store;
+    this.catalog = new FlowCatalog(builder.flows, settings.limits());
+    this.tools = catalog.offered().stream().map(ToolContracts::of).toList();
+    this.displays = List.copyOf(builder.displays);
+    this.handles = new Handles(store.serverKey());
+    this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
+    Sessions.Birth birth =
+        (entityId, region) ->
+            SessionActor.create(
+                entityId, new Shell(catalog, settings, builder.clock, handlerThreads, region));
+    this.system =
+        ActorSystem.create(
+            Gateway.create(settings, builder.clock, handles, birth),
+            "fermata",
+            ActorSystemSetup.create(BootstrapSetup.create(configuration(store)), store.setup()));
+    takeUpUnfinishedWork();
+    sweepRegularly();
+  }
+
+  /** Begins a host. */
+  public static Builder host() {
+    return new Builder();
+  }
+
+  @Override
+  public List<ToolContract> tools() {
+    return tools;
+  }
+
+  @Override
+  public List<DisplayTool> displays() {
+    return displays;
+  }
+
+  @Override
+  public CompletionStage<ToolReply> call(ToolCall call) {
+    if (!catalog.has(call.tool())) {
+      throw new IllegalArgumentException("There is no flow " + call.tool());
+    }
+    CompletableFuture<ToolReply> reply = new CompletableFuture<>();
+    system.tell(new GatewayCommand.Incoming(call, reply));
+    return reply;
+  }
+
+  @Override
+  public Handles handles() {
+    return handles;
+  }
+
+  /** Refuses new calls, lets those under way finish, and closes the store. */
+  @Override
+  public void close() {
+    CompletableFuture<Void> drained = new CompletableFuture<>();
+    system.tell(new GatewayCommand.Drain(drained));
+    await(drained, "the calls under way");
+    system.terminate();
+    await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
+    handlerThreads.shutdownNow();
+    store.close();
+  }
+
+  private static void await(CompletableFuture<?> end, String what) {
+    try {
+      end.get(DRAIN.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      LOG.warn("Closed without waiting longer than {} for {}", DRAIN, what);
+    } catch (ExecutionException e) {
+      LOG.warn("Closing: {} ended badly", what, e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void takeUpUnfinishedWork() {
+    store
+        .working()
+        .whenComplete(
+            (entityIds, thrown) -> {
+              if (thrown != null) {
+                LOG.error("Unfinished runs could not be found; they go on when called", thrown);
+                return;
+              }
+              List<String> ours =
+                  entityIds.stream().filter(id -> catalog.has(SessionKey.flowOf(id))).toList();
+              if (!ours.isEmpty()) {
+                LOG.info("Taking up {} unfinished runs", ours.size());
+                system.tell(new GatewayCommand.Wake(ours));
+              }
+            });
+  }
+
+  private void sweepRegularly() {
+    system
+        .scheduler()
+        .scheduleWithFixedDelay(
+            SWEEP,
+            SWEEP,
+            () ->
+                store
+                    .sweep()
+                    .whenComplete(
+                        (swept, thrown) -> {
+                          if (thrown != null) {
+                            LOG.warn("Ended runs could not be swept; will try again", thrown);
+                          }
+                        }),
+            system.executionContext());
+  }
+
+  private static Config configuration(OpenStore store) {
+    return store
+        .config()
+        .withFallback(ConfigFactory.parseResources(Fermata.class, "/fermata-session.conf"))
+        .withFallback(ConfigFactory.load());
+  }
+
+  /** A host being put together. */
+  public static final class Builder {
+    private final List<Flow<?>> flows = new ArrayList<>();
+    private final List<DisplayTool> displays = new ArrayList<>();
+    private Settings settings = Settings.DEFAULT;
+    private InstantSource clock = InstantSource.system();
+    private @Nullable Store store;
+
+    private Builder() {}
+
+    /** Where sessions live. Without this the environment variable FERMATA_STORE names it. */
+    public Builder store(Store where) {
+      store = where;
+      return this;
+    }
+
+    /** Offers a flow. Several versions of one flow may be registered; the newest is offered. */
+    public Builder flow(Flow<?> flow) {
+      flows.add(flow);
+      return this;
+    }
+
+    /** Offers a tool that renders widgets. */
+    public Builder display(DisplayTool tool) {
+      displays.add(tool);
+      return this;
+    }
+
+    public Builder settings(Settings chosen) {
+      settings = chosen;
+      return this;
+    }
+
+    /** Where the time comes from; for tests. */
+    public Builder clock(InstantSource source) {
+      clock = source;
+      return this;
+    }
+
+    /**
+     * Opens the store and starts the host.
+     *
+     * @throws IllegalStateException if no store is named, or a flow needs a display tool that is
+     *     not registered
+     * @throws io.fermata.persistence.StoreException if the store cannot be opened
+     */
+    public Fermata start() {
+      checkNames();
+      checkDisplays();
+      OpenStore open = chosenStore().open();
+      try {
+        return new Fermata(this, open);
+      } catch (RuntimeException e) {
+        open.close();
+        throw e;
+      }
+    }
+
+    private Store chosenStore() {
+      if (store != null) {
+        return store;
+      }
+      return Store.fromEnvironment()
+          .orElseThrow(
+              () ->
+                  new IllegalStateException(
+                      "No store is named. Call store(Store.sqlite(path)) on the host, or set"
+                          + " FERMATA_STORE to sqlite:<file>; for tests only, Store.memory() or"
+                          + " FERMATA_STORE=memory"));
+    }
+
+    private void checkNames() {
+      if (flows.isEmpty()) {
+        throw new IllegalStateException("The host has no flow; call flow(…) at least once");
+      }
+      TreeSet<String> names = new TreeSet<>();
+      flows.forEach(flow -> names.add(flow.id()));
+      for (DisplayTool display : displays) {
+        if (!names.add(display.name())) {
+          throw new IllegalStateException(
+              "Two tools are named " + display.name() + "; a client could not tell them apart");
+        }
+      }
+    }
+
+    private void checkDisplays() {
+      List<String> registered = displays.stream().map(DisplayTool::name).toList();
+      for (Flow<?> flow : flows) {
+        TreeSet<String> missing = new TreeSet<>(flow.displayTools());
+        registered.forEach(missing::remove);
+        if (!missing.isEmpty()) {
+          throw new IllegalStateException(
+              "Flow "
+                  + flow.id()
+                  + " shows widgets with "
+                  + String.join(", ", missing)
+                  + ", which is not registered; call display(…) for it");
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package io.fermata.session;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Limits;
+import io.fermata.flow.RunState;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+
+/** The flows of a host, in all their registered versions. */
+final class FlowCatalog {
+  private final Map<String, List<FlowProgram<?>>> programs = new LinkedHashMap<>();
+
+  FlowCatalog(List<Flow<?>> flows, Limits limits) {
+    for (Flow<?> flow : flows) {
+      List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
+      if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
+        throw new IllegalArgumentException(
+            "Flow " + flow + " is registered twice; give a changed graph a new version");
+      }
+      versions.add(flow.program(limits));
+      versions.sort(Comparator.comparingInt(p -> -p.flow().version()));
+    }
+  }
+
+  boolean has(String flow) {
+    return programs.containsKey(flow);
+  }
+
+  /** The newest version of each flow, in the order they were registered. */
+  List<Flow<?>> offered() {
+    List<Flow<?>> newest = new ArrayList<>();
+    programs.values().forEach(versions -> newest.add(versions.get(0).flow()));
+    return newest;
+  }
+
+  FlowProgram<?> newest(String flow) {
+    return versions(flow).get(0);
+  }
+
+  /** The program that a run began on, if it is registered unchanged. */
+  Optional<FlowProgram<?>> of(String flow, RunState run) {
+    return versions(flow).stream()
+        .filter(p -> p.flow().version() == run.version())
+        .filter(p -> p.flow().fingerprint().equals(run.fingerprint()))
+        .findFirst()
+        .map(p -> p);
+  }
+
+  private List<FlowProgram<?>> versions(String flow) {
+    return Objects.requireNonNull(programs.get(flow), () -> "There is no flow " + flow);
+  }
+}

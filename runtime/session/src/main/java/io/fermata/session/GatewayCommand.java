@@ -1,0 +1,29 @@
+package io.fermata.session;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** What the gateway is told. */
+sealed interface GatewayCommand
+    permits GatewayCommand.Incoming,
+        GatewayCommand.SessionLost,
+        GatewayCommand.Tick,
+        GatewayCommand.Wake,
+        GatewayCommand.Drain,
+        SessionCommand.SessionReply {
+
+  /** A call has arrived. */
+  record Incoming(ToolCall call, CompletableFuture<ToolReply> reply) implements GatewayCommand {}
+
+  /** A session's actor ended without being asked to: its calls will not be answered. */
+  record SessionLost(String entityId) implements GatewayCommand {}
+
+  /** Look for calls that nobody answered. */
+  record Tick() implements GatewayCommand {}
+
+  /** Wake sessions whose work was cut off. */
+  record Wake(List<String> entityIds) implements GatewayCommand {}
+
+  /** Refuse new calls, and say when the last one has been answered. */
+  record Drain(CompletableFuture<Void> drained) implements GatewayCommand {}
+}

@@ -1,0 +1,44 @@
+package io.fermata.session;
+
+import java.lang.reflect.InvocationTargetException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
+ */
+final class HandlerThreads {
+  private HandlerThreads() {}
+
+  static ExecutorService create(int bound) {
+    try {
+      // The source level is 17, so the method of JDK 21 can only be found at run time.
+      return (ExecutorService)
+          Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+    } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
+      return pool(bound);
+    }
+  }
+
+  static ThreadPoolExecutor pool(int bound) {
+    AtomicInteger count = new AtomicInteger();
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            bound,
+            bound,
+            30,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> {
+              Thread thread = new Thread(task, "fermata-handler-" + count.incrementAndGet());
+              thread.setDaemon(true);
+              return thread;
+            });
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+}

@@ -1,0 +1,55 @@
+package io.fermata.session;
+
+import io.fermata.flow.Outcome;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The stable names of what can go wrong before a run is reached, beside those of the run itself.
+ */
+public enum HostError {
+  INVALID_ARGUMENTS(
+      "The call's arguments do not fit the tool's input schema",
+      "Correct what is named in violations and call again"),
+  MISSING_SESSION(
+      "The call names no session", "Send the sessionId of an earlier result, or start a run"),
+  UNKNOWN_SESSION(
+      "The sessionId is not one that this server gave out",
+      "Send the sessionId of an earlier result unchanged, or start a run without one"),
+  STALE_CALL(
+      "The run has moved on since the state that the call refers to",
+      "Read the open question and answer that"),
+  BUSY("Too many calls of this session wait already", "Call again when one of them has returned"),
+  STILL_WORKING(
+      "The run is still working; the work goes on",
+      "Call again with action continue and no stateUpdates to fetch the outcome"),
+  OVERLOADED("The server has too many calls under way", "Call again a little later"),
+  STORE_UNAVAILABLE(
+      "The session's journal could not be read or written",
+      "Call again with the same arguments; what was not acknowledged may be missing"),
+  SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
+
+  private final String cause;
+  private final String repair;
+
+  HostError(String cause, String repair) {
+    this.cause = cause;
+    this.repair = repair;
+  }
+
+  public String wireName() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  public String cause() {
+    return cause;
+  }
+
+  public String repair() {
+    return repair;
+  }
+
+  Outcome.Failure failure() {
+    return new Outcome.Failure(wireName(), cause + ". " + repair + ".", null, List.of(), null);
+  }
+}

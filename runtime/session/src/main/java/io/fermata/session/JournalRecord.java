@@ -1,0 +1,52 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.RunState;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One entry of a session's journal, written atomically. */
+sealed interface JournalRecord {
+
+  /**
+   * The events of one step.
+   *
+   * @param origin who opened the session; on the step that starts a run
+   * @param callId the client's name for the call that drove the step
+   * @param reply what that call was told; absent while it is still being driven
+   * @param working effects are outstanding after this step
+   */
+  record Step(
+      long at,
+      @Nullable Origin origin,
+      @Nullable String callId,
+      @Nullable Reply reply,
+      boolean working,
+      List<Event> events)
+      implements JournalRecord {}
+
+  /** Who a session belongs to. */
+  record Origin(String principal, String session) {}
+
+  /**
+   * All that remains of a run that has ended.
+   *
+   * @param callId the client's name for the call that ended it, and
+   * @param reply what it was told, so that a repeated call is told the same
+   * @param unheard the run completed while nobody waited: the next call fetches the result
+   */
+  record Ended(
+      long at,
+      String runId,
+      int version,
+      RunState.Status status,
+      @Nullable String callId,
+      @Nullable Reply reply,
+      boolean unheard,
+      @Nullable JsonNode result)
+      implements JournalRecord {}
+
+  /** A reply as it was given: the structured object, and the run's entry in {@code _meta}. */
+  record Reply(JsonNode body, JsonNode run) {}
+}

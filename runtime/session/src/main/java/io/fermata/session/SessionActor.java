@@ -1,0 +1,522 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Event;
+import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Input;
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Phase;
+import io.fermata.flow.Program;
+import io.fermata.flow.RunState;
+import io.fermata.persistence.JournalTags;
+import io.fermata.session.Calls.Waiting;
+import io.fermata.session.SessionCommand.Call;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.apache.pekko.persistence.typed.PersistenceId;
+import org.apache.pekko.persistence.typed.RecoveryCompleted;
+import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
+import org.apache.pekko.persistence.typed.javadsl.Effect;
+import org.apache.pekko.persistence.typed.javadsl.EventHandler;
+import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
+import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
+import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The shell around one session's run: it feeds calls and results to the program, journals what
+ * happened, performs effects off its own thread, and replies only after the journal has it all.
+ *
+ * <p>Between two journal writes it may be ahead of its journal: while effects that are declared
+ * idempotent run, what led to them is kept in memory and written together with what follows.
+ */
+final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRecord, SessionState> {
+  private final String entityId;
+  private final String flow;
+  private final Shell shell;
+  private final Replies replies;
+  private final ActorContext<SessionCommand> context;
+  private final TimerScheduler<SessionCommand> timers;
+  private final Calls calls;
+  private final Effects effects;
+  private final List<Event> unjournaled = new ArrayList<>();
+  private RunState ahead = RunState.NONE;
+  private @Nullable String openCall;
+  private boolean resuming;
+  private boolean sleepy;
+
+  private SessionActor(
+      String entityId,
+      Shell shell,
+      ActorContext<SessionCommand> context,
+      TimerScheduler<SessionCommand> timers) {
+    super(PersistenceId.ofUniqueId(entityId));
+    this.entityId = entityId;
+    this.flow = SessionKey.flowOf(entityId);
+    this.replies = new Replies(flow, shell.catalog());
+    this.shell = shell;
+    this.context = context;
+    this.timers = timers;
+    this.calls = new Calls(shell.settings().waitingCalls());
+    this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
+  }
+
+  static Behavior<SessionCommand> create(String entityId, Shell shell) {
+    return Behaviors.setup(
+        context -> {
+          context.setReceiveTimeout(shell.settings().idle(), new SessionCommand.Idle());
+          return Behaviors.withTimers(timers -> new SessionActor(entityId, shell, context, timers));
+        });
+  }
+
+  @Override
+  public SessionState emptyState() {
+    return SessionState.EMPTY;
+  }
+
+  @Override
+  public EventHandler<SessionState, JournalRecord> eventHandler() {
+    return SessionState::apply;
+  }
+
+  @Override
+  public RetentionCriteria retentionCriteria() {
+    return RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
+  }
+
+  @Override
+  public Set<String> tagsFor(JournalRecord entry) {
+    if (entry instanceof JournalRecord.Ended) {
+      return Set.of(JournalTags.ENDED);
+    }
+    boolean working = entry instanceof JournalRecord.Step step && step.working();
+    return working ? Set.of(JournalTags.WORKING) : Set.of();
+  }
+
+  @Override
+  public SignalHandler<SessionState> signalHandler() {
+    return newSignalHandlerBuilder()
+        .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .build();
+  }
+
+  @Override
+  public CommandHandler<SessionCommand, JournalRecord, SessionState> commandHandler() {
+    return newCommandHandlerBuilder()
+        .forAnyState()
+        .onCommand(Call.class, this::call)
+        .onCommand(SessionCommand.EffectEnded.class, this::effectEnded)
+        .onCommand(SessionCommand.EffectOverdue.class, this::effectOverdue)
+        .onCommand(SessionCommand.EffectDue.class, this::effectDue)
+        .onCommand(SessionCommand.DeadlinePassed.class, this::deadlinePassed)
+        .onCommand(SessionCommand.Next.class, (state, next) -> next(state))
+        .onCommand(SessionCommand.Resume.class, (state, resume) -> resume(state))
+        .onCommand(SessionCommand.Wake.class, (state, wake) -> Effect().none())
+        .onCommand(SessionCommand.Idle.class, (state, idle) -> idle())
+        .onCommand(SessionCommand.Sleep.class, (state, sleep) -> sleep())
+        .build();
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  private Effect<JournalRecord, SessionState> call(SessionState state, Call call) {
+    if (call.action() == Action.STATUS) {
+      tell(call, replies.status(state, seq()));
+      return Effect().none();
+    }
+    if (calls.joins(call)) {
+      awaitDeadline(call);
+      return Effect().none();
+    }
+    if (call.action() == Action.CANCEL && !idleNow() && state.run().running()) {
+      return cancelNow(state, call);
+    }
+    if (idleNow()) {
+      return begin(state, new Waiting(call));
+    }
+    if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
+      calls.drive(new Waiting(call));
+      awaitDeadline(call);
+    } else if (calls.enqueue(call)) {
+      awaitDeadline(call);
+    } else {
+      tell(call, replies.of(HostError.BUSY.failure(), state.run(), seq()));
+    }
+    return Effect().none();
+  }
+
+  private boolean idleNow() {
+    return calls.none() && effects.none() && !resuming;
+  }
+
+  /** Whether a call repeats the one whose work is going on without a listener. */
+  private static boolean resumes(SessionState state, Call call) {
+    return call.callId() != null && call.callId().equals(state.openCall());
+  }
+
+  private Effect<JournalRecord, SessionState> begin(SessionState state, Waiting waiting) {
+    Call call = waiting.call;
+    calls.drive(waiting);
+    JournalRecord.Reply recorded =
+        call.callId() == null ? null : state.replies().get(call.callId());
+    if (recorded != null) {
+      return answer(recorded);
+    }
+    if (call.expectedSeq() != null && call.expectedSeq() != seq()) {
+      return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
+    }
+    if (state.unheard() && call.action() == Action.CONTINUE) {
+      return fetch(state);
+    }
+    Optional<FlowProgram<?>> program = program(state.run(), call.action());
+    if (program.isEmpty()) {
+      return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
+    }
+    return accept(state, program.get(), input(call));
+  }
+
+  private Input input(Call call) {
+    long now = shell.clock().millis();
+    if (call.resolution() != null && call.action() == Action.CONTINUE) {
+      return new Input.Resolve(call.resolution(), now);
+    }
+    return switch (call.action()) {
+      case START ->
+          new Input.Start(UUID.randomUUID().toString(), call.intent(), call.updates(), now);
+      case RESET -> new Input.Reset(call.updates(), now);
+      case CANCEL -> new Input.Cancel(now);
+      case CONTINUE, STATUS -> new Input.Continue(call.updates(), now);
+    };
+  }
+
+  /** A cancellation does not wait for the work that it ends. */
+  private Effect<JournalRecord, SessionState> cancelNow(SessionState state, Call call) {
+    effects.giveUpAll();
+    resuming = false;
+    Waiting driven = calls.release();
+    if (driven != null) {
+      tellAll(driven, replies.of(Outcome.Failure.of(ErrorCode.RUN_CANCELLED), state.run(), seq()));
+    }
+    calls.drive(new Waiting(call));
+    return accept(state, shell.catalog().newest(flow), input(call));
+  }
+
+  private Effect<JournalRecord, SessionState> fetch(SessionState state) {
+    JournalRecord.Reply reply =
+        replies.of(new Outcome.Complete(state.result()), state.run(), seq() + 1);
+    return Effect().persist(ended(reply)).thenRun(() -> answered(reply));
+  }
+
+  private Effect<JournalRecord, SessionState> next(SessionState state) {
+    if (calls.current() != null || !effects.none() || resuming) {
+      return Effect().none();
+    }
+    Waiting waiting = calls.poll();
+    if (waiting != null) {
+      return begin(state, waiting);
+    }
+    return sleepy ? Effect().stop() : Effect().none();
+  }
+
+  private Effect<JournalRecord, SessionState> deadlinePassed(
+      SessionState state, SessionCommand.DeadlinePassed passed) {
+    Waiting current = calls.current();
+    if (current != null && current.all.stream().anyMatch(c -> c.id() == passed.id())) {
+      JournalRecord.Reply reply = replies.of(HostError.STILL_WORKING.failure(), state.run(), seq());
+      if (unjournaled.isEmpty()) {
+        calls.release();
+        tellAll(current, reply);
+        return Effect().none();
+      }
+      return Effect()
+          .persist(step(null, true))
+          .thenRun(
+              () -> {
+                journaled(true);
+                calls.release();
+                tellAll(current, reply);
+              });
+    }
+    Waiting withdrawn = calls.withdraw(passed.id());
+    if (withdrawn != null) {
+      HostError why = withdrawn.call.asksAgain() ? HostError.STILL_WORKING : HostError.BUSY;
+      tellAll(withdrawn, replies.of(why.failure(), state.run(), seq()));
+    }
+    return Effect().none();
+  }
+
+  // --- the program ----------------------------------------------------------------------------
+
+  private Optional<FlowProgram<?>> program(RunState run, @Nullable Action action) {
+    boolean pinned = run.running() && action != Action.START && action != Action.CANCEL;
+    return pinned ? shell.catalog().of(flow, run) : Optional.of(shell.catalog().newest(flow));
+  }
+
+  private Effect<JournalRecord, SessionState> accept(
+      SessionState state, FlowProgram<?> program, Input input) {
+    Program.Acceptance<Event> acceptance = program.accept(ahead, input);
+    if (acceptance instanceof Program.Refused<Event> refused) {
+      return answer(replies.of(refused.failure(), state.run(), seq()));
+    }
+    List<Event> events = ((Program.Accepted<Event>) acceptance).events();
+    for (Event event : events) {
+      ahead = ahead.apply(event);
+      unjournaled.add(event);
+      Waiting current = calls.current();
+      if (current != null) {
+        current.visit(event, input.at());
+      }
+    }
+    return goOn(program, events.isEmpty());
+  }
+
+  private Effect<JournalRecord, SessionState> goOn(FlowProgram<?> program, boolean nothingNew) {
+    Program.Next next = program.next(ahead);
+    if (next instanceof Program.Perform perform) {
+      return perform(program, perform.effects());
+    } else if (next instanceof Program.Pause pause) {
+      Outcome open = nothingNew ? program.open(ahead) : null;
+      return settle(open == null ? pause.outcome() : open);
+    }
+    return settle(((Program.Finish) next).outcome());
+  }
+
+  private Effect<JournalRecord, SessionState> perform(
+      FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
+    List<io.fermata.flow.Effect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
+    boolean quick = fresh.stream().allMatch(e -> e.policy().idempotent() && e.retryAt() == null);
+    if (quick || unjournaled.isEmpty()) {
+      start(program, fresh);
+      return Effect().none();
+    }
+    return Effect()
+        .persist(step(null, true))
+        .thenRun(
+            () -> {
+              journaled(true);
+              start(program, fresh);
+            });
+  }
+
+  private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
+    fresh.forEach(effect -> effects.start(program, ahead, effect, shell.clock().millis()));
+    Waiting current = calls.current();
+    if (current != null) {
+      current.all.forEach(this::awaitDeadline);
+    }
+  }
+
+  /** The program waits or has finished: journal everything, then reply. */
+  private Effect<JournalRecord, SessionState> settle(Outcome outcome) {
+    Waiting current = calls.current();
+    boolean ended = !ahead.running();
+    int records = unjournaled.isEmpty() ? 0 : ended ? 2 : 1;
+    JournalRecord.Reply reply =
+        replies.of(
+            body(outcome, current),
+            ahead,
+            current == null ? List.of() : current.visited,
+            seq() + records);
+    if (records == 0) {
+      answered(reply);
+      return Effect().none();
+    }
+    List<JournalRecord> entries = new ArrayList<>();
+    entries.add(step(ended ? null : reply, false));
+    if (ended) {
+      entries.add(ended(reply));
+    }
+    return Effect()
+        .persist(entries)
+        .thenRun(
+            () -> {
+              journaled(false);
+              answered(reply);
+            });
+  }
+
+  private static ObjectNode body(Outcome outcome, @Nullable Waiting current) {
+    if (current != null && current.call.action() == Action.CANCEL) {
+      return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
+    }
+    return Wire.body(outcome);
+  }
+
+  // --- effects --------------------------------------------------------------------------------
+
+  private Effect<JournalRecord, SessionState> effectEnded(
+      SessionState state, SessionCommand.EffectEnded ended) {
+    if (!effects.end(ended.effect())) {
+      return Effect().none();
+    }
+    if (ended.result() instanceof Input.Failed failed) {
+      context
+          .getLog()
+          .warn(
+              "Run {} step {} attempt {} failed: {}",
+              ahead.runId(),
+              ended.effect().place(),
+              ended.effect().attempt(),
+              failed.detail());
+    }
+    return feed(
+        state, new Input.EffectEnded(ended.effect(), ended.result(), shell.clock().millis()));
+  }
+
+  private Effect<JournalRecord, SessionState> effectOverdue(
+      SessionState state, SessionCommand.EffectOverdue overdue) {
+    if (!effects.giveUp(overdue.effect())) {
+      return Effect().none();
+    }
+    FlowProgram<?> program = shell.catalog().newest(flow);
+    return feed(
+        state,
+        new Input.EffectEnded(
+            overdue.effect(), program.timedOut(overdue.effect()), shell.clock().millis()));
+  }
+
+  private Effect<JournalRecord, SessionState> effectDue(
+      SessionState state, SessionCommand.EffectDue due) {
+    if (!effects.end(due.effect())) {
+      return Effect().none();
+    }
+    return feed(state, new Input.EffectDue(due.effect(), shell.clock().millis()));
+  }
+
+  private Effect<JournalRecord, SessionState> feed(SessionState state, Input input) {
+    FlowProgram<?> program =
+        program(ahead, null)
+            .orElseThrow(
+                () -> new IllegalStateException("An effect of a flow that is not registered"));
+    return accept(state, program, input);
+  }
+
+  // --- waking and sleeping --------------------------------------------------------------------
+
+  private void recovered(SessionState state) {
+    ahead = state.run();
+    openCall = state.openCall();
+    boolean worked =
+        ahead.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
+    if (worked) {
+      resuming = true;
+      context.getSelf().tell(new SessionCommand.Resume());
+    }
+  }
+
+  private Effect<JournalRecord, SessionState> resume(SessionState state) {
+    if (!resuming) {
+      return Effect().none();
+    }
+    resuming = false;
+    Optional<FlowProgram<?>> program = program(ahead, null);
+    if (program.isEmpty()) {
+      context.getLog().warn("Run {}: {}", ahead.runId(), replies.versionChanged(ahead).message());
+      return next(state);
+    }
+    return accept(state, program.get(), new Input.Recovered(shell.clock().millis()));
+  }
+
+  private Effect<JournalRecord, SessionState> idle() {
+    if (idleNow()) {
+      shell.sessions().tell(new Sessions.Passivate(entityId, context.getSelf()));
+    }
+    return Effect().none();
+  }
+
+  private Effect<JournalRecord, SessionState> sleep() {
+    sleepy = true;
+    return idleNow() ? Effect().stop() : Effect().none();
+  }
+
+  // --- records and replies --------------------------------------------------------------------
+
+  private JournalRecord step(JournalRecord.@Nullable Reply reply, boolean working) {
+    Waiting current = calls.current();
+    boolean starts = unjournaled.stream().anyMatch(Event.Started.class::isInstance);
+    JournalRecord.Origin origin =
+        starts && current != null
+            ? new JournalRecord.Origin(current.call.key().principal(), current.call.key().session())
+            : null;
+    String callId = callId();
+    return new JournalRecord.Step(
+        shell.clock().millis(),
+        origin,
+        callId,
+        callId == null ? null : reply,
+        working,
+        List.copyOf(unjournaled));
+  }
+
+  private JournalRecord ended(JournalRecord.Reply reply) {
+    String callId = callId();
+    boolean unheard = calls.current() == null && ahead.status() == RunState.Status.COMPLETED;
+    return new JournalRecord.Ended(
+        shell.clock().millis(),
+        ahead.runId(),
+        ahead.version(),
+        ahead.status(),
+        callId,
+        callId == null ? null : reply,
+        unheard,
+        unheard ? ahead.result() : null);
+  }
+
+  private @Nullable String callId() {
+    Waiting current = calls.current();
+    return current == null ? openCall : current.call.callId();
+  }
+
+  private long seq() {
+    return lastSequenceNumber(context);
+  }
+
+  private void journaled(boolean working) {
+    openCall = working ? callId() : null;
+    unjournaled.clear();
+    if (!ahead.running()) {
+      ahead = RunState.ended(ahead.status(), ahead.runId(), ahead.version(), ahead.changedAt());
+    }
+  }
+
+  private Effect<JournalRecord, SessionState> answer(JournalRecord.Reply reply) {
+    answered(reply);
+    return Effect().none();
+  }
+
+  private void answered(JournalRecord.Reply reply) {
+    Waiting waiting = calls.release();
+    if (waiting != null) {
+      tellAll(waiting, reply);
+    }
+    if (!calls.none() || sleepy) {
+      context.getSelf().tell(new SessionCommand.Next());
+    }
+  }
+
+  private void tellAll(Waiting waiting, JournalRecord.Reply reply) {
+    waiting.all.forEach(call -> tell(call, reply));
+  }
+
+  private void tell(Call call, JournalRecord.Reply reply) {
+    timers.cancel(call.id());
+    call.replyTo().tell(new SessionCommand.SessionReply(call.id(), reply));
+  }
+
+  private void awaitDeadline(Call call) {
+    if (!timers.isTimerActive(call.id())) {
+      long left = Math.max(0, call.deadline() - shell.clock().millis());
+      timers.startSingleTimer(
+          call.id(), new SessionCommand.DeadlinePassed(call.id()), Duration.ofMillis(left));
+    }
+  }
+}

@@ -1,0 +1,66 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Effect;
+import io.fermata.flow.Input;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.jspecify.annotations.Nullable;
+
+/** What a session actor is told. */
+sealed interface SessionCommand {
+
+  /**
+   * A call of the flow's tool.
+   *
+   * @param id the gateway's number of the call
+   * @param deadline when the caller stops waiting, in milliseconds of the epoch
+   */
+  record Call(
+      long id,
+      SessionKey key,
+      Action action,
+      String intent,
+      ObjectNode updates,
+      @Nullable String callId,
+      @Nullable Long expectedSeq,
+      Input.@Nullable Resolution resolution,
+      long deadline,
+      ActorRef<SessionReply> replyTo)
+      implements SessionCommand {
+
+    /** Whether the call only wants to know how things stand. */
+    boolean asksAgain() {
+      return action == Action.CONTINUE && updates.isEmpty() && resolution == null;
+    }
+  }
+
+  /** The answer to a call. */
+  record SessionReply(long id, JournalRecord.Reply reply) implements GatewayCommand {}
+
+  /** An effect has ended. */
+  record EffectEnded(Effect effect, Input.Result result) implements SessionCommand {}
+
+  /** An effect took too long. */
+  record EffectOverdue(Effect effect) implements SessionCommand {}
+
+  /** The wait before another attempt is over. */
+  record EffectDue(Effect effect) implements SessionCommand {}
+
+  /** A caller stops waiting. */
+  record DeadlinePassed(long id) implements SessionCommand {}
+
+  /** The next waiting call is due. */
+  record Next() implements SessionCommand {}
+
+  /** Take up the effects that were under way when the journal ended. */
+  record Resume() implements SessionCommand {}
+
+  /** Be awake, so that unfinished work goes on. */
+  record Wake() implements SessionCommand {}
+
+  /** Nobody has called for a while, or memory is wanted for others. */
+  record Idle() implements SessionCommand {}
+
+  /** Stop as soon as nothing is under way. */
+  record Sleep() implements SessionCommand {}
+}

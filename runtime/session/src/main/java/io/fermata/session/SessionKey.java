@@ -1,0 +1,29 @@
+package io.fermata.session;
+
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.Base64;
+
+/** Who talks about what in which conversation: a run belongs to exactly one key. */
+record SessionKey(String principal, String flow, String session) {
+
+  /** The key's name in the journal: the flow, and a digest that no client can steer. */
+  String entityId() {
+    try {
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      digest.update(principal.getBytes(StandardCharsets.UTF_8));
+      digest.update((byte) 0);
+      byte[] hash = digest.digest(session.getBytes(StandardCharsets.UTF_8));
+      byte[] short144 = Arrays.copyOf(hash, 18);
+      return flow + "|" + Base64.getUrlEncoder().withoutPadding().encodeToString(short144);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Every JDK has SHA-256", e);
+    }
+  }
+
+  static String flowOf(String entityId) {
+    return entityId.substring(0, entityId.indexOf('|'));
+  }
+}

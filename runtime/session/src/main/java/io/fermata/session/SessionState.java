@@ -1,0 +1,73 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.RunState;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The fold of a session's journal.
+ *
+ * @param run the session's run
+ * @param replies what the latest calls that named themselves were told
+ * @param openCall the named call that is still being driven
+ * @param unheard a result that nobody has been told
+ */
+record SessionState(
+    RunState run,
+    Map<String, JournalRecord.Reply> replies,
+    @Nullable String openCall,
+    boolean unheard,
+    @Nullable JsonNode result) {
+
+  private static final int REMEMBERED_REPLIES = 16;
+
+  static final SessionState EMPTY = new SessionState(RunState.NONE, Map.of(), null, false, null);
+
+  SessionState apply(JournalRecord entry) {
+    if (entry instanceof JournalRecord.Step step) {
+      return step(step);
+    }
+    return ended((JournalRecord.Ended) entry);
+  }
+
+  private SessionState step(JournalRecord.Step step) {
+    RunState after = run;
+    for (Event event : step.events()) {
+      after = after.apply(event);
+    }
+    String callId = step.callId();
+    JournalRecord.Reply reply = step.reply();
+    if (callId == null || reply == null) {
+      String open = step.working() ? callId : null;
+      return new SessionState(after, replies, open, false, null);
+    }
+    return new SessionState(after, remember(callId, reply), null, false, null);
+  }
+
+  private static SessionState ended(JournalRecord.Ended ended) {
+    RunState run = RunState.ended(ended.status(), ended.runId(), ended.version(), ended.at());
+    String callId = ended.callId();
+    JournalRecord.Reply reply = ended.reply();
+    Map<String, JournalRecord.Reply> replies =
+        callId == null || reply == null ? Map.of() : Map.of(callId, reply);
+    return new SessionState(run, replies, null, ended.unheard(), ended.result());
+  }
+
+  private Map<String, JournalRecord.Reply> remember(String callId, JournalRecord.Reply reply) {
+    Map<String, JournalRecord.Reply> more = new LinkedHashMap<>(replies);
+    more.put(callId, reply);
+    if (more.size() > REMEMBERED_REPLIES) {
+      more.remove(more.keySet().iterator().next());
+    }
+    return more;
+  }
+
+  @JsonIgnore
+  boolean completed() {
+    return run.status() == RunState.Status.COMPLETED;
+  }
+}

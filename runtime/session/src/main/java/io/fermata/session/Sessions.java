@@ -1,0 +1,137 @@
+package io.fermata.session;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.Receive;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings messages to sessions by name, on one node: it wakes a session that sleeps, lets idle ones
+ * go, and holds what arrives while one is falling asleep. Its protocol is that of cluster sharding,
+ * which takes its place on several nodes.
+ */
+final class Sessions extends AbstractBehavior<Sessions.Message> {
+  /** What the region is told. */
+  sealed interface Message {}
+
+  /** Something for a session. */
+  record Envelope(String entityId, SessionCommand command) implements Message {}
+
+  /** A session offers to go to sleep. */
+  record Passivate(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** How many sessions are in memory. */
+  record CountAwake(ActorRef<Integer> replyTo) implements Message {}
+
+  /** How to make a session, given the region it belongs to. */
+  interface Birth {
+    Behavior<SessionCommand> of(String entityId, ActorRef<Message> region);
+  }
+
+  private static final class Awake {
+    final ActorRef<SessionCommand> session;
+    @Nullable List<SessionCommand> held;
+
+    Awake(ActorRef<SessionCommand> session) {
+      this.session = session;
+    }
+  }
+
+  private final Birth birth;
+  private final int bound;
+  private final ActorRef<GatewayCommand> gateway;
+  private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
+
+  private Sessions(
+      ActorContext<Message> context, Birth birth, int bound, ActorRef<GatewayCommand> gateway) {
+    super(context);
+    this.birth = birth;
+    this.bound = bound;
+    this.gateway = gateway;
+  }
+
+  static Behavior<Message> create(Birth birth, int bound, ActorRef<GatewayCommand> gateway) {
+    return Behaviors.setup(context -> new Sessions(context, birth, bound, gateway));
+  }
+
+  @Override
+  public Receive<Message> createReceive() {
+    return newReceiveBuilder()
+        .onMessage(Envelope.class, this::deliver)
+        .onMessage(Passivate.class, this::passivate)
+        .onMessage(Terminated.class, this::terminated)
+        .onMessage(
+            CountAwake.class,
+            count -> {
+              count.replyTo().tell(awake.size());
+              return this;
+            })
+        .build();
+  }
+
+  private Behavior<Message> deliver(Envelope envelope) {
+    Awake entry = awake.get(envelope.entityId());
+    if (entry == null) {
+      entry = wake(envelope.entityId());
+    }
+    if (entry.held != null) {
+      entry.held.add(envelope.command());
+    } else {
+      entry.session.tell(envelope.command());
+    }
+    return this;
+  }
+
+  private Awake wake(String entityId) {
+    ActorRef<SessionCommand> session =
+        getContext().spawnAnonymous(birth.of(entityId, getContext().getSelf()));
+    getContext().watchWith(session, new Terminated(entityId, session));
+    Awake entry = new Awake(session);
+    awake.put(entityId, entry);
+    makeRoom();
+    return entry;
+  }
+
+  /** Asks the least used sessions whether they can sleep; those at work stay. */
+  private void makeRoom() {
+    int tooMany = awake.size() - bound;
+    Iterator<Awake> leastUsedFirst = awake.values().iterator();
+    for (int i = 0; i < tooMany && leastUsedFirst.hasNext(); i++) {
+      leastUsedFirst.next().session.tell(new SessionCommand.Idle());
+    }
+  }
+
+  private Behavior<Message> passivate(Passivate passivate) {
+    Awake entry = awake.get(passivate.entityId());
+    if (entry != null && entry.session.equals(passivate.session()) && entry.held == null) {
+      entry.held = new ArrayList<>();
+      entry.session.tell(new SessionCommand.Sleep());
+    }
+    return this;
+  }
+
+  private Behavior<Message> terminated(Terminated terminated) {
+    Awake entry = awake.get(terminated.entityId());
+    if (entry == null || !entry.session.equals(terminated.session())) {
+      return this;
+    }
+    awake.remove(terminated.entityId());
+    List<SessionCommand> held = entry.held;
+    if (held == null) {
+      gateway.tell(new GatewayCommand.SessionLost(terminated.entityId()));
+    } else {
+      held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
+    }
+    return this;
+  }
+}

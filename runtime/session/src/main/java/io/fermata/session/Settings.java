@@ -1,0 +1,112 @@
+package io.fermata.session;
+
+import io.fermata.flow.Limits;
+import java.time.Duration;
+
+/**
+ * What a host allows and how long it waits.
+ *
+ * @param limits the bounds of one run
+ * @param callDeadline how long a call may take before the client is told that the work goes on
+ * @param waitingCalls calls of one session that may wait behind the one being handled
+ * @param callsInFlight calls of all sessions that may be under way
+ * @param idle how long a session stays in memory after its last call
+ * @param awake sessions in memory before the least used go to sleep
+ * @param snapshotEvery journal records between two snapshots of a session
+ * @param handlerThreads threads for blocking handlers on a JDK without virtual threads
+ */
+public record Settings(
+    Limits limits,
+    Duration callDeadline,
+    int waitingCalls,
+    int callsInFlight,
+    Duration idle,
+    int awake,
+    int snapshotEvery,
+    int handlerThreads) {
+
+  public static final Settings DEFAULT =
+      new Settings(
+          Limits.DEFAULT,
+          Duration.ofSeconds(25),
+          16,
+          10_000,
+          Duration.ofMinutes(2),
+          20_000,
+          100,
+          64);
+
+  public Settings {
+    if (waitingCalls < 0 || callsInFlight < 1 || awake < 1) {
+      throw new IllegalArgumentException(
+          "waitingCalls must be at least 0, callsInFlight and awake at least 1");
+    }
+    if (snapshotEvery < 1 || handlerThreads < 1) {
+      throw new IllegalArgumentException("snapshotEvery and handlerThreads must be at least 1");
+    }
+    if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
+      throw new IllegalArgumentException("callDeadline and idle must be times that can pass");
+    }
+  }
+
+  public Settings limits(Limits value) {
+    return new Settings(
+        value,
+        callDeadline,
+        waitingCalls,
+        callsInFlight,
+        idle,
+        awake,
+        snapshotEvery,
+        handlerThreads);
+  }
+
+  public Settings callDeadline(Duration value) {
+    return new Settings(
+        limits, value, waitingCalls, callsInFlight, idle, awake, snapshotEvery, handlerThreads);
+  }
+
+  public Settings waitingCalls(int value) {
+    return new Settings(
+        limits, callDeadline, value, callsInFlight, idle, awake, snapshotEvery, handlerThreads);
+  }
+
+  public Settings callsInFlight(int value) {
+    return new Settings(
+        limits, callDeadline, waitingCalls, value, idle, awake, snapshotEvery, handlerThreads);
+  }
+
+  public Settings idle(Duration value) {
+    return new Settings(
+        limits,
+        callDeadline,
+        waitingCalls,
+        callsInFlight,
+        value,
+        awake,
+        snapshotEvery,
+        handlerThreads);
+  }
+
+  public Settings awake(int value) {
+    return new Settings(
+        limits,
+        callDeadline,
+        waitingCalls,
+        callsInFlight,
+        idle,
+        value,
+        snapshotEvery,
+        handlerThreads);
+  }
+
+  public Settings snapshotEvery(int value) {
+    return new Settings(
+        limits, callDeadline, waitingCalls, callsInFlight, idle, awake, value, handlerThreads);
+  }
+
+  public Settings handlerThreads(int value) {
+    return new Settings(
+        limits, callDeadline, waitingCalls, callsInFlight, idle, awake, snapshotEvery, value);
+  }
+}

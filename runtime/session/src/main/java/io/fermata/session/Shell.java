@@ -1,0 +1,13 @@
+package io.fermata.session;
+
+import java.time.InstantSource;
+import java.util.concurrent.ExecutorService;
+import org.apache.pekko.actor.typed.ActorRef;
+
+/** What every session actor of a host shares. */
+record Shell(
+    FlowCatalog catalog,
+    Settings settings,
+    InstantSource clock,
+    ExecutorService handlerThreads,
+    ActorRef<Sessions.Message> sessions) {}
