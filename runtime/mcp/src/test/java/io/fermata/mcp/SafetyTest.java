@@ -126,7 +126,9 @@ class SafetyTest {
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}",
         "{\"jsonrpc\":\"2.0\",\"id\":1e999999,\"method\":\"ping\"}",
         "{\"jsonrpc\":\"2.0\",\"id\":NaN,\"method\":\"ping\"}",
-        "{\"a\u0000\":1}"
+        "{\"a\u0000\":1}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"\\ud800\",\"method\":\"ping\"}",
+        "{\"\\udc00\\ud800\":1}"
       })
   void whatIsNotJsonIsRefusedInPlainWords(String body) {
     Wired.Said said = client().send(body);
@@ -192,6 +194,12 @@ class SafetyTest {
   void textOfEveryScriptComesBackAsItWent() {
     String text = "𝄐 ☕ üñí — 🧑‍🚀";
 
+    assertThat(
+            echo("{\"a\":\"\\ud83e\\uddd1 \\\\ud800\"}")
+                .body()
+                .at("/result/content/0/text")
+                .asText())
+        .contains("🧑", "ud800");
     assertThat(echo("{\"a\":\"" + text + "\"}").body().at("/result/content/0/text").asText())
         .contains(text);
   }
@@ -313,8 +321,8 @@ class SafetyTest {
     assertThat(raw("GET /mcp HTTP/1.1\r\nHost: localhost\r\n" + much + "\r\n\r\n"))
         .startsWith("HTTP/1.1 431");
     assertThat(raw("GET /" + "p".repeat(9_000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-        .startsWith("HTTP/1.1 414");
-    assertThat(raw("what is this\r\n\r\n")).startsWith("HTTP/1.1 400");
+        .contains(" 414 ");
+    assertThat(raw("what is this\r\n\r\n")).contains(" 400 ");
   }
 
   @Test
