@@ -129,6 +129,15 @@ final class Wire {
     }
   }
 
+  /** A tree as JSON. */
+  static String json(JsonNode tree) {
+    try {
+      return MAPPER.writeValueAsString(tree);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("A JSON tree could not be written", e);
+    }
+  }
+
   /** The text of a string member, or null where there is no string. */
   static @Nullable String text(JsonNode tree, String member) {
     JsonNode value = tree.get(member);
