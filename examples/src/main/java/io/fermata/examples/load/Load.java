@@ -1,6 +1,6 @@
 package io.fermata.examples.load;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.session.ToolReply;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,9 +23,9 @@ final class Load {
     private int count;
     private volatile boolean open;
 
-    JsonNode timed(Call call) throws Exception {
+    ToolReply timed(Call call) throws Exception {
       long before = System.nanoTime();
-      JsonNode reply = call.send();
+      ToolReply reply = call.send();
       long took = System.nanoTime() - before;
       if (open) {
         if (count == nanos.length) {
@@ -38,7 +38,7 @@ final class Load {
   }
 
   interface Call {
-    JsonNode send() throws Exception;
+    ToolReply send() throws Exception;
   }
 
   private final List<Unit> clients;

@@ -1,6 +1,8 @@
 package io.fermata.examples.load;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Json;
+import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import java.io.PrintStream;
@@ -29,6 +31,9 @@ public final class LoadHarness implements Callable<Integer> {
   @Option(names = "--flows", split = ",", defaultValue = "load_pure,load_journaled")
   private List<String> flows = List.of();
 
+  @Option(names = "--transports", split = ",", defaultValue = "process,http")
+  private List<String> transports = List.of();
+
   @Option(names = "--warmup", defaultValue = "4", description = "seconds before each window")
   private int warmUp;
 
@@ -50,33 +55,50 @@ public final class LoadHarness implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     out.printf(
-        "%-10s %-15s %5s %10s %10s %9s %9s %9s%n",
-        "store", "flow", "c", "runs/s", "calls/s", "p50 ms", "p99 ms", "CPU µs");
+        "%-8s %-7s %-15s %4s %10s %10s %9s %9s %9s%n",
+        "over", "store", "flow", "c", "runs/s", "calls/s", "p50 ms", "p99 ms", "CPU µs");
     Path folder = Files.createTempDirectory("fermata-load");
     for (String store : stores) {
-      for (String flow : flows) {
-        for (int clients : concurrency) {
-          inProcess(folder, store, flow, clients);
-        }
+      for (int clients : concurrency) {
+        onStore(folder, store, clients);
       }
     }
     Measurement commits =
         SyncedCommits.measure(folder.resolve("yardstick.db"), Duration.ofSeconds(seconds));
-    out.printf("%-10s %-15s %5d %s%n", "yardstick", "synced commits", 1, commits.row(1));
+    print("", "sqlite", "synced commit", 1, List.of(commits), 1);
     return 0;
   }
 
-  private void inProcess(Path folder, String store, String flow, int clients) throws Exception {
-    List<Measurement> windows = new ArrayList<>();
-    Path file = folder.resolve(store + "-" + flow + "-" + clients + ".db");
+  private void onStore(Path folder, String store, int clients) throws Exception {
+    Path file = folder.resolve(store + "-" + clients + ".db");
     Store where = store.equals("memory") ? Store.memory() : Store.sqlite(file);
     try (Fermata host =
-        Fermata.host().store(where).flow(Workload.pure()).flow(Workload.journaled()).start()) {
-      for (int round = 0; round < rounds; round++) {
-        windows.add(window(flow, clients, () -> new InProcess(host)));
+            Fermata.host().store(where).flow(Workload.pure()).flow(Workload.journaled()).start();
+        McpServer server = McpServer.serving(host).port(0).start();
+        McpServer noop = McpServer.serving(new NoopHost(host.handles())).port(0).start()) {
+      for (String transport : transports) {
+        Callable<Target> target =
+            transport.equals("http")
+                ? () -> new HttpTarget(server.port())
+                : () -> new InProcess(host);
+        for (String flow : flows) {
+          print(transport, store, flow, clients, windows(flow, clients, target), Workload.CALLS);
+        }
+      }
+      if (transports.contains("http")) {
+        Callable<Target> target = () -> new HttpTarget(noop.port());
+        print("http", "", NoopHost.TOOL, clients, windows(NoopHost.TOOL, clients, target), 1);
       }
     }
-    print(store, flow, clients, windows);
+  }
+
+  private List<Measurement> windows(String flow, int clients, Callable<Target> target)
+      throws Exception {
+    List<Measurement> windows = new ArrayList<>();
+    for (int round = 0; round < rounds; round++) {
+      windows.add(window(flow, clients, target));
+    }
+    return windows;
   }
 
   private Measurement window(String flow, int clients, Callable<Target> target) throws Exception {
@@ -85,10 +107,13 @@ public final class LoadHarness implements Callable<Integer> {
     for (int i = 0; i < clients; i++) {
       Target mine = target.call();
       targets.add(mine);
-      units.add((recorder, number) -> run(mine, flow, recorder, number));
+      units.add(
+          flow.equals(NoopHost.TOOL)
+              ? (recorder, number) -> noop(mine, recorder)
+              : (recorder, number) -> run(mine, flow, recorder, number));
     }
     try {
-      return new Load(units, Workload.CALLS)
+      return new Load(units, flow.equals(NoopHost.TOOL) ? 1 : Workload.CALLS)
           .measure(Duration.ofSeconds(warmUp), Duration.ofSeconds(seconds));
     } finally {
       for (Target mine : targets) {
@@ -102,7 +127,8 @@ public final class LoadHarness implements Callable<Integer> {
     String sessionId = "";
     for (int call = 0; call < Workload.CALLS; call++) {
       var arguments = Workload.arguments(call, sessionId, number);
-      JsonNode reply = recorder.timed(() -> target.call(flow, arguments));
+      JsonNode reply =
+          recorder.timed(() -> target.call(flow, arguments, Json.object())).structured();
       if (!Workload.right(call, reply)) {
         throw new IllegalStateException("Call " + call + " came to " + reply);
       }
@@ -110,8 +136,18 @@ public final class LoadHarness implements Callable<Integer> {
     }
   }
 
-  private void print(String store, String flow, int clients, List<Measurement> windows) {
-    String row = Measurement.median(windows).row(Workload.CALLS);
-    out.printf("%-10s %-15s %5d %s%n", store, flow, clients, row);
+  private static void noop(Target target, Load.Recorder recorder) throws Exception {
+    recorder.timed(() -> target.call(NoopHost.TOOL, Json.object(), Json.object()));
+  }
+
+  private void print(
+      String transport,
+      String store,
+      String flow,
+      int clients,
+      List<Measurement> windows,
+      int callsPerRun) {
+    String row = Measurement.median(windows).row(callsPerRun);
+    out.printf("%-8s %-7s %-15s %4d %s%n", transport, store, flow, clients, row);
   }
 }

@@ -1,13 +1,13 @@
 package io.fermata.examples.load;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.ToolReply;
 import java.io.IOException;
 
-/** Where one client of the load sends its calls; one at a time. */
-interface Target extends AutoCloseable {
-  /** Calls a tool and returns the result's structured content. */
-  JsonNode call(String tool, ObjectNode arguments) throws Exception;
+/** Where one client sends its calls; one at a time. */
+public interface Target extends AutoCloseable {
+  /** Calls a flow's tool, with what the call's {@code _meta} shall hold. */
+  ToolReply call(String tool, ObjectNode arguments, ObjectNode meta) throws Exception;
 
   @Override
   void close() throws IOException;

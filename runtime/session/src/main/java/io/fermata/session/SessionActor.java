@@ -166,6 +166,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private Effect<JournalRecord, SessionState> begin(SessionState state, Waiting waiting) {
     Call call = waiting.call;
     calls.drive(waiting);
+    openCall = null;
     JournalRecord.Reply recorded =
         call.callId() == null ? null : state.replies().get(call.callId());
     if (recorded != null) {
@@ -472,9 +473,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         unheard ? ahead.result() : null);
   }
 
+  /** The name of the call that what is going on belongs to, even if another waits for it now. */
   private @Nullable String callId() {
     Waiting current = calls.current();
-    return current == null ? openCall : current.call.callId();
+    String named = current == null ? null : current.call.callId();
+    return named == null ? openCall : named;
   }
 
   private long seq() {

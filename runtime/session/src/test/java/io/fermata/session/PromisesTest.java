@@ -278,6 +278,33 @@ class PromisesTest {
   }
 
   @Test
+  void aNamedCallCutOffByACrashIsAnsweredOnceEvenIfTheClientLookedFirst() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    AtomicInteger ran = new AtomicInteger();
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  begun.countDown();
+                  return ran.incrementAndGet() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(run.append("log", run.state().from()));
+                },
+                o -> {})
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.callId("c1").proceedLater("from", "Ulm");
+      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash();
+      assertThat(lost).isNotDone();
+      assertThat(field(client.noMeta().proceed())).isEqualTo("to");
+      assertThat(field(client.callId("c1").proceed("from", "Ulm"))).isEqualTo("to");
+      assertThat(ran).hasValue(2);
+    }
+  }
+
+  @Test
   void theCallThatCompletedARunIsAnsweredAgainAfterACrash() {
     try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
       Client client = host.client();
