@@ -1,0 +1,18 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ValueNode;
+import java.math.BigDecimal;
+
+/** Builds trees without numbers that are short to write and endless to compute with. */
+final class BoundedNumbers extends JsonNodeFactory {
+  static final int MAX_SCALE = 1_000;
+
+  @Override
+  public ValueNode numberNode(BigDecimal number) {
+    if (Math.abs((long) number.scale()) > MAX_SCALE) {
+      throw Refusal.unreadable("A number's exponent is beyond " + MAX_SCALE + ".");
+    }
+    return super.numberNode(number);
+  }
+}

@@ -1,0 +1,177 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.MissingNode;
+import io.vertx.core.Context;
+import io.vertx.core.MultiMap;
+import io.vertx.core.Vertx;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** One POST: takes in the body within its limit, has it answered, and writes the answer. */
+final class Exchange {
+  private static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
+  private static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
+  private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
+  private static final CharSequence NAME = HttpHeaders.createOptimized("mcp-name");
+  static final CharSequence SESSION = HttpHeaders.createOptimized("mcp-session-id");
+  private static final CharSequence CLOSE = HttpHeaders.createOptimized("close");
+
+  private final HttpServerRequest request;
+  private final Function<byte[], CompletionStage<Answer>> answering;
+
+  /** Where the request is handled, and the only place where its response may be touched. */
+  private final Context context = Objects.requireNonNull(Vertx.currentContext());
+
+  private @Nullable Refusal refusal;
+
+  /** The body so far: the one chunk that most bodies are, else a buffer that gathers them. */
+  private @Nullable Buffer body;
+
+  private boolean gathering;
+  private long received;
+
+  private Exchange(
+      HttpServerRequest request,
+      Function<byte[], CompletionStage<Answer>> answering,
+      @Nullable Refusal refusal) {
+    this.request = request;
+    this.answering = answering;
+    this.refusal = refusal;
+  }
+
+  static void answer(HttpServerRequest request, Protocol protocol, String principal) {
+    new Exchange(request, bytes -> protocol.answer(bytes, arrival(request, principal)), null)
+        .begin();
+  }
+
+  /** Turns a request away, in a way that its sender gets to read why. */
+  static void refuse(HttpServerRequest request, Refusal refusal) {
+    new Exchange(request, bytes -> CompletableFuture.failedFuture(refusal), refusal).begin();
+  }
+
+  private void begin() {
+    if (refusal == null && declaredLength() > Wire.MAX_BYTES) {
+      refusal = tooLong();
+    }
+    if (request.headers().contains(HttpHeaders.EXPECT)) {
+      if (refusal != null) {
+        cut(refusal);
+        return;
+      }
+      request.response().writeContinue();
+    }
+    // A client that breaks off takes its request with it: there is nobody left to answer.
+    request.exceptionHandler(gone -> {});
+    request.handler(this::take);
+    request.endHandler(end -> finish());
+  }
+
+  private long declaredLength() {
+    String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
+    try {
+      return length == null ? 0 : Long.parseLong(length);
+    } catch (NumberFormatException e) {
+      return Long.MAX_VALUE;
+    }
+  }
+
+  private void take(Buffer chunk) {
+    received += chunk.length();
+    if (refusal == null && received > Wire.MAX_BYTES) {
+      refusal = tooLong();
+      body = null;
+    }
+    if (refusal == null) {
+      keep(chunk);
+    } else if (received > HttpLimits.MAX_DISCARDED) {
+      cut(refusal);
+    }
+  }
+
+  private void keep(Buffer chunk) {
+    if (body == null) {
+      body = chunk;
+    } else if (gathering) {
+      body.appendBuffer(chunk);
+    } else {
+      body = Buffer.buffer(4 * chunk.length()).appendBuffer(body).appendBuffer(chunk);
+      gathering = true;
+    }
+  }
+
+  private static Refusal tooLong() {
+    return Refusal.transport(413, "The body is longer than " + Wire.MAX_BYTES + " bytes.");
+  }
+
+  private void finish() {
+    if (refusal != null) {
+      write(Answer.of(refusal.status, Wire.error(MissingNode.getInstance(), refusal)));
+      return;
+    }
+    byte[] bytes = body == null ? new byte[0] : body.getBytes();
+    body = null;
+    answering
+        .apply(bytes)
+        .whenComplete(
+            (answer, never) -> {
+              if (Vertx.currentContext() == context) {
+                write(answer);
+              } else {
+                context.runOnContext(home -> write(answer));
+              }
+            });
+  }
+
+  private static Arrival arrival(HttpServerRequest request, String principal) {
+    MultiMap headers = request.headers();
+    return new Arrival.Post(
+        principal,
+        only(headers, VERSION),
+        only(headers, METHOD),
+        only(headers, NAME),
+        headers.get(SESSION));
+  }
+
+  /** A header given twice has a value that equals neither, so that nobody can read it two ways. */
+  private static @Nullable String only(MultiMap headers, CharSequence name) {
+    List<String> all = headers.getAll(name);
+    return switch (all.size()) {
+      case 0 -> null;
+      case 1 -> all.get(0);
+      default -> String.join(", ", all);
+    };
+  }
+
+  private void write(Answer answer) {
+    HttpServerResponse response = request.response();
+    if (response.ended() || response.closed()) {
+      return;
+    }
+    response.setStatusCode(answer.status);
+    if (answer.session != null) {
+      response.putHeader(SESSION, answer.session);
+    }
+    if (answer.body == null) {
+      response.end();
+    } else {
+      response.putHeader(HttpHeaders.CONTENT_TYPE, JSON).end(Buffer.buffer(answer.body));
+    }
+  }
+
+  /** Answers before the body has ended, which leaves no use for the connection. */
+  private void cut(Refusal why) {
+    HttpServerResponse response = request.response();
+    if (!response.ended() && !response.closed()) {
+      response.putHeader(HttpHeaders.CONNECTION, CLOSE);
+      write(Answer.of(why.status, Wire.error(MissingNode.getInstance(), why)));
+    }
+  }
+}

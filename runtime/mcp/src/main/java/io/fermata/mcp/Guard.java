@@ -1,0 +1,71 @@
+package io.fermata.mcp;
+
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps web pages out that were lured to a local server: checks {@code Host} and {@code Origin}.
+ */
+final class Guard {
+  private static final Set<String> LOOPBACK = Set.of("localhost", "127.0.0.1", "[::1]");
+
+  private final Set<String> hosts = new HashSet<>(LOOPBACK);
+  private final Set<String> origins = new HashSet<>();
+
+  Guard(Collection<String> moreHosts, Collection<String> moreOrigins) {
+    moreHosts.forEach(host -> hosts.add(lower(host)));
+    moreOrigins.forEach(origin -> origins.add(lower(origin)));
+  }
+
+  /** Why a request may not come in, or null if it may. */
+  @Nullable Refusal objection(List<String> hostHeaders, List<String> originHeaders) {
+    if (hostHeaders.size() != 1) {
+      return Refusal.transport(400, "A request must have exactly one Host header.");
+    }
+    if (!hosts.contains(withoutPort(lower(hostHeaders.get(0))))) {
+      return Refusal.transport(
+          403,
+          "The host '%s' is not served here: name it with allowedHosts(…) when starting the server."
+              .formatted(Refusal.shortened(hostHeaders.get(0))));
+    }
+    for (String origin : originHeaders) {
+      if (!allowed(lower(origin))) {
+        return Refusal.transport(
+            403,
+            "The origin '%s' is not allowed: name it with allowedOrigins(…) when starting the server."
+                .formatted(Refusal.shortened(origin)));
+      }
+    }
+    return null;
+  }
+
+  private boolean allowed(String origin) {
+    if (origins.contains(origin)) {
+      return true;
+    }
+    try {
+      URI uri = new URI(origin);
+      String scheme = uri.getScheme();
+      return ("http".equals(scheme) || "https".equals(scheme))
+          && uri.getHost() != null
+          && LOOPBACK.contains(uri.getHost());
+    } catch (URISyntaxException e) {
+      return false;
+    }
+  }
+
+  private static String withoutPort(String host) {
+    int colon = host.lastIndexOf(':');
+    return colon > host.lastIndexOf(']') ? host.substring(0, colon) : host;
+  }
+
+  private static String lower(String text) {
+    return text.toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,178 @@
+package io.fermata.mcp;
+
+import io.vertx.core.Future;
+import io.vertx.core.MultiMap;
+import io.vertx.core.VerticleBase;
+import io.vertx.core.http.HttpConnection;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServer;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.http.HttpServerRequest;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** The HTTP door, once per event loop: checks what can be told from the headers. */
+final class HttpEdge extends VerticleBase {
+  static final String PATH = "/mcp";
+  private static final Pattern UTF_8 = Pattern.compile("charset=\"?utf-?8\"?\\s*(;|$)");
+  private static final Duration GRACE = Duration.ofSeconds(5);
+
+  private final Protocol protocol;
+  private final Sessions sessions;
+  private final Guard guard;
+  private final Keys keys;
+  private final HttpLimits limits;
+  private final AtomicInteger connections;
+  private final HttpServerOptions options;
+  private @Nullable HttpServer server;
+
+  HttpEdge(
+      Protocol protocol,
+      Sessions sessions,
+      Guard guard,
+      Keys keys,
+      HttpLimits limits,
+      AtomicInteger connections,
+      HttpServerOptions options) {
+    this.protocol = protocol;
+    this.sessions = sessions;
+    this.guard = guard;
+    this.keys = keys;
+    this.limits = limits;
+    this.connections = connections;
+    this.options = options;
+  }
+
+  static HttpServerOptions options(String address, int port, HttpLimits limits) {
+    return new HttpServerOptions()
+        .setHost(address)
+        .setPort(port)
+        .setMaxHeaderSize(HttpLimits.MAX_HEADERS)
+        .setMaxInitialLineLength(HttpLimits.MAX_FIRST_LINE)
+        .setHttp2ClearTextEnabled(false)
+        .setIdleTimeout((int) limits.idleTimeout().toSeconds())
+        .setIdleTimeoutUnit(TimeUnit.SECONDS);
+  }
+
+  @Override
+  public Future<?> start() {
+    HttpServer starting =
+        vertx
+            .createHttpServer(options)
+            .connectionHandler(this::count)
+            // Clients that break off are the network's daily bread, not news.
+            .exceptionHandler(broken -> {})
+            .requestHandler(this::serve);
+    server = starting;
+    return starting.listen();
+  }
+
+  @Override
+  public Future<?> stop() {
+    return server == null ? Future.succeededFuture() : server.shutdown(GRACE);
+  }
+
+  int port() {
+    return Objects.requireNonNull(server).actualPort();
+  }
+
+  private void count(HttpConnection connection) {
+    connection.closeHandler(closed -> connections.decrementAndGet());
+    if (connections.incrementAndGet() > limits.maxConnections()) {
+      connection.close();
+    }
+  }
+
+  private void serve(HttpServerRequest request) {
+    MultiMap headers = request.headers();
+    Refusal objection =
+        guard.objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
+    if (objection != null) {
+      refuse(request, objection);
+    } else if (!PATH.equals(request.path())) {
+      refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
+    } else {
+      authenticated(request, keys.principal(headers.get(HttpHeaders.AUTHORIZATION)));
+    }
+  }
+
+  private void authenticated(HttpServerRequest request, @Nullable String principal) {
+    if (principal == null) {
+      boolean tried = request.headers().contains(HttpHeaders.AUTHORIZATION);
+      String challenge = tried ? "Bearer error=\"invalid_token\"" : "Bearer";
+      request.response().putHeader("www-authenticate", challenge);
+      refuse(request, Refusal.transport(401, "Send a known API key: Authorization: Bearer <key>"));
+    } else if (request.method().equals(HttpMethod.POST)) {
+      post(request, principal);
+    } else if (request.method().equals(HttpMethod.DELETE) && endsSession(request)) {
+      end(request);
+    } else {
+      request.response().putHeader("allow", "POST, DELETE");
+      refuse(request, Refusal.transport(405, "Send messages with POST."));
+    }
+  }
+
+  private void post(HttpServerRequest request, String principal) {
+    if (!isJson(request.getHeader(HttpHeaders.CONTENT_TYPE))) {
+      refuse(
+          request, Refusal.transport(415, "The Content-Type must be application/json, in UTF-8."));
+    } else if (!accepts(request)) {
+      refuse(
+          request,
+          Refusal.transport(406, "Accept must list application/json and text/event-stream."));
+    } else {
+      Exchange.answer(request, protocol, principal);
+    }
+  }
+
+  private void refuse(HttpServerRequest request, Refusal refusal) {
+    Exchange.refuse(request, refusal);
+  }
+
+  private static boolean endsSession(HttpServerRequest request) {
+    return request.headers().contains(Exchange.SESSION) && !modern(request);
+  }
+
+  private static boolean modern(HttpServerRequest request) {
+    Revision revision = Revision.of(request.getHeader("mcp-protocol-version"));
+    return revision != null && revision.modern();
+  }
+
+  private void end(HttpServerRequest request) {
+    try {
+      sessions.end(Objects.requireNonNull(request.getHeader(Exchange.SESSION)));
+      request.response().setStatusCode(204).end();
+    } catch (Refusal refusal) {
+      refuse(request, refusal);
+    }
+  }
+
+  private static boolean isJson(@Nullable String type) {
+    if (type == null) {
+      return false;
+    }
+    String lower = type.toLowerCase(Locale.ROOT);
+    int semicolon = lower.indexOf(';');
+    String media = semicolon < 0 ? lower : lower.substring(0, semicolon);
+    return media.strip().equals("application/json")
+        && (!lower.contains("charset=") || UTF_8.matcher(lower).find());
+  }
+
+  /** Modern clients must take both kinds of answers; of others, JSON is all that is asked. */
+  private static boolean accepts(HttpServerRequest request) {
+    String accept = String.join(",", request.headers().getAll(HttpHeaders.ACCEPT));
+    if (accept.isEmpty() || accept.contains("*/*")) {
+      return true;
+    }
+    String lower = accept.toLowerCase(Locale.ROOT);
+    boolean json = lower.contains("application/json") || lower.contains("application/*");
+    boolean stream = lower.contains("text/event-stream") || lower.contains("text/*");
+    return json && (stream || !modern(request));
+  }
+}

@@ -1,0 +1,234 @@
+package io.fermata.mcp;
+
+import io.fermata.session.ToolHost;
+import io.vertx.core.DeploymentOptions;
+import io.vertx.core.Vertx;
+import io.vertx.core.VertxOptions;
+import io.vertx.core.file.FileSystemOptions;
+import io.vertx.core.http.HttpServerOptions;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** Sets up a server: over HTTP with {@link #start}, over streams with {@link #stdio}. */
+public final class McpServerBuilder {
+  /** Lets all event loops share one port that the system chooses. */
+  private static final int ANY_SHARED_PORT = -1;
+
+  private final ToolHost host;
+  private final Keys keys = new Keys();
+  private final List<String> hosts = new ArrayList<>();
+  private final List<String> origins = new ArrayList<>();
+  private String name = "fermata";
+  private String version = "0";
+  private @Nullable String instructions;
+  private String address = "127.0.0.1";
+  private int port = 8080;
+  private int maxConnections = HttpLimits.DEFAULT.maxConnections();
+  private Duration idleTimeout = HttpLimits.DEFAULT.idleTimeout();
+
+  McpServerBuilder(ToolHost host) {
+    this.host = host;
+  }
+
+  /** What the server calls itself; {@code fermata} unless said otherwise. */
+  public McpServerBuilder name(String serverName) {
+    this.name = serverName;
+    return this;
+  }
+
+  /** The version of what is served. */
+  public McpServerBuilder version(String serverVersion) {
+    this.version = serverVersion;
+    return this;
+  }
+
+  /** What a model should know about the server as a whole, beyond what the tools say. */
+  public McpServerBuilder instructions(String text) {
+    this.instructions = text;
+    return this;
+  }
+
+  /**
+   * The address to listen on; {@code 127.0.0.1} unless said otherwise. Any address that other
+   * machines can reach needs an {@linkplain #apiKey API key}.
+   */
+  public McpServerBuilder address(String listenAddress) {
+    this.address = listenAddress;
+    return this;
+  }
+
+  /** The port to listen on, 0 for any that is free; 8080 unless said otherwise. */
+  public McpServerBuilder port(int listenPort) {
+    if (listenPort < 0 || listenPort > 65_535) {
+      throw new IllegalArgumentException("A port is a number from 0 to 65535, not " + listenPort);
+    }
+    this.port = listenPort;
+    return this;
+  }
+
+  /**
+   * Web origins that may call besides those of this machine, as {@code https://app.example.com}.
+   */
+  public McpServerBuilder allowedOrigins(String... moreOrigins) {
+    origins.addAll(List.of(moreOrigins));
+    return this;
+  }
+
+  /**
+   * Host names, without port, that clients reach this server under besides those of this machine.
+   */
+  public McpServerBuilder allowedHosts(String... moreHosts) {
+    hosts.addAll(List.of(moreHosts));
+    return this;
+  }
+
+  /**
+   * A key that clients may present as {@code Authorization: Bearer}. From the first key on, nobody
+   * comes in without one.
+   *
+   * @param principal who presents it; sessions of different principals never meet
+   */
+  public McpServerBuilder apiKey(String principal, String key) {
+    if (principal.isBlank() || key.isBlank()) {
+      throw new IllegalArgumentException("An API key needs a principal and a key, neither blank");
+    }
+    keys.add(principal, key.strip());
+    return this;
+  }
+
+  /** How many connections may be open at a time; further ones are closed at once. */
+  public McpServerBuilder maxConnections(int limit) {
+    this.maxConnections = limit;
+    return this;
+  }
+
+  /**
+   * How long a connection may be silent before it is closed; two minutes unless said otherwise. A
+   * call under way is silent, so this must be longer than the host lets a call take.
+   */
+  public McpServerBuilder idleTimeout(Duration limit) {
+    this.idleTimeout = limit;
+    return this;
+  }
+
+  /**
+   * Serves over HTTP.
+   *
+   * @throws IllegalStateException if the address is open to others without authentication, or the
+   *     port cannot be had
+   */
+  public McpServer start() {
+    requireAuthenticationOutside();
+    Vertx vertx = Vertx.vertx(vertxOptions());
+    try {
+      return deployed(vertx);
+    } catch (CompletionException e) {
+      vertx.close().toCompletionStage().toCompletableFuture().join();
+      throw cannotListen(e.getCause());
+    }
+  }
+
+  /**
+   * Serves over a pair of streams, one message per line, until the input ends. Nothing else may
+   * write to the output.
+   */
+  public McpStdio stdio(InputStream in, OutputStream out) {
+    return McpStdio.start(protocol(new Sessions(host)), in, out);
+  }
+
+  private Protocol protocol(Sessions sessions) {
+    return new Protocol(new Methods(host, new Identity(name, version, instructions)), sessions);
+  }
+
+  private void requireAuthenticationOutside() {
+    if (keys.required() || isLoopback()) {
+      return;
+    }
+    throw new IllegalStateException(
+        ("The address %s can be reached from other machines, and nothing says who may call:"
+                + " register a key with apiKey(principal, key), or listen on 127.0.0.1.")
+            .formatted(address));
+  }
+
+  private boolean isLoopback() {
+    try {
+      return InetAddress.getByName(address).isLoopbackAddress();
+    } catch (UnknownHostException e) {
+      throw new IllegalStateException(
+          "The address "
+              + address
+              + " is not one of this machine: name an IP address to listen on.",
+          e);
+    }
+  }
+
+  private static VertxOptions vertxOptions() {
+    return new VertxOptions()
+        .setEventLoopPoolSize(loops())
+        .setWorkerPoolSize(1)
+        .setInternalBlockingPoolSize(1)
+        .setFileSystemOptions(
+            new FileSystemOptions()
+                .setFileCachingEnabled(false)
+                .setClassPathResolvingEnabled(false));
+  }
+
+  private static int loops() {
+    return Runtime.getRuntime().availableProcessors();
+  }
+
+  private McpServer deployed(Vertx vertx) {
+    HttpLimits limits = new HttpLimits(maxConnections, idleTimeout);
+    HttpServerOptions options =
+        HttpEdge.options(address, port == 0 ? ANY_SHARED_PORT : port, limits);
+    Sessions sessions = new Sessions(host);
+    Protocol protocol = protocol(sessions);
+    Guard guard = new Guard(servedHosts(), origins);
+    AtomicInteger connections = new AtomicInteger();
+    ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
+    vertx
+        .deployVerticle(
+            () -> {
+              HttpEdge edge =
+                  new HttpEdge(protocol, sessions, guard, keys, limits, connections, options);
+              edges.add(edge);
+              return edge;
+            },
+            new DeploymentOptions().setInstances(loops()))
+        .toCompletionStage()
+        .toCompletableFuture()
+        .join();
+    return new McpServer(
+        vertx, isLoopback() ? "localhost" : bracketed(address), edges.element().port());
+  }
+
+  private List<String> servedHosts() {
+    List<String> served = new ArrayList<>(hosts);
+    served.add(bracketed(address));
+    return served;
+  }
+
+  private static String bracketed(String host) {
+    return host.contains(":") && !host.startsWith("[") ? "[" + host + "]" : host;
+  }
+
+  private IllegalStateException cannotListen(@Nullable Throwable cause) {
+    String next =
+        cause instanceof BindException
+            ? "the port is in use or the address is not this machine's:"
+                + " stop the other server, or choose another port with port(…)"
+            : String.valueOf(cause == null ? null : cause.getMessage());
+    return new IllegalStateException(
+        "Cannot listen on port %d of %s: %s.".formatted(port, address, next), cause);
+  }
+}

@@ -1,0 +1,78 @@
+package io.fermata.mcp;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The headers that repeat parts of the body for intermediaries: they must say what the body says.
+ */
+final class MirrorHeaders {
+  private static final String PREFIX = "=?base64?";
+  private static final String SUFFIX = "?=";
+
+  private MirrorHeaders() {}
+
+  static void require(Message message, Arrival.Post post) {
+    requireEqual("Mcp-Method", post.method(), message.method());
+    String source = nameSource(message.method());
+    if (source != null) {
+      requireName(post.name(), Wire.text(message.params(), source));
+    }
+  }
+
+  private static @Nullable String nameSource(String method) {
+    return switch (method) {
+      case "tools/call", "prompts/get" -> "name";
+      case "resources/read" -> "uri";
+      default -> null;
+    };
+  }
+
+  private static void requireName(@Nullable String header, @Nullable String body) {
+    if (header != null || body != null) {
+      requireEqual("Mcp-Name", header == null ? null : decoded(header), body);
+    }
+  }
+
+  private static void requireEqual(String name, @Nullable String header, @Nullable String body) {
+    if (header == null) {
+      throw Refusal.headers("the header " + name + " is missing.");
+    }
+    if (!header.equals(body)) {
+      throw Refusal.headers(
+          "the header %s says '%s', the body %s."
+              .formatted(
+                  name,
+                  Refusal.shortened(header),
+                  body == null ? "nothing" : "'" + Refusal.shortened(body) + "'"));
+    }
+  }
+
+  private static String decoded(String header) {
+    if (!header.startsWith(PREFIX) || !header.endsWith(SUFFIX)) {
+      return plain(header);
+    }
+    try {
+      String inner =
+          header.substring(
+              PREFIX.length(), Math.max(PREFIX.length(), header.length() - SUFFIX.length()));
+      ByteBuffer bytes = ByteBuffer.wrap(Base64.getDecoder().decode(inner));
+      return StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
+    } catch (IllegalArgumentException | CharacterCodingException e) {
+      throw Refusal.headers("the header Mcp-Name is not Base64 of UTF-8 text.");
+    }
+  }
+
+  private static String plain(String header) {
+    for (int i = 0; i < header.length(); i++) {
+      char c = header.charAt(i);
+      if (c != '\t' && (c < ' ' || c > '~')) {
+        throw Refusal.headers("the header Mcp-Name has characters that must be sent as Base64.");
+      }
+    }
+    return header;
+  }
+}

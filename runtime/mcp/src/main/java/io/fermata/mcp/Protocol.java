@@ -1,0 +1,199 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.NullNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The core that all transports share: takes the bytes of a message and what its transport knows,
+ * and yields the answer. It waits for nothing; an answer may complete on a thread of the host.
+ */
+final class Protocol {
+  private static final Logger LOG = LoggerFactory.getLogger(Protocol.class);
+  private static final int MAX_BATCH = 50;
+
+  private final Methods methods;
+  private final Sessions sessions;
+  private final Eras eras;
+
+  Protocol(Methods methods, Sessions sessions) {
+    this.methods = methods;
+    this.sessions = sessions;
+    this.eras = new Eras(methods);
+  }
+
+  /** Answers a message. The stage never fails. */
+  CompletionStage<Answer> answer(byte[] bytes, Arrival arrival) {
+    JsonNode tree;
+    try {
+      tree = Wire.read(bytes);
+    } catch (Refusal refusal) {
+      return now(refused(unknownId(arrival), refusal));
+    }
+    return answer(tree, arrival);
+  }
+
+  /** Answers a message that has been read. The stage never fails. */
+  CompletionStage<Answer> answer(JsonNode tree, Arrival arrival) {
+    return tree.isArray() ? batch(tree, arrival) : single(tree, arrival, false);
+  }
+
+  /** What an error says in place of the id that it cannot know. */
+  private static JsonNode unknownId(Arrival arrival) {
+    // JSON-RPC wants null, which streams keep to; MCP's HTTP transport wants no id at all.
+    return arrival instanceof Arrival.Line ? NullNode.getInstance() : MissingNode.getInstance();
+  }
+
+  private CompletionStage<Answer> single(JsonNode tree, Arrival arrival, boolean batched) {
+    JsonNode id = Message.idOf(tree, unknownId(arrival));
+    try {
+      if (Message.isResponse(tree)) {
+        return now(response(arrival));
+      }
+      Message message = Message.of(tree);
+      if (message.notification()) {
+        return now(notification(message, arrival));
+      }
+      if (message.method().equals("initialize") && !Eras.declaresVersion(message)) {
+        return now(handshake(message, arrival, batched));
+      }
+      return call(message, arrival);
+    } catch (Refusal refusal) {
+      return now(refused(id, refusal));
+    } catch (RuntimeException | IOException e) {
+      return now(failed(id, e));
+    }
+  }
+
+  /** This server asks its clients nothing, so a response belongs to no request of its. */
+  private static Answer response(Arrival arrival) {
+    if (arrival instanceof Arrival.Post post && Eras.modernHeader(post)) {
+      throw Refusal.invalid("Send requests and notifications only: responses are not expected.");
+    }
+    return Answer.ACCEPTED;
+  }
+
+  private Answer notification(Message message, Arrival arrival) {
+    if (arrival instanceof Arrival.Post post) {
+      Revision revision = eras.ofNotification(message, post);
+      sessionOf(post, revision);
+    }
+    return Answer.ACCEPTED;
+  }
+
+  private Answer handshake(Message message, Arrival arrival, boolean batched) throws IOException {
+    if (batched) {
+      throw Refusal.invalid("The request initialize must not be part of a batch.");
+    }
+    String requested = Wire.text(message.params(), "protocolVersion");
+    if (requested == null) {
+      throw Refusal.params("The parameter protocolVersion must be a string.");
+    }
+    Revision known = Revision.of(requested);
+    Revision agreed = known == null || known.modern() ? Revision.LATEST_LEGACY : known;
+    ObjectNode welcome = methods.welcome(agreed);
+    Answer answer = Answer.of(200, Wire.result(message.id(), out -> out.writeTree(welcome)));
+    if (arrival instanceof Arrival.Line line) {
+      line.negotiated(agreed);
+      return answer;
+    }
+    return answer.opening(sessions.open());
+  }
+
+  private CompletionStage<Answer> call(Message message, Arrival arrival) {
+    Revision revision = eras.of(message, arrival);
+    String session = arrival instanceof Arrival.Post post ? sessionOf(post, revision) : null;
+    Method method = methods.named(message.method(), revision);
+    return method
+        .answer(
+            new Request(revision, arrival.principal(), session, message.params(), message.meta()))
+        .handle((result, failure) -> answered(message.id(), result, failure));
+  }
+
+  private @Nullable String sessionOf(Arrival.Post post, Revision revision) {
+    if (revision.modern() || post.session() == null) {
+      return null;
+    }
+    sessions.require(post.session());
+    return post.session();
+  }
+
+  private static Answer answered(
+      JsonNode id, @Nullable Result result, @Nullable Throwable failure) {
+    if (result == null) {
+      return failed(id, failure);
+    }
+    try {
+      return Answer.of(200, Wire.result(id, result));
+    } catch (IOException | RuntimeException e) {
+      return failed(id, e);
+    }
+  }
+
+  private static Answer failed(JsonNode id, @Nullable Throwable failure) {
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (cause instanceof Refusal refusal) {
+      return refused(id, refusal);
+    }
+    LOG.error("A request failed inside the server", cause);
+    return refused(id, Refusal.internal());
+  }
+
+  private static Answer refused(JsonNode id, Refusal refusal) {
+    return Answer.of(refusal.status, Wire.error(id, refusal));
+  }
+
+  private CompletionStage<Answer> batch(JsonNode tree, Arrival arrival) {
+    try {
+      requireBatch(tree, arrival);
+    } catch (Refusal refusal) {
+      return now(refused(unknownId(arrival), refusal));
+    }
+    List<CompletableFuture<Answer>> answers = new ArrayList<>(tree.size());
+    for (JsonNode element : tree) {
+      answers.add(single(element, arrival, true).toCompletableFuture());
+    }
+    return CompletableFuture.allOf(answers.toArray(CompletableFuture<?>[]::new))
+        .thenApply(all -> joined(answers.stream().map(CompletableFuture::join).toList()));
+  }
+
+  private void requireBatch(JsonNode tree, Arrival arrival) {
+    if (!eras.ofBatch(arrival).batches()) {
+      throw Refusal.invalid(
+          "Batches exist in revision 2025-03-26 only: send each message on its own.");
+    }
+    if (tree.isEmpty() || tree.size() > MAX_BATCH) {
+      throw Refusal.invalid("A batch must have 1 to " + MAX_BATCH + " messages.");
+    }
+  }
+
+  private static Answer joined(List<Answer> answers) {
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    for (Answer answer : answers) {
+      if (answer.body != null) {
+        all.write(all.size() == 0 ? '[' : ',');
+        all.writeBytes(answer.body);
+      }
+    }
+    if (all.size() == 0) {
+      return Answer.ACCEPTED;
+    }
+    all.write(']');
+    return Answer.of(200, all.toByteArray());
+  }
+
+  private static CompletionStage<Answer> now(Answer answer) {
+    return CompletableFuture.completedFuture(answer);
+  }
+}

@@ -1,0 +1,95 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A message that is not served: the JSON-RPC error, and the status that goes with it over HTTP. */
+final class Refusal extends RuntimeException {
+  static final int PARSE_ERROR = -32700;
+  static final int INVALID_REQUEST = -32600;
+  static final int METHOD_NOT_FOUND = -32601;
+  static final int INVALID_PARAMS = -32602;
+  static final int INTERNAL_ERROR = -32603;
+  static final int LEGACY_RESOURCE_NOT_FOUND = -32002;
+  static final int HEADER_MISMATCH = -32020;
+  static final int UNSUPPORTED_VERSION = -32022;
+
+  final int status;
+  final int code;
+  final String reason;
+  final @Nullable ObjectNode data;
+
+  private Refusal(int status, int code, String reason, @Nullable ObjectNode data) {
+    // A refusal is an answer, not a fault: nobody reads its stack.
+    super(reason, null, false, false);
+    this.status = status;
+    this.code = code;
+    this.reason = reason;
+    this.data = data;
+  }
+
+  static Refusal unreadable(String reason) {
+    return new Refusal(400, PARSE_ERROR, reason, null);
+  }
+
+  static Refusal invalid(String reason) {
+    return new Refusal(400, INVALID_REQUEST, reason, null);
+  }
+
+  /** A request that the transport turns away before its message is read. */
+  static Refusal transport(int status, String reason) {
+    return new Refusal(status, INVALID_REQUEST, reason, null);
+  }
+
+  static Refusal sessionGone() {
+    return new Refusal(
+        404,
+        INVALID_REQUEST,
+        "The session has ended or is not of this server. Send initialize to begin a new one.",
+        null);
+  }
+
+  static Refusal unknownMethod(String method, boolean modern) {
+    String reason = "Method not found: " + shortened(method);
+    return new Refusal(modern ? 404 : 200, METHOD_NOT_FOUND, reason, null);
+  }
+
+  /** The message lacks what every request of its revision must have. */
+  static Refusal malformed(String reason) {
+    return new Refusal(400, INVALID_PARAMS, reason, null);
+  }
+
+  /** The message is well-formed, but the method cannot serve its parameters. */
+  static Refusal params(String reason) {
+    return new Refusal(200, INVALID_PARAMS, reason, null);
+  }
+
+  static Refusal unknownResource(String uri, boolean modern) {
+    int code = modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
+    String shown = shortened(uri);
+    ObjectNode data = JsonNodeFactory.instance.objectNode().put("uri", shown);
+    return new Refusal(200, code, "Resource not found: " + shown, data);
+  }
+
+  static Refusal headers(String reason) {
+    return new Refusal(400, HEADER_MISMATCH, "Header mismatch: " + reason, null);
+  }
+
+  static Refusal unsupportedVersion(String requested, List<String> supported) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode();
+    supported.forEach(data.putArray("supported")::add);
+    data.put("requested", shortened(requested));
+    return new Refusal(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+  }
+
+  static Refusal internal() {
+    return new Refusal(500, INTERNAL_ERROR, "Internal error", null);
+  }
+
+  /** Keeps what a client sent from filling an error with it. */
+  static String shortened(String text) {
+    return text.length() <= 100 ? text : text.substring(0, 100) + "…";
+  }
+}

@@ -1,0 +1,156 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.StreamWriteFeature;
+import com.fasterxml.jackson.core.exc.StreamConstraintsException;
+import com.fasterxml.jackson.databind.DatabindException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
+
+/** JSON-RPC as bytes: reads messages within limits, writes responses. */
+final class Wire {
+  /** How long a message may be. */
+  static final int MAX_BYTES = 1 << 20;
+
+  private static final int MAX_DEPTH = 64;
+  private static final int MAX_NUMBER = 100;
+  private static final int MAX_NAME = 1_000;
+
+  private static final JsonFactory FACTORY =
+      JsonFactory.builder()
+          .streamReadConstraints(
+              StreamReadConstraints.builder()
+                  .maxNestingDepth(MAX_DEPTH)
+                  .maxNumberLength(MAX_NUMBER)
+                  .maxNameLength(MAX_NAME)
+                  .maxStringLength(MAX_BYTES)
+                  .build())
+          // Names are the client's to choose: they must not stay in the JVM's table of strings.
+          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+          .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
+          .build();
+
+  private static final ObjectMapper MAPPER =
+      JsonMapper.builder(FACTORY)
+          .nodeFactory(new BoundedNumbers())
+          .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .build();
+
+  private static final ObjectReader READER = MAPPER.reader();
+
+  private Wire() {}
+
+  /**
+   * Reads one JSON text.
+   *
+   * @throws Refusal if it is none, or beyond the limits
+   */
+  static JsonNode read(byte[] bytes) {
+    requireUtf8(bytes);
+    try (JsonParser parser = FACTORY.createParser(bytes)) {
+      JsonNode tree = READER.readTree(parser);
+      if (tree == null || tree.isMissingNode()) {
+        throw Refusal.unreadable("The message is empty: send a JSON-RPC request.");
+      }
+      if (parser.nextToken() != null) {
+        throw Refusal.unreadable("There is more after the end of the JSON message.");
+      }
+      return tree;
+    } catch (StreamConstraintsException e) {
+      throw Refusal.unreadable(
+          "The message is beyond a limit of this server: nesting depth %d, names of %d and numbers of %d characters."
+              .formatted(MAX_DEPTH, MAX_NAME, MAX_NUMBER));
+    } catch (DatabindException e) {
+      throw Refusal.unreadable("A member occurs twice in one object" + place(e) + ".");
+    } catch (IOException e) {
+      throw Refusal.unreadable("The message is not valid JSON" + place(e) + ".");
+    }
+  }
+
+  private static String place(IOException e) {
+    JsonLocation at = e instanceof JsonProcessingException json ? json.getLocation() : null;
+    return at == null ? "" : ", at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
+  }
+
+  /** Jackson would guess other encodings from NULs, and lets some malformed sequences pass. */
+  private static void requireUtf8(byte[] bytes) {
+    boolean ascii = true;
+    for (byte b : bytes) {
+      if (b == 0) {
+        throw Refusal.unreadable("The message must be UTF-8 without NUL characters.");
+      }
+      ascii &= b > 0;
+    }
+    if (!ascii) {
+      try {
+        StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
+      } catch (CharacterCodingException e) {
+        throw Refusal.unreadable("The message is not valid UTF-8.");
+      }
+    }
+  }
+
+  /** A response with a result. */
+  static byte[] result(JsonNode id, Result result) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(1_024);
+    try (JsonGenerator out = MAPPER.createGenerator(bytes)) {
+      open(out, id);
+      out.writeFieldName("result");
+      result.write(out);
+      out.writeEndObject();
+    }
+    return bytes.toByteArray();
+  }
+
+  /** A response with an error; a missing id is left out. */
+  static byte[] error(JsonNode id, Refusal refusal) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
+    try (JsonGenerator out = MAPPER.createGenerator(bytes)) {
+      open(out, id);
+      out.writeObjectFieldStart("error");
+      out.writeNumberField("code", refusal.code);
+      out.writeStringField("message", refusal.reason);
+      if (refusal.data != null) {
+        out.writeFieldName("data");
+        out.writeTree(refusal.data);
+      }
+      out.writeEndObject();
+      out.writeEndObject();
+    } catch (IOException e) {
+      throw new IllegalStateException("An array of bytes takes whatever is written", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  private static void open(JsonGenerator out, JsonNode id) throws IOException {
+    out.writeStartObject();
+    out.writeStringField("jsonrpc", "2.0");
+    if (!id.isMissingNode()) {
+      out.writeFieldName("id");
+      out.writeTree(id);
+    }
+  }
+
+  /** The text of a string member, or null where there is no string. */
+  static @Nullable String text(JsonNode tree, String member) {
+    JsonNode value = tree.get(member);
+    return value == null ? null : value.textValue();
+  }
+}

@@ -1,0 +1,94 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.session.DisplayTool;
+import io.fermata.session.Handles;
+import io.fermata.session.TestHandles;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolContract;
+import io.fermata.session.ToolHost;
+import io.fermata.session.ToolReply;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+
+/** A host whose tools each do one thing that a transport must cope with. */
+final class FakeHost implements ToolHost {
+  static final String PAGE = "<!doctype html><title>Plans</title><p>Plans: ☕ 𝄐</p>";
+
+  /** All calls that arrived. */
+  final Queue<ToolCall> calls = new ConcurrentLinkedQueue<>();
+
+  private final Handles handles = TestHandles.ofStore("fake");
+  private final ToolReply nothing = new ToolReply(status("complete"), Json.object());
+
+  @Override
+  public List<ToolContract> tools() {
+    return List.of(
+        contract("noop", "Answers at once"),
+        contract("echo", "Says how it was called"),
+        contract("slow", "Takes its time"),
+        contract("wrong", "Ends in an error"),
+        contract("failing", "Breaks its promise never to fail"),
+        contract("throwing", "Throws"));
+  }
+
+  private static ToolContract contract(String name, String description) {
+    ObjectNode input = Json.object().put("type", "object");
+    ObjectNode output = Json.object().put("type", "object");
+    output.putObject("properties").putObject("status").put("type", "string");
+    return new ToolContract(name, "The " + name, description, input, output);
+  }
+
+  @Override
+  public List<DisplayTool> displays() {
+    return List.of(DisplayTool.of("show_plans", "Plans", "Shows the plans", PAGE));
+  }
+
+  @Override
+  public CompletionStage<ToolReply> call(ToolCall call) {
+    if (call.tool().equals("noop")) {
+      return CompletableFuture.completedFuture(nothing);
+    }
+    calls.add(call);
+    return switch (call.tool()) {
+      case "echo" -> CompletableFuture.completedFuture(echo(call));
+      case "slow" -> later(call);
+      case "wrong" ->
+          CompletableFuture.completedFuture(
+              new ToolReply(status("error").put("code", "handler_failed"), Json.object()));
+      case "failing" -> CompletableFuture.failedFuture(new IllegalStateException("secret /etc"));
+      case "throwing" -> throw new IllegalStateException("secret /etc");
+      default -> throw new IllegalArgumentException("No flow " + call.tool());
+    };
+  }
+
+  private static CompletionStage<ToolReply> later(ToolCall call) {
+    int millis = call.arguments().path("millis").asInt(300);
+    return new CompletableFuture<ToolReply>()
+        .completeOnTimeout(echo(call), millis, TimeUnit.MILLISECONDS);
+  }
+
+  private static ToolReply echo(ToolCall call) {
+    ObjectNode said = status("complete").put("principal", call.principal());
+    said.set("arguments", call.arguments());
+    said.set("meta", call.meta());
+    said.put("transportSession", call.transportSession());
+    ObjectNode meta = Json.object();
+    meta.putObject("fermata/run").put("flow", call.tool());
+    return new ToolReply(said, meta);
+  }
+
+  private static ObjectNode status(String status) {
+    return Json.object().put("status", status);
+  }
+
+  @Override
+  public Handles handles() {
+    return handles;
+  }
+}
