@@ -8,10 +8,12 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** Serves the examples over HTTP until the process is asked to end. */
@@ -53,7 +55,10 @@ final class ServeCommand implements Callable<Integer> {
     private static final long serialVersionUID = 1L;
 
     CannotListen(RuntimeException cause) {
-      super(cause.getMessage(), cause);
+      super(
+          cause.getMessage()
+              + "\nThe options are --port, --address and --api-key; see serve --help.",
+          cause);
     }
   }
 
@@ -63,9 +68,12 @@ final class ServeCommand implements Callable<Integer> {
     McpServer server;
     try {
       server = listen(examples);
-    } catch (IllegalStateException | IllegalArgumentException e) {
+    } catch (IllegalStateException e) {
       examples.close();
       throw new CannotListen(e);
+    } catch (IllegalArgumentException e) {
+      examples.close();
+      throw new ParameterException(commandLine(), e.getMessage(), e);
     }
     CountDownLatch closed = closeAtTheEnd(server, examples);
     tell(server);
@@ -99,13 +107,17 @@ final class ServeCommand implements Callable<Integer> {
   }
 
   private void tell(McpServer server) {
-    if (command == null) {
-      return;
-    }
-    PrintWriter out = command.commandLine().getOut();
+    PrintWriter out = commandLine().getOut();
     out.println("Fermata serves the examples at " + server.endpoint());
     out.println("claude mcp add --transport http fermata " + server.endpoint() + header());
     out.flush();
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
   }
 
   private String header() {

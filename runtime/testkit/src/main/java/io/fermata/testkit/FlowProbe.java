@@ -16,6 +16,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,7 +55,6 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private final List<Duration> waits = new ArrayList<>();
   private RunState state = RunState.NONE;
   private Instant now = BEGINNING;
-  private int runs;
   private boolean manualTime;
 
   /** An attempt that does not end by itself, and when its time is over. */
@@ -119,7 +119,8 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   @Override
   public FlowProbe<S> start(String intent, Object... said) {
-    String runId = "run-" + ++runs;
+    // Unlike any other probe's, because a service that is called knows runs by their id.
+    String runId = UUID.randomUUID().toString();
     return call(
         startCall(intent, said),
         new Input.Start(runId, intent, Trees.of(said), now.toEpochMilli()));
