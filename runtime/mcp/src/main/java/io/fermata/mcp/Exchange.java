@@ -22,6 +22,7 @@ final class Exchange {
   private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
   private static final CharSequence NAME = HttpHeaders.createOptimized("mcp-name");
   static final CharSequence SESSION = HttpHeaders.createOptimized("mcp-session-id");
+  private static final long LINGER_MILLIS = 500;
   private static final CharSequence CLOSE = HttpHeaders.createOptimized("close");
 
   private final HttpServerRequest request;
@@ -169,9 +170,12 @@ final class Exchange {
   /** Answers before the body has ended, which leaves no use for the connection. */
   private void cut(Refusal why) {
     HttpServerResponse response = request.response();
-    if (!response.ended() && !response.closed()) {
-      response.putHeader(HttpHeaders.CONNECTION, CLOSE);
-      write(Answer.of(why.status, Wire.error(MissingNode.getInstance(), why)));
+    if (response.ended() || response.closed()) {
+      return;
     }
+    response.putHeader(HttpHeaders.CONNECTION, CLOSE);
+    write(Answer.of(why.status, Wire.error(MissingNode.getInstance(), why)));
+    // Closed at once, a connection with unread input is reset, and the answer may be lost with it.
+    context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());
   }
 }

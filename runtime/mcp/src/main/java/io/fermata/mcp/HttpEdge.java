@@ -9,6 +9,7 @@ import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.net.SocketAddress;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Objects;
@@ -29,7 +30,7 @@ final class HttpEdge extends VerticleBase {
   private final Keys keys;
   private final HttpLimits limits;
   private final AtomicInteger connections;
-  private final HttpServerOptions options;
+  private final SocketAddress address;
   private @Nullable HttpServer server;
 
   HttpEdge(
@@ -39,20 +40,25 @@ final class HttpEdge extends VerticleBase {
       Keys keys,
       HttpLimits limits,
       AtomicInteger connections,
-      HttpServerOptions options) {
+      SocketAddress address) {
     this.protocol = protocol;
     this.sessions = sessions;
     this.guard = guard;
     this.keys = keys;
     this.limits = limits;
     this.connections = connections;
-    this.options = options;
+    this.address = address;
   }
 
-  static HttpServerOptions options(String address, int port, HttpLimits limits) {
+  /** The address to listen on; with port 0, all event loops share one that the system chooses. */
+  static SocketAddress address(String host, int port) {
+    return port == 0
+        ? SocketAddress.sharedRandomPort(1, host)
+        : SocketAddress.inetSocketAddress(port, host);
+  }
+
+  private static HttpServerOptions options(HttpLimits limits) {
     return new HttpServerOptions()
-        .setHost(address)
-        .setPort(port)
         .setMaxHeaderSize(HttpLimits.MAX_HEADERS)
         .setMaxInitialLineLength(HttpLimits.MAX_FIRST_LINE)
         .setHttp2ClearTextEnabled(false)
@@ -64,13 +70,13 @@ final class HttpEdge extends VerticleBase {
   public Future<?> start() {
     HttpServer starting =
         vertx
-            .createHttpServer(options)
+            .createHttpServer(options(limits))
             .connectionHandler(this::count)
             // Clients that break off are the network's daily bread, not news.
             .exceptionHandler(broken -> {})
             .requestHandler(this::serve);
     server = starting;
-    return starting.listen();
+    return starting.listen(address);
   }
 
   @Override

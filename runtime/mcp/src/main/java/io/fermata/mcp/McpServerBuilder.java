@@ -5,7 +5,7 @@ import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
-import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.net.SocketAddress;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.BindException;
@@ -21,9 +21,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Sets up a server: over HTTP with {@link #start}, over streams with {@link #stdio}. */
 public final class McpServerBuilder {
-  /** Lets all event loops share one port that the system chooses. */
-  private static final int ANY_SHARED_PORT = -1;
-
   private final ToolHost host;
   private final Keys keys = new Keys();
   private final List<String> hosts = new ArrayList<>();
@@ -189,8 +186,7 @@ public final class McpServerBuilder {
 
   private McpServer deployed(Vertx vertx) {
     HttpLimits limits = new HttpLimits(maxConnections, idleTimeout);
-    HttpServerOptions options =
-        HttpEdge.options(address, port == 0 ? ANY_SHARED_PORT : port, limits);
+    SocketAddress listening = HttpEdge.address(address, port);
     Sessions sessions = new Sessions(host);
     Protocol protocol = protocol(sessions);
     Guard guard = new Guard(servedHosts(), origins);
@@ -200,7 +196,7 @@ public final class McpServerBuilder {
         .deployVerticle(
             () -> {
               HttpEdge edge =
-                  new HttpEdge(protocol, sessions, guard, keys, limits, connections, options);
+                  new HttpEdge(protocol, sessions, guard, keys, limits, connections, listening);
               edges.add(edge);
               return edge;
             },

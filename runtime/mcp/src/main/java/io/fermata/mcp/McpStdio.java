@@ -1,6 +1,7 @@
 package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import java.io.IOException;
 import java.io.InputStream;
@@ -117,7 +118,7 @@ public final class McpStdio implements AutoCloseable {
   private static JsonNode cancelled(JsonNode message) {
     return "notifications/cancelled".equals(message.path("method").textValue())
         ? message.path("params").path("requestId")
-        : message.path("no such member");
+        : MissingNode.getInstance();
   }
 
   private void answered(JsonNode message, JsonNode id, Answer answer) {

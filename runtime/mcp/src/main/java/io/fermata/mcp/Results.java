@@ -5,7 +5,6 @@ import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import java.io.IOException;
 import java.util.Map;
 
@@ -21,7 +20,7 @@ final class Results {
 
   Results(Identity identity) {
     this.identity = identity.tree();
-    this.serverInfo = new SerializedString(Json.text(this.identity));
+    this.serverInfo = new SerializedString(Wire.json(this.identity));
   }
 
   /** A result that is always the same, written once and for all. */
@@ -34,7 +33,7 @@ final class Results {
     if (revision.modern()) {
       whole.putObject("_meta").set(SERVER_INFO, identity);
     }
-    SerializedString json = new SerializedString(Json.text(whole));
+    SerializedString json = new SerializedString(Wire.json(whole));
     return out -> out.writeRawValue(json);
   }
 

@@ -3,7 +3,6 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
@@ -58,12 +57,12 @@ final class ToolCalls implements Method {
   }
 
   private Result replied(ToolReply reply, Revision revision) {
-    String json = Json.text(reply.structured());
+    String json = Wire.json(reply.structured());
     return results.ofTool(revision, json, json, reply.error(), reply.meta());
   }
 
   private Result shown(DisplayTool display, Request request) {
-    String json = Json.text(arguments(request));
+    String json = Wire.json(arguments(request));
     String text = "Showing \"" + display.title() + "\" to the user, with this data: " + json;
     return results.ofTool(request.revision(), text, json, false, NO_META);
   }

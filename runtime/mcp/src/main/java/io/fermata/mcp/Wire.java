@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamWriteFeature;
 import com.fasterxml.jackson.core.exc.StreamConstraintsException;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.DatabindException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -17,9 +18,6 @@ import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** JSON-RPC as bytes: reads messages within limits, writes responses. */
@@ -43,6 +41,7 @@ final class Wire {
           // Names are the client's to choose: they must not stay in the JVM's table of strings.
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
+          .enable(JsonWriteFeature.COMBINE_UNICODE_SURROGATES_IN_UTF8)
           .build();
 
   private static final ObjectMapper MAPPER =
@@ -63,7 +62,7 @@ final class Wire {
    * @throws Refusal if it is none, or beyond the limits
    */
   static JsonNode read(byte[] bytes) {
-    requireUtf8(bytes);
+    Text.require(bytes);
     try (JsonParser parser = FACTORY.createParser(bytes)) {
       JsonNode tree = READER.readTree(parser);
       if (tree == null || tree.isMissingNode()) {
@@ -87,24 +86,6 @@ final class Wire {
   private static String place(IOException e) {
     JsonLocation at = e instanceof JsonProcessingException json ? json.getLocation() : null;
     return at == null ? "" : ", at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
-  }
-
-  /** Jackson would guess other encodings from NULs, and lets some malformed sequences pass. */
-  private static void requireUtf8(byte[] bytes) {
-    boolean ascii = true;
-    for (byte b : bytes) {
-      if (b == 0) {
-        throw Refusal.unreadable("The message must be UTF-8 without NUL characters.");
-      }
-      ascii &= b > 0;
-    }
-    if (!ascii) {
-      try {
-        StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
-      } catch (CharacterCodingException e) {
-        throw Refusal.unreadable("The message is not valid UTF-8.");
-      }
-    }
   }
 
   /** A response with a result. */
@@ -145,6 +126,15 @@ final class Wire {
     if (!id.isMissingNode()) {
       out.writeFieldName("id");
       out.writeTree(id);
+    }
+  }
+
+  /** A tree as JSON. */
+  static String json(JsonNode tree) {
+    try {
+      return MAPPER.writeValueAsString(tree);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("A JSON tree could not be written", e);
     }
   }
 

@@ -41,7 +41,8 @@ record Conversation(String session, boolean told) {
     }
     String hint = hint(call);
     if (hint != null) {
-      return new Found(new Conversation("hint\n" + hint, false));
+      // A handle means the same session wherever it stands.
+      return new Found(new Conversation(handles.minted(hint) ? hint : "hint\n" + hint, false));
     }
     String transport = call.transportSession();
     if (transport != null && !transport.isEmpty()) {

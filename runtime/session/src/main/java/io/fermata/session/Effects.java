@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import io.fermata.flow.Effect;
 import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Input;
 import io.fermata.flow.RunState;
 import java.time.Duration;
 import java.util.HashMap;
@@ -10,16 +11,28 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The effects of one session that are under way. Handlers run on the host's handler threads; what
  * comes of them arrives as messages.
  */
 final class Effects {
+  /**
+   * @param task the handler's turn on a thread; null while the attempt waits for its time
+   */
+  private record UnderWay(@Nullable Future<?> task) {
+    void giveUp() {
+      if (task != null) {
+        task.cancel(true);
+      }
+    }
+  }
+
   private final ExecutorService threads;
   private final TimerScheduler<SessionCommand> timers;
   private final ActorRef<SessionCommand> session;
-  private final Map<String, Future<?>> underWay = new HashMap<>();
+  private final Map<String, UnderWay> underWay = new HashMap<>();
 
   Effects(
       ExecutorService threads,
@@ -34,6 +47,11 @@ final class Effects {
     return underWay.isEmpty();
   }
 
+  /** Whether no handler is at work; attempts may still wait for their time. */
+  boolean noneRunning() {
+    return underWay.values().stream().allMatch(effect -> effect.task() == null);
+  }
+
   boolean underWay(Effect effect) {
     return underWay.containsKey(key(effect));
   }
@@ -42,24 +60,31 @@ final class Effects {
   void start(FlowProgram<?> program, RunState run, Effect effect, long now) {
     Long due = effect.retryAt();
     if (due != null) {
-      underWay.put(key(effect), NOTHING);
+      underWay.put(key(effect), new UnderWay(null));
       Duration wait = Duration.ofMillis(Math.max(0, due - now));
       timers.startSingleTimer(key(effect), new SessionCommand.EffectDue(effect), wait);
       return;
     }
     timers.startSingleTimer(
         key(effect), new SessionCommand.EffectOverdue(effect), effect.policy().timeout());
-    underWay.put(key(effect), threads.submit(() -> perform(program, run, effect)));
+    Future<?> task = threads.submit(() -> perform(program, run, effect));
+    underWay.put(key(effect), new UnderWay(task));
   }
 
   private void perform(FlowProgram<?> program, RunState run, Effect effect) {
-    program
-        .perform(run, effect)
-        .whenComplete(
-            (result, thrown) ->
-                session.tell(
-                    new SessionCommand.EffectEnded(
-                        effect, thrown == null ? result : program.failed(effect, thrown))));
+    try {
+      program
+          .perform(run, effect)
+          .whenComplete(
+              (result, thrown) ->
+                  ended(effect, thrown == null ? result : program.failed(effect, thrown)));
+    } catch (Throwable thrown) { // an Error of a handler must not leave its run waiting
+      ended(effect, program.failed(effect, thrown));
+    }
+  }
+
+  private void ended(Effect effect, Input.Result result) {
+    session.tell(new SessionCommand.EffectEnded(effect, result));
   }
 
   /** Takes an effect off the list; false if it was not on it, so that late results are ignored. */
@@ -71,18 +96,18 @@ final class Effects {
   /** Gives up an effect: its thread is interrupted and its result ignored. */
   boolean giveUp(Effect effect) {
     timers.cancel(key(effect));
-    Future<?> future = underWay.remove(key(effect));
-    if (future != null) {
-      future.cancel(true);
+    UnderWay given = underWay.remove(key(effect));
+    if (given != null) {
+      given.giveUp();
     }
-    return future != null;
+    return given != null;
   }
 
   void giveUpAll() {
     underWay.forEach(
-        (key, future) -> {
+        (key, effect) -> {
           timers.cancel(key);
-          future.cancel(true);
+          effect.giveUp();
         });
     underWay.clear();
   }
@@ -90,7 +115,4 @@ final class Effects {
   private static String key(Effect effect) {
     return effect.retryAt() == null ? effect.key() : effect.key() + "/due";
   }
-
-  private static final Future<?> NOTHING =
-      java.util.concurrent.CompletableFuture.completedFuture(null);
 }

@@ -19,6 +19,7 @@ import java.util.concurrent.TimeoutException;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -104,11 +105,26 @@ public final class Fermata implements ToolHost, AutoCloseable {
   public void close() {
     CompletableFuture<Void> drained = new CompletableFuture<>();
     system.tell(new GatewayCommand.Drain(drained));
-    await(drained, "the calls under way");
+    await(drained, "the work under way");
+    stop();
+  }
+
+  /** Stops as a lost process would: nothing under way is waited for. */
+  void crash() {
+    stop();
+  }
+
+  private void stop() {
     system.terminate();
     await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
     handlerThreads.shutdownNow();
     store.close();
+  }
+
+  /** How many sessions are in memory. */
+  public CompletionStage<Integer> awake() {
+    return AskPattern.ask(
+        system, GatewayCommand.CountAwake::new, Duration.ofSeconds(3), system.scheduler());
   }
 
   private static void await(CompletableFuture<?> end, String what) {

@@ -71,6 +71,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         .onMessage(GatewayCommand.SessionLost.class, this::lost)
         .onMessage(GatewayCommand.Tick.class, tick -> overdue())
         .onMessage(GatewayCommand.Wake.class, this::wake)
+        .onMessage(
+            GatewayCommand.CountAwake.class,
+            count -> {
+              sessions.tell(new Sessions.CountAwake(count.replyTo()));
+              return this;
+            })
         .onMessage(GatewayCommand.Drain.class, this::drain)
         .build();
   }
@@ -192,7 +198,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
 
   private void finishDraining() {
     if (draining != null && pending.isEmpty()) {
-      draining.complete(null);
+      sessions.tell(new Sessions.SleepAll(draining));
     }
   }
 }

@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.apache.pekko.actor.typed.ActorRef;
 
 /** What the gateway is told. */
 sealed interface GatewayCommand
@@ -9,6 +10,7 @@ sealed interface GatewayCommand
         GatewayCommand.SessionLost,
         GatewayCommand.Tick,
         GatewayCommand.Wake,
+        GatewayCommand.CountAwake,
         GatewayCommand.Drain,
         SessionCommand.SessionReply {
 
@@ -24,6 +26,9 @@ sealed interface GatewayCommand
   /** Wake sessions whose work was cut off. */
   record Wake(List<String> entityIds) implements GatewayCommand {}
 
-  /** Refuse new calls, and say when the last one has been answered. */
+  /** Ask how many sessions are in memory. */
+  record CountAwake(ActorRef<Integer> replyTo) implements GatewayCommand {}
+
+  /** Refuse new calls, and say when the last is answered and every session sleeps. */
   record Drain(CompletableFuture<Void> drained) implements GatewayCommand {}
 }

@@ -56,8 +56,9 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public Object fromBinary(byte[] bytes, String manifest) throws NotSerializableException {
+    Class<?> type = type(manifest);
     try {
-      return MAPPER.readValue(bytes, type(manifest));
+      return MAPPER.readValue(bytes, type);
     } catch (IOException e) {
       throw new IllegalStateException(
           "A journal record " + manifest + " could not be read: " + e.getMessage(), e);

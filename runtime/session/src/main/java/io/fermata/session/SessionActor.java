@@ -224,7 +224,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (waiting != null) {
       return begin(state, waiting);
     }
-    return sleepy ? Effect().stop() : Effect().none();
+    return sleepy ? sleep() : Effect().none();
   }
 
   private Effect<JournalRecord, SessionState> deadlinePassed(
@@ -435,7 +435,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> sleep() {
     sleepy = true;
-    return idleNow() ? Effect().stop() : Effect().none();
+    boolean quiet = calls.none() && effects.noneRunning() && !resuming;
+    return quiet ? Effect().stop() : Effect().none();
   }
 
   // --- records and replies --------------------------------------------------------------------

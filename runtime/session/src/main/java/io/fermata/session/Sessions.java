@@ -5,6 +5,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
@@ -30,6 +31,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
+  /** Let every session finish what it does and go to sleep. */
+  record SleepAll(CompletableFuture<Void> asleep) implements Message {}
+
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
 
@@ -50,6 +54,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private final Birth birth;
   private final int bound;
   private final ActorRef<GatewayCommand> gateway;
+  private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
   private Sessions(
@@ -70,6 +75,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Envelope.class, this::deliver)
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
+        .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
             count -> {
@@ -120,6 +126,26 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
+  private Behavior<Message> sleepAll(SleepAll all) {
+    sleepingAll = all.asleep();
+    List.copyOf(awake.values())
+        .forEach(
+            entry -> {
+              if (entry.held == null) {
+                entry.held = new ArrayList<>();
+                entry.session.tell(new SessionCommand.Sleep());
+              }
+            });
+    finishSleepingAll();
+    return this;
+  }
+
+  private void finishSleepingAll() {
+    if (sleepingAll != null && awake.isEmpty()) {
+      sleepingAll.complete(null);
+    }
+  }
+
   private Behavior<Message> terminated(Terminated terminated) {
     Awake entry = awake.get(terminated.entityId());
     if (entry == null || !entry.session.equals(terminated.session())) {
@@ -127,7 +153,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held;
-    if (held == null) {
+    if (sleepingAll != null) {
+      finishSleepingAll();
+    } else if (held == null) {
       gateway.tell(new GatewayCommand.SessionLost(terminated.entityId()));
     } else {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));

@@ -1,0 +1,88 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.BindException;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** Which servers start, and whom they let in. */
+class StartTest {
+  private final FakeHost host = new FakeHost();
+
+  @Test
+  void aServerSaysWhereItIs() {
+    try (McpServer server = McpServer.serving(host).port(0).start()) {
+      assertThat(server.port()).isPositive();
+      assertThat(server.endpoint()).hasToString("http://localhost:" + server.port() + "/mcp");
+    }
+  }
+
+  @Test
+  void aClosedServerFreesItsPort() {
+    McpServer first = McpServer.serving(host).port(0).start();
+    first.close();
+    first.close();
+    try (McpServer second = McpServer.serving(host).port(first.port()).start()) {
+      assertThat(new Wired(second).request("ping", "").status()).isEqualTo(200);
+    }
+  }
+
+  @Test
+  void anOpenAddressNeedsAuthentication() {
+    assertThatThrownBy(() -> McpServer.serving(host).address("0.0.0.0").port(0).start())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("0.0.0.0")
+        .hasMessageContaining("apiKey(principal, key)");
+  }
+
+  @Test
+  void aPortInUseIsNamed() {
+    try (McpServer server = McpServer.serving(host).port(0).start()) {
+      assertThatThrownBy(() -> McpServer.serving(host).port(server.port()).start())
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("port " + server.port())
+          .hasCauseInstanceOf(BindException.class);
+    }
+  }
+
+  @Test
+  void withKeysNobodyComesInWithoutOne() {
+    try (McpServer server =
+        McpServer.serving(host)
+            .port(0)
+            .apiKey("ann", "key-of-ann")
+            .apiKey("bob", "key-of-bob")
+            .start()) {
+      Wired.Said none = new Wired(server).request("ping", "");
+      assertThat(none.status()).isEqualTo(401);
+      assertThat(none.raw().headers().firstValue("WWW-Authenticate")).hasValue("Bearer");
+
+      Wired.Said wrong = new Wired(server).with("Authorization", "Bearer nope").request("ping", "");
+      assertThat(wrong.status()).isEqualTo(401);
+      assertThat(wrong.raw().headers().firstValue("WWW-Authenticate"))
+          .hasValue("Bearer error=\"invalid_token\"");
+
+      Wired.Said bob =
+          new Wired(server)
+              .with("Authorization", "bearer key-of-bob")
+              .with("MCP-Protocol-Version", "2025-11-25")
+              .request("tools/call", "\"name\":\"echo\"");
+      assertThat(bob.result().at("/structuredContent/principal").asText()).isEqualTo("bob");
+    }
+  }
+
+  @Test
+  void callsUnderWayFinishBeforeTheServerCloses() throws Exception {
+    McpServer server = McpServer.serving(host).port(0).start();
+    var call =
+        CompletableFuture.supplyAsync(
+            () -> new Wired(server).request("tools/call", "\"name\":\"slow\""),
+            task -> new Thread(task).start());
+    Thread.sleep(150);
+    server.close();
+
+    assertThat(call.get().status()).isEqualTo(200);
+  }
+}

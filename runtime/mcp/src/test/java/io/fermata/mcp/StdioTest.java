@@ -1,0 +1,136 @@
+package io.fermata.mcp;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PipedInputStream;
+import java.io.PipedOutputStream;
+import java.util.HashSet;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a client meets that has started the server as a process of its own. */
+@Timeout(30)
+class StdioTest {
+  private final PipedOutputStream toServer = new PipedOutputStream();
+  private BufferedReader fromServer;
+  private McpStdio server;
+
+  @BeforeEach
+  void start() throws IOException {
+    PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
+    PipedOutputStream out = new PipedOutputStream();
+    fromServer =
+        new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
+    server = McpServer.serving(new FakeHost()).name("fake").stdio(in, out);
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private void say(String line) throws IOException {
+    toServer.write((line + "\n").getBytes(UTF_8));
+    toServer.flush();
+  }
+
+  private void call(int id, String tool, String arguments) throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":%s}}"
+            .formatted(id, tool, arguments));
+  }
+
+  private JsonNode hear() throws IOException {
+    return Wired.JSON.readTree(fromServer.readLine());
+  }
+
+  @Test
+  void bothErasAreServedOnOneStream() throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{"
+            + Wired.META
+            + "}}");
+    assertThat(hear().at("/result/resultType").asText()).isEqualTo("complete");
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-03-26\"}}");
+    assertThat(hear().at("/result/protocolVersion").asText()).isEqualTo("2025-03-26");
+    say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+    call(3, "noop", "{}");
+    JsonNode answer = hear();
+    assertThat(answer.path("id").asInt()).isEqualTo(3);
+    assertThat(answer.path("result").has("structuredContent")).isFalse();
+  }
+
+  @Test
+  void answersComeInTheOrderInWhichCallsFinish() throws IOException {
+    call(1, "slow", "{\"millis\":400}");
+    call(2, "echo", "{\"text\":\"🧑‍🚀\"}");
+
+    JsonNode first = hear();
+    assertThat(first.path("id").asInt()).isEqualTo(2);
+    assertThat(first.at("/result/structuredContent/arguments/text").asText()).isEqualTo("🧑‍🚀");
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void brokenLinesAreAnsweredAndReadingGoesOn() throws IOException {
+    say("{broken");
+    say("");
+    say("x".repeat(Wire.MAX_BYTES + 10));
+    call(4, "noop", "{}\r");
+
+    JsonNode broken = hear();
+    assertThat(broken.at("/error/code").asInt()).isEqualTo(-32700);
+    assertThat(broken.has("id") && broken.path("id").isNull()).isTrue();
+    assertThat(hear().at("/error/message").asText()).contains("longer than");
+    assertThat(hear().path("id").asInt()).isEqualTo(4);
+  }
+
+  @Test
+  void aCancelledCallIsNotAnswered() throws IOException {
+    call(1, "slow", "{\"millis\":200}");
+    say(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}");
+    call(2, "slow", "{\"millis\":400}");
+
+    assertThat(hear().path("id").asInt()).isEqualTo(2);
+  }
+
+  @Test
+  void anIdUnderWayIsNotUsedTwice() throws IOException {
+    call(1, "slow", "{\"millis\":200}");
+    call(1, "noop", "{}");
+
+    assertThat(hear().at("/error/message").asText()).contains("under way");
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void manyCallsAreEachAnsweredOnALineOfTheirOwn() throws IOException {
+    for (int i = 0; i < 200; i++) {
+      call(i, "slow", "{\"millis\":" + (i % 7) + ",\"fill\":\"" + "f".repeat(50) + "\"}");
+    }
+    Set<Integer> heard = new HashSet<>();
+    for (int i = 0; i < 200; i++) {
+      heard.add(hear().path("id").asInt());
+    }
+    assertThat(heard).hasSize(200);
+  }
+
+  @Test
+  void theEndOfTheInputLetsCallsFinish() throws Exception {
+    call(1, "slow", "{\"millis\":300}");
+    toServer.close();
+    server.awaitEnd();
+
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+}

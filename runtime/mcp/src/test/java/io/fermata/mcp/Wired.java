@@ -1,0 +1,108 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A client that says exactly what a test wants it to say. */
+final class Wired {
+  static final String META =
+      "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+          + "\"io.modelcontextprotocol/clientCapabilities\":{}}";
+  static final ObjectMapper JSON = new ObjectMapper();
+
+  /** What came back. */
+  record Said(int status, HttpResponse<byte[]> raw, JsonNode body) {
+    JsonNode result() {
+      return body.path("result");
+    }
+
+    int code() {
+      return body.path("error").path("code").asInt();
+    }
+
+    String message() {
+      return body.path("error").path("message").asText();
+    }
+  }
+
+  private static final HttpClient CLIENT =
+      HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+
+  private final URI endpoint;
+  private final Map<String, String> headers = new LinkedHashMap<>();
+  private String method = "POST";
+
+  Wired(McpServer server) {
+    this.endpoint = server.endpoint();
+    headers.put("Content-Type", "application/json");
+    headers.put("Accept", "application/json, text/event-stream");
+  }
+
+  Wired with(String header, String value) {
+    headers.put(header, value);
+    return this;
+  }
+
+  Wired without(String header) {
+    headers.remove(header);
+    return this;
+  }
+
+  Wired method(String httpMethod) {
+    this.method = httpMethod;
+    return this;
+  }
+
+  /** Sends a modern request, with headers that mirror its body. */
+  Said modern(String rpcMethod, String params) {
+    with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);
+    return request(rpcMethod, params.isEmpty() ? META : params + "," + META);
+  }
+
+  /** Sends a request with the members of its params. */
+  Said request(String rpcMethod, String params) {
+    return send(
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{%s}}"
+            .formatted(rpcMethod, params));
+  }
+
+  Said send(String body) {
+    return send(HttpRequest.BodyPublishers.ofString(body));
+  }
+
+  Said send(byte[] body) {
+    return send(HttpRequest.BodyPublishers.ofByteArray(body));
+  }
+
+  Said send(HttpRequest.BodyPublisher body) {
+    return sendTo(endpoint, body);
+  }
+
+  Said sendTo(String path) {
+    return sendTo(endpoint.resolve(path), HttpRequest.BodyPublishers.ofString("{}"));
+  }
+
+  private Said sendTo(URI uri, HttpRequest.BodyPublisher body) {
+    HttpRequest.Builder request = HttpRequest.newBuilder(uri).method(method, body);
+    headers.forEach(request::header);
+    try {
+      HttpResponse<byte[]> raw =
+          CLIENT.send(request.build(), HttpResponse.BodyHandlers.ofByteArray());
+      JsonNode tree =
+          raw.body().length == 0 ? MissingNode.getInstance() : JSON.readTree(raw.body());
+      return new Said(raw.statusCode(), raw, tree);
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

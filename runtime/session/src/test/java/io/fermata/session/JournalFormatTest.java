@@ -1,0 +1,131 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Json;
+import io.fermata.flow.Place;
+import io.fermata.flow.RunState;
+import io.fermata.flow.Write;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.NotSerializableException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** The journal's format is a promise: what a release has written, every later one reads. */
+class JournalFormatTest {
+  private final JournalSerializer serializer = new JournalSerializer();
+
+  /** One of every kind of event, with every part filled. */
+  private static List<Event> events() {
+    Place place = new Place("pay", 2);
+    JsonNode text = Json.tree("x");
+    Event.Question question =
+        new Event.Question(
+            "email", "Email?", Json.object().put("type", "string"), List.of("a"), "c");
+    Event.Widget widget = new Event.Widget("show", Json.object().put("n", 1), true, "plan", text);
+    return List.of(
+        new Event.Started("run-1", 3, "abc", "why", 1),
+        new Event.Answered(Map.of("email", text), 2),
+        new Event.Accepted(place, "email", text, Map.of("domain", text)),
+        new Event.Rejected(place, "email", "no"),
+        new Event.Asked(place, List.of(question), "all", 3),
+        new Event.Shown(place, widget, 4),
+        new Event.Attempted(place, "email", 1, 5),
+        new Event.AttemptFailed(place, 1, ErrorCode.STEP_FAILED, "m", "d", 6),
+        new Event.Committed(
+            place,
+            List.of(
+                new Write(Write.Verb.SET, "a", text),
+                new Write(Write.Verb.MERGE, "b", Json.object()),
+                new Write(Write.Verb.APPEND, "c", text),
+                new Write(Write.Verb.DELETE, "d", null))),
+        new Event.Decided(place, List.of(new Event.Tried("company", true)), "next"),
+        new Event.Moved(place, new Place("next", 1), true, 7),
+        new Event.Stopped(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, "m", "d"),
+        new Event.Retried(place),
+        new Event.Skipped(place),
+        new Event.Reset(place, new Place("ask", 2), Map.of("email", text), 8),
+        new Event.Completed(text, 9),
+        new Event.Cancelled(10),
+        new Event.Abandoned(11));
+  }
+
+  private static List<JournalRecord> records() {
+    JournalRecord.Reply reply = new JournalRecord.Reply(Json.object(), Json.object().put("seq", 1));
+    JournalRecord.Origin origin = new JournalRecord.Origin("ann", "s");
+    return List.of(
+        new JournalRecord.Step(1, origin, "call", reply, true, events()),
+        new JournalRecord.Step(2, null, null, null, false, List.of()),
+        new JournalRecord.Ended(
+            3, "run-1", 3, RunState.Status.COMPLETED, "call", reply, true, Json.tree("r")),
+        new JournalRecord.Ended(4, "run-1", 3, RunState.Status.CANCELLED, null, null, false, null));
+  }
+
+  @Test
+  void everyKindOfEventIsInTheSample() {
+    List<Class<?>> kinds = new ArrayList<>(List.of(Event.class.getPermittedSubclasses()));
+    events().forEach(event -> kinds.remove(event.getClass()));
+    assertThat(kinds).isEmpty();
+  }
+
+  @Test
+  void aRecordIsReadBackAsItWasWritten() throws Exception {
+    for (JournalRecord entry : records()) {
+      Object read = serializer.fromBinary(serializer.toBinary(entry), serializer.manifest(entry));
+      assertThat(Json.tree(read)).isEqualTo(Json.tree(entry));
+    }
+  }
+
+  @Test
+  void recordsOfTheFirstReleaseAreStillRead() throws Exception {
+    List<String> lines = golden();
+    List<JournalRecord> records = records();
+    assertThat(lines).as("src/test/resources/journal-1.txt").hasSameSizeAs(records);
+    for (int i = 0; i < lines.size(); i++) {
+      String[] parts = lines.get(i).split(" ", 2);
+      Object read = serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
+      assertThat(Json.tree(read)).isEqualTo(Json.tree(records.get(i)));
+    }
+  }
+
+  @Test
+  void aRecordOfALaterReleaseIsRefusedByName() {
+    assertThatThrownBy(() -> serializer.fromBinary(new byte[0], "step:2"))
+        .isInstanceOf(NotSerializableException.class)
+        .hasMessageContaining("step:2")
+        .hasMessageContaining("newer");
+    assertThatThrownBy(
+            () ->
+                serializer.fromBinary(
+                    "{\"at\":1,\"new\":2}".getBytes(StandardCharsets.UTF_8), "step:1"))
+        .isInstanceOf(IllegalStateException.class);
+  }
+
+  private List<String> golden() throws IOException {
+    try (InputStream in = getClass().getResourceAsStream("/journal-1.txt")) {
+      if (in == null) {
+        throw new IOException(
+            "journal-1.txt is missing; it would be:\n" + String.join("\n", fresh()));
+      }
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+    }
+  }
+
+  private List<String> fresh() {
+    List<String> lines = new ArrayList<>();
+    for (JournalRecord entry : records()) {
+      byte[] bytes = serializer.toBinary(entry);
+      lines.add(serializer.manifest(entry) + " " + Base64.getEncoder().encodeToString(bytes));
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,451 @@
+package io.fermata.session;
+
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import io.fermata.session.TestFlows.Trip;
+import io.fermata.session.TestHost.Client;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The promises of the wire contract, each on a real SQLite file. */
+class PromisesTest {
+  @TempDir Path dir;
+
+  private Path file() {
+    return dir.resolve("test.db");
+  }
+
+  private Store sqlite() {
+    return Store.sqlite(file());
+  }
+
+  private long rows(String sql) {
+    try (Connection connection = DriverManager.getConnection("jdbc:sqlite:" + file());
+        Statement statement = connection.createStatement();
+        ResultSet result = statement.executeQuery(sql)) {
+      return result.next() ? result.getLong(1) : -1;
+    } catch (SQLException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private void sql(String... statements) throws SQLException {
+    try (Connection connection = DriverManager.getConnection("jdbc:sqlite:" + file());
+        Statement statement = connection.createStatement()) {
+      for (String sql : statements) {
+        statement.execute(sql);
+      }
+    }
+  }
+
+  @Test
+  void anActionSeesItsRunInTheJournalBeforeItRuns() {
+    List<Long> journaled = new CopyOnWriteArrayList<>();
+    Flow<Trip> flow =
+        TestFlows.trip(run -> journaled.add(rows("select count(*) from event_journal")), o -> {})
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      client.proceed("from", "Ulm");
+      assertThat(journaled).containsExactly(2L);
+    }
+  }
+
+  @Test
+  void anIdempotentActionCostsNoJournalEntryOfItsOwn() {
+    Flow<Trip> flow =
+        TestFlows.trip(run -> run.set("price", 1), EffectOptions::idempotent).compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      assertThat(field(client.proceed("from", "Ulm"))).isEqualTo("to");
+      assertThat(rows("select count(*) from event_journal")).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void everyAcknowledgedAnswerIsThereAfterACrash() {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
+      Client client = host.client();
+      client.start();
+      client.proceed("from", "Ulm");
+      host.crash();
+      assertThat(client.status().structured().path("run").path("state").path("from").asText())
+          .isEqualTo("Ulm");
+      assertThat(client.proceed("to", "Bonn").structured().path("result"))
+          .isEqualTo(Json.object().put("from", "Ulm").put("to", "Bonn").put("price", 7));
+    }
+  }
+
+  @Test
+  void anActionCutOffByACrashRunsAgainByItselfWithTheSameKeyAndAHigherAttempt() throws Exception {
+    List<String> attempts = new CopyOnWriteArrayList<>();
+    CountDownLatch first = new CountDownLatch(1);
+    CountDownLatch second = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  attempts.add(run.idempotencyKey() + " " + run.attempt());
+                  (run.attempt() == 1 ? first : second).countDown();
+                  return run.attempt() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(run.set("price", 3));
+                },
+                o -> {})
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
+      assertThat(first.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash();
+      assertThat(second.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(field(client.proceed())).isEqualTo("to");
+      assertThat(lost).isNotDone();
+      assertThat(attempts).hasSize(2);
+      assertThat(attempts.get(1)).isEqualTo(attempts.get(0).replace(" 1", " 2"));
+      assertThat(attempts.get(0)).endsWith("/book#1 1");
+    }
+  }
+
+  @Test
+  void anActionThatMayRunOnlyOnceIsNotRunAgainAfterACrashUntilSomebodyDecides() throws Exception {
+    AtomicInteger ran = new AtomicInteger();
+    CountDownLatch begun = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  begun.countDown();
+                  return ran.incrementAndGet() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(run.set("price", 3));
+                },
+                EffectOptions::once)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
+      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash();
+      assertThat(lost).isNotDone();
+      assertThat(code(client.proceed())).isEqualTo("outcome_unknown");
+      assertThat(code(client.reset("from", "Bonn"))).isEqualTo("outcome_unknown");
+      assertThat(ran).hasValue(1);
+      client.meta("fermata/resolve", "skip");
+      assertThat(field(client.proceed())).isEqualTo("to");
+      assertThat(ran).hasValue(1);
+    }
+  }
+
+  @Test
+  void aDecisionToRetryRunsTheStepAgain() throws Exception {
+    AtomicInteger ran = new AtomicInteger();
+    CountDownLatch begun = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  begun.countDown();
+                  return ran.incrementAndGet() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(run.set("price", 3));
+                },
+                EffectOptions::once)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
+      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash();
+      assertThat(lost).isNotDone();
+      client.meta("fermata/resolve", "retry");
+      assertThat(field(client.proceed())).isEqualTo("to");
+      assertThat(ran).hasValue(2);
+    }
+  }
+
+  @Test
+  void aJournaledResultIsNeverComputedAgain() {
+    AtomicInteger ran = new AtomicInteger();
+    Flow<Trip> flow =
+        TestFlows.trip(run -> run.set("price", ran.incrementAndGet()), o -> {}).compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start("from", "Ulm");
+      host.crash();
+      client.proceed();
+      client.status();
+      host.crash();
+      assertThat(client.proceed("to", "Bonn").structured().path("result").path("price").asInt())
+          .isEqualTo(1);
+      assertThat(ran).hasValue(1);
+    }
+  }
+
+  @Test
+  void aFailingWriteIsAnErrorAtOnceAndTheSessionComesBackWhenTheStoreDoes() throws Exception {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
+      Client client = host.client();
+      client.start();
+      sql("alter table event_journal rename to hidden");
+      long before = System.nanoTime();
+      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("store_unavailable");
+      assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(20));
+      sql("alter table hidden rename to event_journal");
+      assertThat(field(client.proceed())).isEqualTo("from");
+      assertThat(field(client.proceed("from", "Ulm"))).isEqualTo("to");
+    }
+  }
+
+  @Test
+  void callsOfOneSessionAreHandledOneAtATimeInTheOrderTheyCame() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.talk())) {
+      Client client = host.client();
+      client.start();
+      List<CompletableFuture<ToolReply>> replies = new ArrayList<>();
+      for (int i = 0; i < 16; i++) {
+        replies.add(client.proceedLater("word", "w" + i));
+      }
+      replies.forEach(reply -> assertThat(field(got(reply))).isEqualTo("word"));
+      List<String> said = new ArrayList<>();
+      client.proceed("word", "bye").structured().path("result").forEach(w -> said.add(w.asText()));
+      assertThat(said)
+          .containsExactly(
+              "w0", "w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10", "w11", "w12",
+              "w13", "w14", "w15", "bye");
+    }
+  }
+
+  @Test
+  void sixteenCallsWaitAndTheNextIsRefusedAsBusy() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, o -> {}).compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> driving = client.proceedLater("from", "Ulm");
+      List<CompletableFuture<ToolReply>> waiting = new ArrayList<>();
+      for (int i = 0; i < 16; i++) {
+        waiting.add(client.proceedLater());
+      }
+      assertThat(code(client.proceed())).isEqualTo("busy");
+      assertThat(driving).isNotDone();
+      gate.complete(null);
+      assertThat(field(got(driving))).isEqualTo("to");
+      waiting.forEach(reply -> assertThat(field(got(reply))).isEqualTo("to"));
+    }
+  }
+
+  @Test
+  void aCallThatIsSentAgainGetsTheRecordedReplyAndDrivesNothing() {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
+      Client client = host.client();
+      client.start();
+      ToolReply first = client.callId("c1").proceed("word", "hello");
+      client.callId("c2").proceed("word", "world");
+      ToolReply again = client.callId("c1").proceed("word", "hello");
+      assertThat(json(again)).isEqualTo(json(first));
+      host.crash();
+      assertThat(json(client.callId("c1").proceed("word", "hello"))).isEqualTo(json(first));
+      assertThat(client.noMeta().proceed("word", "bye").structured().path("result"))
+          .isEqualTo(Json.tree(List.of("hello", "world", "bye")));
+    }
+  }
+
+  @Test
+  void theCallThatCompletedARunIsAnsweredAgainAfterACrash() {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
+      Client client = host.client();
+      client.start();
+      ToolReply last = client.callId("c9").proceed("word", "bye");
+      assertThat(status(last)).isEqualTo("complete");
+      host.crash();
+      assertThat(json(client.callId("c9").proceed("word", "bye"))).isEqualTo(json(last));
+      assertThat(code(client.noMeta().proceed())).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void aCallThatIsSentAgainWhileItIsBeingDrivenWaitsForTheSameReply() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    AtomicInteger ran = new AtomicInteger();
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  ran.incrementAndGet();
+                  return gate;
+                },
+                o -> {})
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      client.start();
+      client.callId("same");
+      CompletableFuture<ToolReply> first = client.proceedLater("from", "Ulm");
+      CompletableFuture<ToolReply> second = client.proceedLater("from", "Ulm");
+      gate.complete(null);
+      assertThat(got(second)).isEqualTo(got(first));
+      assertThat(ran).hasValue(1);
+    }
+  }
+
+  @Test
+  void aChangedGraphIsNeverRunSilently() {
+    Flow<Trip> one = TestFlows.trip();
+    Flow<Trip> changed =
+        Flow.of("trip", Trip.class)
+            .description("Books a trip.")
+            .ask("ask_to", q -> q.question("to", "Where to?"))
+            .edge(Flow.START, "ask_to")
+            .edge("ask_to", Flow.END)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), one)) {
+      Client client = host.client();
+      client.start("from", "Ulm");
+      host.restart(changed);
+      ToolReply refused = client.proceed("to", "Bonn");
+      assertThat(code(refused)).isEqualTo("version_changed");
+      assertThat(refused.structured().path("error").asText())
+          .contains(one.fingerprint(), changed.fingerprint());
+      assertThat(code(client.status())).isEqualTo("version_changed");
+      host.restart(one);
+      assertThat(status(client.proceed("to", "Bonn"))).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aRunStaysOnTheVersionItBeganOnWhileItIsRegistered() {
+    Flow<Trip> one = TestFlows.trip();
+    Flow<Trip> two = TestFlows.trip(run -> run.set("price", 99), o -> {}).version(2).compile();
+    try (TestHost host = new TestHost(sqlite(), one)) {
+      Client client = host.client();
+      client.start();
+      host.restart(one, two);
+      assertThat(client.proceed("from", "Ulm").meta().at("/fermata~1run/version").asInt())
+          .isEqualTo(1);
+      assertThat(client.proceed("to", "Bonn").structured().at("/result/price").asInt())
+          .isEqualTo(7);
+      client.start("from", "Ulm", "to", "Bonn");
+      Client other = host.client();
+      assertThat(other.start("from", "A", "to", "B").structured().at("/result/price").asInt())
+          .isEqualTo(99);
+    }
+  }
+
+  @Test
+  void aCallThatOutlastsItsDeadlineDoesNotLoseTheRun() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, o -> {}).compile();
+    try (TestHost host =
+        new TestHost(sqlite(), s -> s.callDeadline(Duration.ofMillis(200)), flow)) {
+      Client client = host.client();
+      client.start();
+      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("still_working");
+      assertThat(code(client.proceed())).isEqualTo("still_working");
+      assertThat(code(client.status())).isEqualTo("still_working");
+      gate.complete(null);
+      assertThat(field(client.proceed())).isEqualTo("to");
+    }
+  }
+
+  @Test
+  void theResultOfARunThatCompletedWhileNobodyWaitedIsFetchedOnce() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    record One(String a) {}
+    Flow<One> flow =
+        Flow.of("one", One.class)
+            .description("Works long.")
+            .ask("ask", q -> q.question("a", "A?"))
+            .actAsync("work", run -> gate)
+            .edge(Flow.START, "ask")
+            .edge("ask", "work")
+            .edge("work", Flow.END)
+            .result(One::a)
+            .compile();
+    try (TestHost host =
+        new TestHost(sqlite(), s -> s.callDeadline(Duration.ofMillis(200)), flow)) {
+      Client client = host.client();
+      client.start();
+      assertThat(code(client.proceed("a", "x"))).isEqualTo("still_working");
+      gate.complete(null);
+      await(() -> "complete".equals(status(client.status())));
+      host.crash();
+      assertThat(client.proceed().structured().path("result").asText()).isEqualTo("x");
+      assertThat(code(client.proceed())).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void anAnswerToAnIdempotentActionThatOutlastsTheDeadlineIsInTheJournalBeforeTheReply() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, EffectOptions::idempotent).compile();
+    try (TestHost host =
+        new TestHost(sqlite(), s -> s.callDeadline(Duration.ofMillis(200)), flow)) {
+      Client client = host.client();
+      client.start();
+      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("still_working");
+      host.crash();
+      gate.complete(null);
+      assertThat(field(client.proceed())).isEqualTo("to");
+    }
+  }
+
+  @Test
+  void whatIsLeftOfACompletedRunIsOneRecordWithoutItsData() throws Exception {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
+      Client client = host.client();
+      client.start("from", "Castrop-Rauxel");
+      client.proceed("to", "Bonn");
+      await(() -> rows("select count(*) from event_journal") == 1);
+      assertThat(
+              rows("select count(*) from event_journal where instr(event_payload,'Castrop') > 0"))
+          .isZero();
+      assertThat(rows("select count(*) from snapshot")).isZero();
+      assertThat(code(client.proceed())).isEqualTo("run_completed");
+      host.crash();
+      assertThat(code(client.proceed())).isEqualTo("run_completed");
+      assertThat(field(client.start())).isEqualTo("from");
+    }
+  }
+
+  private static String json(ToolReply reply) {
+    return reply.structured() + " " + reply.meta();
+  }
+
+  static void await(BooleanSupplier condition) {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("it should have happened by now").isLessThan(end);
+      try {
+        Thread.sleep(20);
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+}

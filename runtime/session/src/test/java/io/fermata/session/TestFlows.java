@@ -1,0 +1,60 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+
+import io.fermata.flow.Action;
+import io.fermata.flow.AsyncAction;
+import io.fermata.flow.Computed;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** Small flows that the tests of this room run. */
+final class TestFlows {
+  record Trip(String from, String to, @Computed Integer price, @Computed List<String> log) {}
+
+  private TestFlows() {}
+
+  /** Asks, acts, asks again. */
+  static FlowBuilder<Trip> trip(Action<Trip> action, Consumer<EffectOptions> options) {
+    return ways(Flow.of("trip", Trip.class).act("book", action, options));
+  }
+
+  static FlowBuilder<Trip> tripAsync(AsyncAction<Trip> action, Consumer<EffectOptions> options) {
+    return ways(Flow.of("trip", Trip.class).actAsync("book", action, options));
+  }
+
+  private static FlowBuilder<Trip> ways(FlowBuilder<Trip> builder) {
+    return builder
+        .description("Books a trip.")
+        .ask("ask_from", q -> q.question("from", "Where from?"))
+        .ask("ask_to", q -> q.question("to", "Where to?"))
+        .edge(START, "ask_from")
+        .edge("ask_from", "book")
+        .edge("book", "ask_to")
+        .edge("ask_to", END)
+        .result(trip -> trip);
+  }
+
+  static Flow<Trip> trip() {
+    return trip(run -> run.set("price", 7), o -> {}).compile();
+  }
+
+  record Talk(String word, @Computed List<String> said) {}
+
+  /** Asks for words until one of them is bye. */
+  static Flow<Talk> talk() {
+    return Flow.of("talk", Talk.class)
+        .description("Talks.")
+        .ask("hear", q -> q.question("word", "And?"))
+        .act("note", run -> run.append("said", run.state().word()), EffectOptions::idempotent)
+        .edge(START, "hear")
+        .edge("hear", "note")
+        .decide("note", d -> d.when("bye", t -> "bye".equals(t.word())).to(END).otherwise("hear"))
+        .result(Talk::said)
+        .compile();
+  }
+}

@@ -1,0 +1,198 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SpecificationVersion;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** A real host that a test can restart, and a client of it that checks every reply's schema. */
+final class TestHost implements AutoCloseable {
+  private static final SchemaRegistry SCHEMAS =
+      SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12);
+
+  private final Store store;
+  private final UnaryOperator<Settings> settings;
+  private final List<DisplayTool> displays = new ArrayList<>();
+  private Flow<?>[] flows;
+  private Fermata fermata;
+
+  TestHost(Store store, Flow<?>... flows) {
+    this(store, s -> s, flows);
+  }
+
+  TestHost(Store store, UnaryOperator<Settings> settings, Flow<?>... flows) {
+    this.store = store;
+    this.settings = settings;
+    this.flows = flows;
+    for (Flow<?> flow : flows) {
+      flow.displayTools()
+          .forEach(name -> displays.add(DisplayTool.of(name, name, "Shows.", "<html></html>")));
+    }
+    this.fermata = start();
+  }
+
+  private Fermata start() {
+    Fermata.Builder builder =
+        Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT));
+    for (Flow<?> flow : flows) {
+      builder.flow(flow);
+    }
+    displays.forEach(builder::display);
+    return builder.start();
+  }
+
+  Fermata fermata() {
+    return fermata;
+  }
+
+  /** Loses the process, as far as a test can, and starts another on the same store. */
+  void crash(Flow<?>... newFlows) {
+    fermata.crash();
+    again(newFlows);
+  }
+
+  void restart(Flow<?>... newFlows) {
+    fermata.close();
+    again(newFlows);
+  }
+
+  private void again(Flow<?>... newFlows) {
+    if (newFlows.length > 0) {
+      flows = newFlows;
+    }
+    fermata = start();
+  }
+
+  Client client() {
+    return client(flows[0].id());
+  }
+
+  Client client(String flow) {
+    return new Client(flow);
+  }
+
+  @Override
+  public void close() {
+    fermata.close();
+  }
+
+  /** One client in one conversation; it sends back the handle it was given. */
+  final class Client {
+    final String flow;
+    String principal = "local";
+    @Nullable String sessionId;
+    @Nullable String transport;
+    ObjectNode meta = Json.object();
+
+    private Client(String flow) {
+      this.flow = flow;
+    }
+
+    ToolReply start(Object... updates) {
+      return send(arguments("start").put("intent", "to test"), updates);
+    }
+
+    ToolReply proceed(Object... updates) {
+      return send(arguments("continue"), updates);
+    }
+
+    ToolReply reset(Object... updates) {
+      return send(arguments("reset"), updates);
+    }
+
+    ToolReply status() {
+      return send(arguments("status"));
+    }
+
+    ToolReply cancel() {
+      return send(arguments("cancel"));
+    }
+
+    CompletableFuture<ToolReply> proceedLater(Object... updates) {
+      return sendLater(arguments("continue"), updates);
+    }
+
+    Client callId(String id) {
+      meta = Json.object().put("fermata/callId", id);
+      return this;
+    }
+
+    Client meta(String key, String value) {
+      meta.put(key, value);
+      return this;
+    }
+
+    Client noMeta() {
+      meta = Json.object();
+      return this;
+    }
+
+    ObjectNode arguments(String action) {
+      return Json.object().put("action", action);
+    }
+
+    ToolReply send(ObjectNode arguments, Object... updates) {
+      return got(sendLater(arguments, updates));
+    }
+
+    CompletableFuture<ToolReply> sendLater(ObjectNode arguments, Object... updates) {
+      if (updates.length > 0) {
+        ObjectNode object = arguments.putObject("stateUpdates");
+        for (int i = 0; i < updates.length; i += 2) {
+          object.set((String) updates[i], Json.tree(updates[i + 1]));
+        }
+      }
+      if (sessionId != null && !arguments.has("sessionId")) {
+        arguments.put("sessionId", sessionId);
+      }
+      ToolCall call = new ToolCall(flow, principal, arguments, meta.deepCopy(), transport);
+      return fermata.call(call).thenApply(this::checked).toCompletableFuture();
+    }
+
+    private ToolReply checked(ToolReply reply) {
+      ToolContract contract =
+          fermata.tools().stream().filter(t -> t.name().equals(flow)).findFirst().orElseThrow();
+      Schema schema = SCHEMAS.getSchema(contract.outputSchema());
+      assertThat(schema.validate(reply.structured()))
+          .as("the reply conforms to the output schema: %s", reply.structured())
+          .isEmpty();
+      JsonNode given = reply.structured().path("sessionId");
+      if (given.isTextual()) {
+        sessionId = given.textValue();
+      }
+      return reply;
+    }
+  }
+
+  static ToolReply got(CompletableFuture<ToolReply> reply) {
+    try {
+      return reply.get(30, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("No reply came", e);
+    }
+  }
+
+  static String code(ToolReply reply) {
+    return reply.structured().path("code").asText("none");
+  }
+
+  static String status(ToolReply reply) {
+    return reply.structured().path("status").asText();
+  }
+
+  static String field(ToolReply reply) {
+    return reply.structured().path("field").asText("none");
+  }
+}
