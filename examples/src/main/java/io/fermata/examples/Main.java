@@ -27,14 +27,12 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] arguments) {
-    System.exit(run(arguments));
+    System.exit(commandLine().execute(arguments));
   }
 
-  /** Runs a command and tells its exit code. */
-  static int run(String... arguments) {
+  static CommandLine commandLine() {
     return new CommandLine(new Main())
-        .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command))
-        .execute(arguments);
+        .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
   }
 
   /** A failure that the user can repair is told in its own words, any other with its trace. */

@@ -63,8 +63,7 @@ class RoomsTest {
         .orShould()
         .callMethodWhere(
             target(
-                nameMatching(
-                    "supplyAsync|runAsync|orTimeout|completeOnTimeout|delayedExecutor")))
+                nameMatching("supplyAsync|runAsync|orTimeout|completeOnTimeout|delayedExecutor")))
         .check(HOUSE);
   }
 

@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -47,8 +49,9 @@ class ServerTest {
   void offersFlowsAndThePagesOfTheirWidgets() throws Exception {
     try (ServerProcess server = ServerProcess.start(directory, SERVE)) {
       JsonNode tools = server.result("tools/list", Json.object()).path("tools");
-      assertThat(tools.findValuesAsText("name"))
-          .containsExactly("quote", "table", "show_plans", "choose_table");
+      List<String> names = new ArrayList<>();
+      tools.forEach(tool -> names.add(tool.path("name").asText()));
+      assertThat(names).containsExactly("quote", "table", "show_plans", "choose_table");
       for (String page : new String[] {"show_plans", "choose_table"}) {
         ObjectNode uri = Json.object().put("uri", "ui://fermata/" + page + ".html");
         JsonNode content = server.result("resources/read", uri).path("contents").path(0);
