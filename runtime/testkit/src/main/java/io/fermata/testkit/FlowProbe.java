@@ -176,7 +176,6 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     history.add("» " + time + " pass");
     Instant end = now.plus(time);
     for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
-      now = due.isAfter(now) ? due : now;
       elapse();
       cameTo(settle());
     }
@@ -345,8 +344,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (due == null) {
       return;
     }
-    boolean later = due.isAfter(now);
-    now = later ? due : now;
+    now = due.isAfter(now) ? due : now;
     Hanging ending = hanging;
     if (ending != null) {
       hanging = null;
