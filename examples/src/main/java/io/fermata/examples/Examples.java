@@ -1,0 +1,47 @@
+package io.fermata.examples;
+
+import io.fermata.flow.Flow;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import java.util.List;
+
+/** All examples in one host, with the restaurant that one of them calls. */
+final class Examples implements AutoCloseable {
+  private final Restaurant restaurant;
+  private final Fermata host;
+
+  private Examples(Restaurant restaurant, Fermata host) {
+    this.restaurant = restaurant;
+    this.host = host;
+  }
+
+  static Examples start(Store store) {
+    Restaurant restaurant = Restaurant.open();
+    try {
+      return new Examples(restaurant, host(store, restaurant));
+    } catch (RuntimeException e) {
+      restaurant.close();
+      throw e;
+    }
+  }
+
+  private static Fermata host(Store store, Restaurant restaurant) {
+    Fermata.Builder builder = Fermata.host().store(store);
+    flows(restaurant).forEach(builder::flow);
+    return builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
+  }
+
+  static List<Flow<?>> flows(Restaurant restaurant) {
+    return List.of(QuoteFlow.create(), TableFlow.create(new RestaurantClient(restaurant.uri())));
+  }
+
+  Fermata host() {
+    return host;
+  }
+
+  @Override
+  public void close() {
+    host.close();
+    restaurant.close();
+  }
+}

@@ -1,0 +1,128 @@
+package io.fermata.examples;
+
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
+import java.io.PrintWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Serves the examples over HTTP until the process is asked to end. */
+@Command(
+    name = "serve",
+    description = "Serves the examples over HTTP.",
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class ServeCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Option(
+      names = "--port",
+      paramLabel = "PORT",
+      defaultValue = "8080",
+      description = "The port, 0 for any that is free; ${DEFAULT-VALUE} unless told.")
+  int port;
+
+  @Option(
+      names = "--address",
+      paramLabel = "ADDRESS",
+      defaultValue = "127.0.0.1",
+      description = {
+        "The address to listen on; ${DEFAULT-VALUE} unless told.",
+        "One that other machines reach needs an --api-key."
+      })
+  String address = "";
+
+  @Option(
+      names = "--api-key",
+      paramLabel = "PRINCIPAL=KEY",
+      description = "Who may call, and with which bearer token. May be repeated.")
+  Map<String, String> keys = new LinkedHashMap<>();
+
+  @Mixin StoreOption store = new StoreOption();
+
+  /** The server could not listen where it was told to. */
+  static final class CannotListen extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    CannotListen(RuntimeException cause) {
+      super(
+          cause.getMessage()
+              + "\nThe options are --port, --address and --api-key; see serve --help.",
+          cause);
+    }
+  }
+
+  @Override
+  public Integer call() throws CannotListen, InterruptedException {
+    Examples examples = Examples.start(store.store());
+    McpServer server;
+    try {
+      server = listen(examples);
+    } catch (IllegalStateException e) {
+      examples.close();
+      throw new CannotListen(e);
+    } catch (IllegalArgumentException e) {
+      examples.close();
+      throw new ParameterException(commandLine(), e.getMessage(), e);
+    }
+    CountDownLatch closed = closeAtTheEnd(server, examples);
+    tell(server);
+    closed.await();
+    return 0;
+  }
+
+  private McpServer listen(Examples examples) {
+    McpServerBuilder builder =
+        McpServer.serving(examples.host())
+            .name("fermata-examples")
+            .version(Main.version())
+            .address(address)
+            .port(port);
+    keys.forEach(builder::apiKey);
+    return builder.start();
+  }
+
+  private static CountDownLatch closeAtTheEnd(McpServer server, Examples examples) {
+    CountDownLatch closed = new CountDownLatch(1);
+    Thread close =
+        new Thread(
+            () -> {
+              server.close();
+              examples.close();
+              closed.countDown();
+            },
+            "fermata-close");
+    Runtime.getRuntime().addShutdownHook(close);
+    return closed;
+  }
+
+  private void tell(McpServer server) {
+    PrintWriter out = commandLine().getOut();
+    out.println("Fermata serves the examples at " + server.endpoint());
+    out.println("claude mcp add --transport http fermata " + server.endpoint() + header());
+    out.flush();
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+
+  private String header() {
+    return keys.isEmpty()
+        ? ""
+        : " --header \"Authorization: Bearer " + keys.values().iterator().next() + "\"";
+  }
+}

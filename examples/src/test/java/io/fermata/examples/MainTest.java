@@ -1,0 +1,77 @@
+package io.fermata.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Each way to fail has an exit code of its own and says what to do next. */
+class MainTest {
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  @TempDir Path directory;
+
+  private int run(String... arguments) {
+    return Main.commandLine()
+        .setOut(new PrintWriter(out))
+        .setErr(new PrintWriter(err))
+        .execute(arguments);
+  }
+
+  @Test
+  void aWrongCommandLineIsTwo() {
+    assertThat(run("serve", "--store", "papyrus:scroll")).isEqualTo(2);
+    assertThat(err.toString()).contains("\"papyrus:scroll\"", "choose", "sqlite:fermata.db");
+    assertThat(run("graph", "quot")).isEqualTo(2);
+    assertThat(err.toString()).contains("There is no flow quot; choose one of quote, table");
+    assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
+    assertThat(err.toString()).contains("0 to 65535");
+    assertThat(run()).isEqualTo(2);
+  }
+
+  @Test
+  void aStoreThatIsInUseIsThree() {
+    Path file = directory.resolve("busy.db");
+    OpenStore held = Store.sqlite(file).open();
+    try {
+      assertThat(run("serve", "--port", "0", "--store", "sqlite:" + file)).isEqualTo(3);
+      assertThat(err.toString()).contains("busy.db", "choose another file").doesNotContain("\tat ");
+    } finally {
+      held.close();
+    }
+  }
+
+  @Test
+  void aPortThatIsInUseIsFour() throws IOException {
+    try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      String port = String.valueOf(taken.getLocalPort());
+      assertThat(run("serve", "--port", port, "--store", "memory")).isEqualTo(4);
+      assertThat(err.toString()).contains(port, "--port").doesNotContain("\tat ");
+    }
+  }
+
+  @Test
+  void anAddressThatOthersReachNeedsAKey() {
+    assertThat(run("serve", "--address", "0.0.0.0", "--port", "0", "--store", "memory"))
+        .isEqualTo(4);
+    assertThat(err.toString()).contains("--api-key");
+  }
+
+  @Test
+  void drawsEveryFlow() {
+    assertThat(run("graph", "quote")).isZero();
+    assertThat(run("graph", "table")).isZero();
+    assertThat(out.toString())
+        .contains(
+            "classify -. \"company\" .-> ask_company", "reserve -. otherwise .-> find_tables");
+  }
+}

@@ -1,0 +1,138 @@
+package io.fermata.examples;
+
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import org.junit.jupiter.api.Test;
+
+/** Arrows between the rooms point down only. */
+class RoomsTest {
+  private static final JavaClasses HOUSE =
+      new ClassFileImporter()
+          .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+          .importPackages("io.fermata");
+
+  private static void knowsNothingOf(String room, String... others) {
+    noClasses()
+        .that()
+        .resideInAPackage(room)
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(others)
+        .check(HOUSE);
+  }
+
+  @Test
+  void theFlowKnowsNoOtherRoomAndNoActor() {
+    knowsNothingOf(
+        "io.fermata.flow..",
+        "io.fermata.agent..",
+        "io.fermata.session..",
+        "io.fermata.mcp..",
+        "io.fermata.testkit..",
+        "io.fermata.persistence..",
+        "io.fermata.examples..",
+        "org.apache.pekko..",
+        "io.vertx..");
+  }
+
+  @Test
+  void theFlowDoesNoInputOrOutput() {
+    knowsNothingOf(
+        "io.fermata.flow..", "java.io..", "java.nio.file..", "java.nio.channels..", "java.net..");
+  }
+
+  @Test
+  void theFlowStartsNoThread() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.fermata.flow..")
+        .should()
+        .dependOnClassesThat()
+        .haveNameMatching(
+            "java\\.lang\\.Thread|java\\.util\\.Timer|java\\.util\\.concurrent\\.(Executor.*|.*Executor.*|ForkJoin.*)")
+        .orShould()
+        .callMethodWhere(
+            target(
+                nameMatching("supplyAsync|runAsync|orTimeout|completeOnTimeout|delayedExecutor")))
+        .check(HOUSE);
+  }
+
+  @Test
+  void theFlowReadsNoClock() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.fermata.flow..")
+        .should()
+        .callMethod(System.class, "currentTimeMillis")
+        .orShould()
+        .callMethod(System.class, "nanoTime")
+        .orShould()
+        .callMethod(Instant.class, "now")
+        .orShould()
+        .callMethod(LocalDate.class, "now")
+        .orShould()
+        .callMethod(LocalDateTime.class, "now")
+        .orShould()
+        .dependOnClassesThat()
+        .areAssignableTo(Clock.class)
+        .check(HOUSE);
+  }
+
+  @Test
+  void persistenceKnowsNoFlow() {
+    knowsNothingOf(
+        "io.fermata.persistence..",
+        "io.fermata.flow..",
+        "io.fermata.agent..",
+        "io.fermata.session..",
+        "io.fermata.mcp..",
+        "io.fermata.testkit..",
+        "io.fermata.examples..");
+  }
+
+  @Test
+  void theSessionKnowsNoTransport() {
+    knowsNothingOf(
+        "io.fermata.session..",
+        "io.fermata.mcp..",
+        "io.fermata.testkit..",
+        "io.fermata.examples..",
+        "io.vertx..",
+        "java.net..");
+  }
+
+  @Test
+  void theTransportKnowsNoStoreAndNoActor() {
+    knowsNothingOf(
+        "io.fermata.mcp..",
+        "io.fermata.persistence..",
+        "io.fermata.testkit..",
+        "io.fermata.examples..",
+        "org.apache.pekko..");
+  }
+
+  @Test
+  void theTestkitKnowsNoTransport() {
+    knowsNothingOf("io.fermata.testkit..", "io.fermata.mcp..", "io.fermata.examples..");
+  }
+
+  @Test
+  void theExamplesUseOnlyWhatUsersMay() {
+    knowsNothingOf("io.fermata.examples..", "org.apache.pekko..", "io.vertx..");
+  }
+
+  @Test
+  void noTwoPackagesNeedEachOther() {
+    slices().matching("io.fermata.(**)").should().beFreeOfCycles().check(HOUSE);
+  }
+}

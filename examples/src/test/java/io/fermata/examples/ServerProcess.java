@@ -1,0 +1,135 @@
+package io.fermata.examples;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** The server in a JVM of its own, and an MCP client of it. */
+final class ServerProcess implements AutoCloseable {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
+
+  private final HttpClient http = HttpClient.newHttpClient();
+  private final Process process;
+  private final URI endpoint;
+  private @Nullable String session;
+  private int lastId;
+
+  private ServerProcess(Process process, URI endpoint) {
+    this.process = process;
+    this.endpoint = endpoint;
+  }
+
+  static ServerProcess start(Path directory, String... options) throws Exception {
+    Path errors = directory.resolve("errors.txt");
+    Process process =
+        new ProcessBuilder(command(options))
+            .directory(directory.toFile())
+            .redirectError(errors.toFile())
+            .start();
+    BufferedReader out = process.inputReader(StandardCharsets.UTF_8);
+    Matcher line = ENDPOINT.matcher(String.valueOf(out.readLine()));
+    if (!line.find()) {
+      process.destroyForcibly();
+      throw new AssertionError("The server did not start: " + Files.readString(errors));
+    }
+    ServerProcess server = new ServerProcess(process, URI.create(line.group()));
+    server.greet();
+    return server;
+  }
+
+  private static List<String> command(String... options) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-cp");
+    command.add(classPath());
+    command.add(Main.class.getName());
+    command.addAll(List.of(options));
+    return command;
+  }
+
+  /** The class path of this test, absolute, because the server runs in another directory. */
+  private static String classPath() {
+    List<String> entries = new ArrayList<>();
+    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
+      entries.add(Path.of(entry).toAbsolutePath().toString());
+    }
+    return String.join(File.pathSeparator, entries);
+  }
+
+  private void greet() throws Exception {
+    ObjectNode hello = Json.object().put("protocolVersion", "2025-06-18");
+    hello.putObject("capabilities");
+    hello.putObject("clientInfo").put("name", "test").put("version", "1");
+    HttpResponse<String> response = post("initialize", hello);
+    session = response.headers().firstValue("mcp-session-id").orElse(null);
+  }
+
+  /** Calls a tool and gives its structured content. */
+  JsonNode call(String tool, ObjectNode arguments) throws Exception {
+    ObjectNode params = Json.object().put("name", tool);
+    params.set("arguments", arguments);
+    return result("tools/call", params).path("structuredContent");
+  }
+
+  JsonNode result(String method, ObjectNode params) throws Exception {
+    String body = post(method, params).body();
+    JsonNode answer = MAPPER.readTree(body);
+    if (!answer.has("result")) {
+      throw new AssertionError(method + " was answered with " + body);
+    }
+    return answer.path("result");
+  }
+
+  private HttpResponse<String> post(String method, ObjectNode params)
+      throws IOException, InterruptedException {
+    ObjectNode message = Json.object().put("jsonrpc", "2.0").put("id", ++lastId);
+    message.put("method", method).set("params", params);
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(endpoint)
+            .timeout(Duration.ofSeconds(30))
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .POST(BodyPublishers.ofString(Json.text(message)));
+    if (session != null) {
+      request.header("Mcp-Session-Id", session).header("MCP-Protocol-Version", "2025-06-18");
+    }
+    return http.send(request.build(), BodyHandlers.ofString());
+  }
+
+  /** Ends the process as a power cut would. */
+  void kill() throws InterruptedException {
+    process.destroyForcibly().waitFor();
+  }
+
+  /** Asks the process to end, and tells whether it did so in good time. */
+  boolean endsWhenAsked() throws InterruptedException {
+    process.destroy();
+    return process.waitFor(20, TimeUnit.SECONDS);
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+}

@@ -1,0 +1,69 @@
+package io.fermata.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The server as its users run it: a process, a file, a socket. */
+class ServerTest {
+  private static final String[] SERVE = {"serve", "--port", "0", "--store", "sqlite:test.db"};
+
+  @TempDir Path directory;
+
+  @Test
+  void finishesAQuoteThatWasBegunBeforeTheProcessWasKilled() throws Exception {
+    String handle;
+    try (ServerProcess server = ServerProcess.start(directory, SERVE)) {
+      JsonNode begun = server.call("quote", call("start").put("intent", "wants a price"));
+      handle = begun.path("sessionId").asText();
+      ObjectNode contact = call("continue").put("sessionId", handle);
+      contact.putObject("stateUpdates").put("name", "Ann").put("email", "ann@acme.com");
+      assertThat(server.call("quote", contact).path("field").asText()).isEqualTo("companySize");
+      server.kill();
+    }
+    try (ServerProcess server = ServerProcess.start(directory, SERVE)) {
+      JsonNode open = server.call("quote", call("continue").put("sessionId", handle));
+      assertThat(open.path("field").asText()).isEqualTo("companySize");
+
+      ObjectNode rest = call("continue").put("sessionId", handle);
+      rest.putObject("stateUpdates").put("companySize", "11-50");
+      assertThat(server.call("quote", rest).path("tool").asText()).isEqualTo("show_plans");
+
+      ObjectNode plan = call("continue").put("sessionId", handle);
+      plan.putObject("stateUpdates").put("selectedPlan", "gold");
+      JsonNode done = server.call("quote", plan);
+      assertThat(done.path("status").asText()).isEqualTo("complete");
+      assertThat(done.path("result").path("price").asInt()).isEqualTo(10);
+      assertThat(server.endsWhenAsked()).isTrue();
+    }
+  }
+
+  @Test
+  void offersFlowsAndThePagesOfTheirWidgets() throws Exception {
+    try (ServerProcess server = ServerProcess.start(directory, SERVE)) {
+      JsonNode tools = server.result("tools/list", Json.object()).path("tools");
+      List<String> names = new ArrayList<>();
+      tools.forEach(tool -> names.add(tool.path("name").asText()));
+      assertThat(names).containsExactly("quote", "table", "show_plans", "choose_table");
+      for (String page : new String[] {"show_plans", "choose_table"}) {
+        ObjectNode uri = Json.object().put("uri", "ui://fermata/" + page + ".html");
+        JsonNode content = server.result("resources/read", uri).path("contents").path(0);
+        assertThat(content.path("mimeType").asText()).isEqualTo("text/html;profile=mcp-app");
+        assertThat(content.path("text").asText())
+            .contains("ui/initialize", "prefers-reduced-motion")
+            .doesNotContain("http://", "https://", "src=");
+      }
+    }
+  }
+
+  private static ObjectNode call(String action) {
+    return Json.object().put("action", action);
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.examples;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,409 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Effect;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Input;
+import io.fermata.flow.Limits;
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Program;
+import io.fermata.flow.RunState;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Drives a flow's engine one call per line, without an actor, a store or a real clock.
+ *
+ * <pre>{@code
+ * FlowProbe.of(quote)
+ *     .start("wants a price", "seats", 3)
+ *     .asks("name", "email")
+ *     .answer("name", "Ann", "email", "ann@acme.com")
+ *     .visited("classify", "ask_company")
+ *     .asks("companySize")
+ *     .answer("companySize", "51+")
+ *     .shows("show_plans").withData("price", 30)
+ *     .answer("selectedPlan", "gold")
+ *     .completesWith("price", 30, "selectedPlan", "gold");
+ * }</pre>
+ *
+ * <p>Actions and async validators really run. Time is virtual: a wait before another attempt, or an
+ * attempt that never ends, takes none; {@link #waited} tells what a client would have waited. With
+ * {@link #manualTime} the run stands still until {@link #passTime}. The journal is written as a
+ * host writes it, so {@link #crash} and {@link #crashAt} lose exactly what a killed host loses.
+ *
+ * @param <S> the flow's state
+ */
+public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
+  private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
+
+  private final Flow<S> flow;
+  private final FlowProgram<S> program;
+  private final Performer performer = new Performer();
+  private final List<Event> journal = new ArrayList<>();
+  private final List<Event> unjournaled = new ArrayList<>();
+  private final List<String> history = new ArrayList<>();
+  private final List<String> visits = new ArrayList<>();
+  private final List<Duration> waits = new ArrayList<>();
+  private RunState state = RunState.NONE;
+  private Instant now = BEGINNING;
+  private boolean manualTime;
+
+  /** An attempt that does not end by itself, and when its time is over. */
+  private record Hanging(Effect effect, Instant until) {}
+
+  private @Nullable Hanging hanging;
+
+  private FlowProbe(Flow<S> flow, Limits limits) {
+    this.flow = flow;
+    this.program = flow.program(limits);
+  }
+
+  public static <S extends Record> FlowProbe<S> of(Flow<S> flow) {
+    return of(flow, Limits.DEFAULT);
+  }
+
+  public static <S extends Record> FlowProbe<S> of(Flow<S> flow, Limits limits) {
+    return new FlowProbe<>(flow, limits);
+  }
+
+  // --- what goes wrong, said before the call --------------------------------------------------
+
+  /** These attempts of a step fail instead of running: {@code failAt("reserve", 1, 2)}. */
+  public FlowProbe<S> failAt(String node, int... attempts) {
+    return plan(node, Performer.Fate.FAIL, attempts);
+  }
+
+  /** These attempts of a step never end, so that their timeout passes. */
+  public FlowProbe<S> hangAt(String node, int... attempts) {
+    return plan(node, Performer.Fate.HANG, attempts);
+  }
+
+  /** The host is killed when these attempts have had their effect but it is not yet journaled. */
+  public FlowProbe<S> crashAt(String node, int... attempts) {
+    return plan(node, Performer.Fate.CRASH, attempts);
+  }
+
+  /**
+   * How long, in real time, an attempt is awaited before it counts as one that never ends; 5
+   * seconds unless told.
+   */
+  public FlowProbe<S> patience(Duration bound) {
+    performer.patience(bound);
+    return this;
+  }
+
+  /** From now on waits and timeouts pass only with {@link #passTime}. */
+  public FlowProbe<S> manualTime() {
+    manualTime = true;
+    return this;
+  }
+
+  private FlowProbe<S> plan(String node, Performer.Fate fate, int... attempts) {
+    if (!flow.mermaid().contains("\"" + node + "\"")) {
+      throw new IllegalArgumentException("There is no node " + node + " in " + flow);
+    }
+    Arrays.stream(attempts).forEach(attempt -> performer.plan(node, attempt, fate));
+    return this;
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  @Override
+  public FlowProbe<S> start(String intent, Object... said) {
+    // Unlike any other probe's, because a service that is called knows runs by their id.
+    String runId = UUID.randomUUID().toString();
+    return call(
+        startCall(intent, said),
+        new Input.Start(runId, intent, Trees.of(said), now.toEpochMilli()));
+  }
+
+  @Override
+  public FlowProbe<S> answer(Object... answers) {
+    return call(call("answer", answers), new Input.Continue(Trees.of(answers), now.toEpochMilli()));
+  }
+
+  @Override
+  public FlowProbe<S> again() {
+    return call("again", new Input.Continue(Trees.of(), now.toEpochMilli()));
+  }
+
+  @Override
+  public FlowProbe<S> reset(Object... corrections) {
+    return call(
+        call("reset", corrections), new Input.Reset(Trees.of(corrections), now.toEpochMilli()));
+  }
+
+  @Override
+  public FlowProbe<S> cancel() {
+    return call("cancel", new Input.Cancel(now.toEpochMilli()));
+  }
+
+  /** Decides about a step whose outcome is unknown. */
+  public FlowProbe<S> resolve(Input.Resolution resolution) {
+    return call("resolve " + resolution, new Input.Resolve(resolution, now.toEpochMilli()));
+  }
+
+  private FlowProbe<S> call(String what, Input input) {
+    history.add("» " + what);
+    if (working() && !(input instanceof Input.Cancel)) {
+      return called(what, stillWorking());
+    }
+    visits.clear();
+    waits.clear();
+    if (program.accept(state, input) instanceof Program.Refused<Event> refused) {
+      return called(what, refused.failure());
+    }
+    boolean repeats = feed(input).isEmpty();
+    hanging = input instanceof Input.Cancel ? null : hanging;
+    Outcome settled = settle();
+    Outcome open = repeats ? program.open(state) : null;
+    return called(what, open == null ? settled : open);
+  }
+
+  // --- time and mishaps -----------------------------------------------------------------------
+
+  /** Lets time pass: waits end, hanging attempts time out, idle runs expire. */
+  public FlowProbe<S> passTime(Duration time) {
+    history.add("» " + time + " pass");
+    Instant end = now.plus(time);
+    for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
+      elapse();
+      cameTo(settle());
+    }
+    now = end;
+    return this;
+  }
+
+  /** Kills the host and starts it again: only the journal is left. */
+  public FlowProbe<S> crash() {
+    recover();
+    return cameTo(settle());
+  }
+
+  private void recover() {
+    history.add("✗ the host is killed and starts again");
+    unjournaled.clear();
+    hanging = null;
+    state = fold();
+    if (state.running()) {
+      feed(new Input.Recovered(now.toEpochMilli()));
+    }
+  }
+
+  /** Proves that the journal alone gives the state that the run has. */
+  public FlowProbe<S> replayed() {
+    return check(fold().equals(state), "the journal to fold to the state that the run has");
+  }
+
+  // --- more expectations ----------------------------------------------------------------------
+
+  /** The run is busy with this step, because its attempt or a wait has not ended. */
+  public FlowProbe<S> worksAt(String node) {
+    return check(
+        working() && state.places().keySet().stream().anyMatch(p -> p.node().equals(node)),
+        "the run to be still working at " + node);
+  }
+
+  /** So often a step was attempted in its current visit or its last one, over all calls. */
+  public FlowProbe<S> attempts(String node, int count) {
+    long attempts = 0;
+    for (Event event : all()) {
+      if (event instanceof Event.Moved moved && moved.to().node().equals(node)) {
+        attempts = 0;
+      } else if (event instanceof Event.Attempted a && a.place().node().equals(node)) {
+        attempts++;
+      }
+    }
+    return check(attempts == count, count + " attempts of " + node + " instead of " + attempts);
+  }
+
+  /** The last call waited exactly like this between attempts. */
+  public FlowProbe<S> waited(Duration... between) {
+    return check(
+        waits.equals(List.of(between)),
+        "waits of " + list((Object[]) between) + " between attempts instead of " + waits);
+  }
+
+  /** The state as the author's record; fields without a value are null. */
+  public S state(Class<S> type) {
+    return Views.of(data(), type);
+  }
+
+  /** Everything that happened and is on disk. */
+  public List<Event> journal() {
+    return List.copyOf(journal);
+  }
+
+  /** The engine's own view of the run. */
+  public RunState runState() {
+    return state;
+  }
+
+  public Instant now() {
+    return now;
+  }
+
+  @Override
+  FlowProbe<S> self() {
+    return this;
+  }
+
+  @Override
+  ObjectNode data() {
+    return state.data();
+  }
+
+  @Override
+  List<String> visits() {
+    return visits;
+  }
+
+  @Override
+  List<String> history() {
+    return history;
+  }
+
+  @Override
+  boolean cancelled() {
+    return state.status() == RunState.Status.CANCELLED;
+  }
+
+  // --- the shell ------------------------------------------------------------------------------
+
+  private List<Event> feed(Input input) {
+    if (!(program.accept(state, input) instanceof Program.Accepted<Event> accepted)) {
+      return List.of();
+    }
+    for (Event event : accepted.events()) {
+      unjournaled.add(event);
+      history.add(Story.of(event));
+      state = program.apply(state, event);
+      visit(event);
+    }
+    return accepted.events();
+  }
+
+  private void visit(Event event) {
+    if (event instanceof Event.Moved moved && !moved.to().node().equals(Flow.END)) {
+      visits.add(moved.to().node());
+    } else if (event instanceof Event.Retried retried) {
+      visits.add(retried.place().node());
+    } else if (event instanceof Event.Reset reset && !reset.to().node().equals(Flow.START)) {
+      visits.add(reset.to().node());
+    }
+  }
+
+  private Outcome settle() {
+    while (true) {
+      Program.Next next = program.next(state);
+      if (next instanceof Program.Perform perform) {
+        Effect effect = perform.effects().get(0);
+        if (!effect.policy().idempotent() || effect.retryAt() != null) {
+          write();
+        }
+        if (hanging == null && effect.retryAt() == null) {
+          perform(effect);
+        } else if (manualTime) {
+          return stillWorking();
+        } else {
+          elapse();
+        }
+        continue;
+      }
+      write();
+      return next instanceof Program.Pause pause
+          ? pause.outcome()
+          : ((Program.Finish) next).outcome();
+    }
+  }
+
+  private void perform(Effect effect) {
+    Performer.Ending ending = performer.perform(program, state, effect);
+    if (ending instanceof Performer.Crashed) {
+      recover();
+    } else if (ending instanceof Performer.Ended ended) {
+      feed(new Input.EffectEnded(effect, ended.result(), now.toEpochMilli()));
+    } else {
+      history.add(effect.place() + " attempt " + effect.attempt() + " does not end");
+      hanging = new Hanging(effect, now.plus(effect.policy().timeout()));
+    }
+  }
+
+  /** Goes to the moment that the run waits for, and on from there. */
+  private void elapse() {
+    Instant due = due();
+    if (due == null) {
+      return;
+    }
+    now = due.isAfter(now) ? due : now;
+    Hanging ending = hanging;
+    if (ending != null) {
+      hanging = null;
+      Input.Failed timedOut = program.timedOut(ending.effect());
+      feed(new Input.EffectEnded(ending.effect(), timedOut, now.toEpochMilli()));
+    } else if (program.next(state) instanceof Program.Perform perform) {
+      Effect effect = perform.effects().get(0);
+      feed(new Input.EffectDue(effect, now.toEpochMilli()));
+    }
+  }
+
+  /** When the run goes on by itself, or null if it does not. */
+  private @Nullable Instant due() {
+    if (hanging != null) {
+      return hanging.until();
+    }
+    Long retryAt =
+        program.next(state) instanceof Program.Perform perform
+            ? perform.effects().get(0).retryAt()
+            : null;
+    return retryAt == null ? null : Instant.ofEpochMilli(retryAt);
+  }
+
+  private boolean working() {
+    return program.next(state) instanceof Program.Perform;
+  }
+
+  private static Outcome stillWorking() {
+    return new Outcome.Failure(
+        "still_working", "The run waits for time to pass.", null, List.of(), null);
+  }
+
+  private void write() {
+    for (Event event : unjournaled) {
+      if (event instanceof Event.AttemptFailed failed) {
+        waits.add(Duration.ofMillis(failed.retryAt() - now.toEpochMilli()));
+      }
+    }
+    journal.addAll(unjournaled);
+    unjournaled.clear();
+  }
+
+  private List<Event> all() {
+    List<Event> all = new ArrayList<>(journal);
+    all.addAll(unjournaled);
+    return all;
+  }
+
+  private RunState fold() {
+    RunState folded = RunState.NONE;
+    for (Event event : journal) {
+      folded = folded.apply(event);
+    }
+    return folded;
+  }
+
+  /** How a step that is not described by an author's message failed. */
+  static Input.Failed planned(Effect effect) {
+    ErrorCode code = effect.field() == null ? ErrorCode.STEP_FAILED : ErrorCode.VALIDATOR_FAILED;
+    return new Input.Failed(code, code.explained(), "the test let this attempt fail");
+  }
+}

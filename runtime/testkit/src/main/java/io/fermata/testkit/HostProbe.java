@@ -1,0 +1,319 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Violation;
+import io.fermata.persistence.Store;
+import io.fermata.session.DisplayTool;
+import io.fermata.session.Fermata;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolReply;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Drives a flow through a real host, its session actors and its store, in the words of {@link
+ * Probe}.
+ *
+ * <pre>{@code
+ * try (HostProbe host = HostProbe.of(quote)) {
+ *   String handle = host.start("wants a price").asks("name", "email").handle();
+ *   host.restart().resume(handle).again().asks("name", "email");
+ * }
+ * }</pre>
+ *
+ * <p>What a call comes to is read from the reply that a client gets. Time is real, except that
+ * {@link #passTime} sets the host's clock forward, which is what expiry looks at.
+ */
+public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
+  private static final Duration PATIENCE = Duration.ofSeconds(40);
+
+  private final String flow;
+  private final UnaryOperator<Fermata.Builder> setup;
+  private final List<String> history = new ArrayList<>();
+  private final List<String> visits = new ArrayList<>();
+  private Fermata host;
+  private String principal = "tester";
+  private ObjectNode meta = Json.object();
+  private @Nullable String handle;
+  private @Nullable ToolReply reply;
+  private volatile Duration passed = Duration.ZERO;
+
+  private HostProbe(Flow<?> flow, Store store, UnaryOperator<Fermata.Builder> more) {
+    this.flow = flow.id();
+    this.setup =
+        builder ->
+            more.apply(builder.store(store).flow(flow).clock(() -> Instant.now().plus(passed)));
+    this.host = open();
+  }
+
+  /** A host in memory. Display tools that the flow needs are made up. */
+  public static HostProbe of(Flow<?> flow) {
+    return of(flow, Store.memory());
+  }
+
+  /** A host on a store. Display tools that the flow needs are made up. */
+  public static HostProbe of(Flow<?> flow, Store store) {
+    return of(
+        flow,
+        store,
+        builder -> {
+          flow.displayTools()
+              .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
+          return builder;
+        });
+  }
+
+  /**
+   * A host on a store, with display tools, settings and further flows as its author wants them.
+   *
+   * @param more what else the host is given, each time it starts
+   */
+  public static HostProbe of(Flow<?> flow, Store store, UnaryOperator<Fermata.Builder> more) {
+    return new HostProbe(flow, store, more);
+  }
+
+  private Fermata open() {
+    return setup.apply(Fermata.host()).start();
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  @Override
+  public HostProbe start(String intent, Object... said) {
+    handle = null;
+    ObjectNode arguments = arguments("start", said).put("intent", intent);
+    return call(startCall(intent, said), arguments);
+  }
+
+  @Override
+  public HostProbe answer(Object... answers) {
+    return call(call("answer", answers), arguments("continue", answers));
+  }
+
+  @Override
+  public HostProbe again() {
+    return call("again", arguments("continue"));
+  }
+
+  @Override
+  public HostProbe reset(Object... corrections) {
+    return call(call("reset", corrections), arguments("reset", corrections));
+  }
+
+  @Override
+  public HostProbe cancel() {
+    return call("cancel", arguments("cancel"));
+  }
+
+  /** Asks where the run is; changes nothing. */
+  public HostProbe status() {
+    return call("status", arguments("status"));
+  }
+
+  /** The calls that follow come from somebody else. */
+  public HostProbe as(String caller) {
+    principal = caller;
+    return this;
+  }
+
+  /** The calls that follow carry this hint in their {@code _meta}; null takes it away. */
+  public HostProbe meta(String key, @Nullable Object value) {
+    meta = meta.deepCopy();
+    if (value == null) {
+      meta.remove(key);
+    } else {
+      meta.set(key, Json.tree(value));
+    }
+    return this;
+  }
+
+  /** The calls that follow belong to the session with this handle. */
+  public HostProbe resume(String session) {
+    handle = session;
+    return this;
+  }
+
+  /** Closes the host and starts another one on the same store. */
+  public HostProbe restart() {
+    history.add("» the host is closed and starts again");
+    host.close();
+    host = open();
+    return this;
+  }
+
+  /** Sets the host's clock forward. */
+  public HostProbe passTime(Duration time) {
+    history.add("» " + time + " pass");
+    passed = passed.plus(time);
+    return this;
+  }
+
+  /** The handle that the results of this session carry. */
+  public String handle() {
+    if (handle == null) {
+      throw new AssertionError("No result has carried a sessionId yet; begin with start(…)");
+    }
+    return handle;
+  }
+
+  /** The last reply, as the client got it. */
+  public ToolReply reply() {
+    if (reply == null) {
+      throw new AssertionError("Nothing was called yet; begin with start(…)");
+    }
+    return reply;
+  }
+
+  /** The host itself, for what this probe has no word for. */
+  public Fermata host() {
+    return host;
+  }
+
+  @Override
+  public void close() {
+    host.close();
+  }
+
+  // --- for the shared words -------------------------------------------------------------------
+
+  @Override
+  HostProbe self() {
+    return this;
+  }
+
+  @Override
+  ObjectNode data() {
+    if (reply == null || (handle == null && meta.isEmpty())) {
+      return Json.object();
+    }
+    JsonNode state = send(arguments("status")).structured().path("run").path("state");
+    return state instanceof ObjectNode object ? object : Json.object();
+  }
+
+  @Override
+  List<String> visits() {
+    return visits;
+  }
+
+  @Override
+  List<String> history() {
+    return history;
+  }
+
+  @Override
+  boolean cancelled() {
+    return reply != null && reply.structured().path("cancelled").asBoolean();
+  }
+
+  private static ObjectNode arguments(String action, Object... updates) {
+    ObjectNode arguments = Json.object().put("action", action);
+    if (updates.length > 0) {
+      arguments.set("stateUpdates", Trees.of(updates));
+    }
+    return arguments;
+  }
+
+  private HostProbe call(String what, ObjectNode arguments) {
+    ToolReply next = send(arguments);
+    reply = next;
+    JsonNode session = next.structured().path("sessionId");
+    handle = session.isTextual() ? session.textValue() : handle;
+    visits.clear();
+    next.meta()
+        .path("fermata/run")
+        .path("nodesVisited")
+        .forEach(visit -> visits.add(visit.path("id").asText()));
+    history.add("» " + what);
+    history.add("« " + Trees.shortened(next.structured().toString(), 300));
+    return called(what, outcome(next.structured()));
+  }
+
+  private ToolReply send(ObjectNode arguments) {
+    if (handle != null) {
+      arguments.put("sessionId", handle);
+    }
+    ToolCall call = new ToolCall(flow, principal, arguments, meta, null);
+    try {
+      return host.call(call).toCompletableFuture().get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      throw new AssertionError("The host did not answer within " + PATIENCE + ": " + arguments, e);
+    } catch (ExecutionException e) {
+      throw new AssertionError("The host broke its promise to answer: " + arguments, e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("The test was interrupted in " + arguments, e);
+    }
+  }
+
+  // --- replies as outcomes --------------------------------------------------------------------
+
+  private static Outcome outcome(ObjectNode body) {
+    return switch (body.path("status").asText()) {
+      case "interrupt", "widget" -> pause(body);
+      case "complete" -> new Outcome.Complete(body.get("result"));
+      default -> failure(body);
+    };
+  }
+
+  private static Outcome pause(ObjectNode body) {
+    if (body.has("tool")) {
+      return new Outcome.ShowWidget(
+          new Event.Widget(
+              body.path("tool").asText(),
+              body.get("data"),
+              body.path("interactive").asBoolean(),
+              text(body, "field"),
+              body.get("fieldSchema")));
+    }
+    List<Event.Question> questions = new ArrayList<>();
+    if (body.has("questions")) {
+      body.path("questions").forEach(question -> questions.add(question(question)));
+    } else {
+      questions.add(question(body));
+    }
+    return new Outcome.Interrupt(questions, text(body, "context"));
+  }
+
+  private static Event.Question question(JsonNode body) {
+    List<String> suggestions = new ArrayList<>();
+    body.path("suggestions").forEach(suggestion -> suggestions.add(suggestion.asText()));
+    return new Event.Question(
+        body.path("field").asText(),
+        body.path("question").asText(),
+        body.get("fieldSchema"),
+        suggestions,
+        text(body, "context"));
+  }
+
+  private static Outcome failure(ObjectNode body) {
+    List<Violation> violations = new ArrayList<>();
+    body.path("violations")
+        .forEach(
+            v ->
+                violations.add(
+                    new Violation(v.path("field").asText(), v.path("message").asText())));
+    boolean open = body.has("question") || body.has("questions") || body.has("tool");
+    return new Outcome.Failure(
+        body.path("code").asText(),
+        body.path("error").asText(),
+        text(body, "field"),
+        violations,
+        open ? pause(body) : null);
+  }
+
+  private static @Nullable String text(JsonNode body, String name) {
+    return body.path(name).isTextual() ? body.path(name).textValue() : null;
+  }
+}

@@ -1,0 +1,85 @@
+package io.fermata.testkit;
+
+import io.fermata.flow.Effect;
+import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Input;
+import io.fermata.flow.RunState;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Performs effects for a probe, each on a thread of its own and within a bound of real time. */
+final class Performer {
+  private final Map<String, Fate> plans = new HashMap<>();
+  private Duration patience = Duration.ofSeconds(5);
+
+  /** What a test has in store for an attempt. */
+  enum Fate {
+    RUN,
+    FAIL,
+    HANG,
+    CRASH
+  }
+
+  /** How an attempt ended, if it did. */
+  sealed interface Ending {}
+
+  record Ended(Input.Result result) implements Ending {}
+
+  record Crashed() implements Ending {}
+
+  record Endless() implements Ending {}
+
+  void patience(Duration bound) {
+    patience = bound;
+  }
+
+  void plan(String node, int attempt, Fate fate) {
+    plans.put(node + "/" + attempt, fate);
+  }
+
+  Ending perform(FlowProgram<?> program, RunState state, Effect effect) {
+    String key = effect.place().node() + "/" + effect.attempt();
+    return switch (plans.getOrDefault(key, Fate.RUN)) {
+      case RUN -> run(program, state, effect);
+      case FAIL -> new Ended(FlowProbe.planned(effect));
+      case HANG -> new Endless();
+      case CRASH -> {
+        run(program, state, effect);
+        yield new Crashed();
+      }
+    };
+  }
+
+  private Ending run(FlowProgram<?> program, RunState state, Effect effect) {
+    CompletableFuture<Input.Result> result = new CompletableFuture<>();
+    Thread thread =
+        new Thread(
+            () ->
+                program
+                    .perform(state, effect)
+                    .whenComplete(
+                        (ended, thrown) ->
+                            result.complete(
+                                thrown == null ? ended : program.failed(effect, thrown))),
+            "fermata-probe-" + effect.place());
+    thread.setDaemon(true);
+    thread.setUncaughtExceptionHandler((t, thrown) -> result.completeExceptionally(thrown));
+    thread.start();
+    try {
+      return new Ended(result.get(patience.toMillis(), TimeUnit.MILLISECONDS));
+    } catch (TimeoutException e) {
+      thread.interrupt();
+      return new Endless();
+    } catch (ExecutionException e) {
+      throw new AssertionError("Step " + effect.place() + " threw an error", e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("The test was interrupted in step " + effect.place(), e);
+    }
+  }
+}

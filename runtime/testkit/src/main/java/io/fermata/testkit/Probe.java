@@ -1,0 +1,283 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Violation;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The words that both probes share: calls of a run, and what is expected of each.
+ *
+ * <p>Values are given in pairs of a field and its value, {@code "name", "Ann", "seats", 3}; a field
+ * inside a nested record is written {@code "driver.name"}.
+ *
+ * @param <P> the probe itself
+ */
+public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostProbe {
+  private final List<String> calls = new ArrayList<>();
+  private @Nullable Outcome outcome;
+
+  Probe() {}
+
+  // --- what a call asks -----------------------------------------------------------------------
+
+  /** Begins a run; the pairs are what the user has said already. */
+  public abstract P start(String intent, Object... said);
+
+  /** Answers what is open, and perhaps more. */
+  public abstract P answer(Object... answers);
+
+  /** Continues without an answer: repeats the open question, or tries a failed step again. */
+  public abstract P again();
+
+  /** Corrects earlier answers. */
+  public abstract P reset(Object... corrections);
+
+  public abstract P cancel();
+
+  // --- what is expected of it -----------------------------------------------------------------
+
+  /** Exactly these fields are open, in this order. */
+  public P asks(String... fields) {
+    return check(
+        outcome instanceof Outcome.Interrupt interrupt && fields(interrupt).equals(List.of(fields)),
+        "the run to ask for " + String.join(", ", fields));
+  }
+
+  /** The call went wrong, and exactly these fields are still open. */
+  public P stillAsks(String... fields) {
+    return check(
+        outcome instanceof Outcome.Failure failure
+            && failure.open() instanceof Outcome.Interrupt interrupt
+            && fields(interrupt).equals(List.of(fields)),
+        "an error that asks again for " + String.join(", ", fields));
+  }
+
+  /** An open question is put in these words. */
+  public P says(String field, String question) {
+    Event.Question open = question(field);
+    return check(
+        open != null && open.question().equals(question),
+        "the question for " + field + " to be \"" + question + "\"");
+  }
+
+  /** The one open question offers exactly these answers. */
+  public P suggests(String... answers) {
+    List<Event.Question> open = questions();
+    return check(
+        open.size() == 1 && open.get(0).suggestions().equals(List.of(answers)),
+        "one question that suggests " + String.join(", ", answers));
+  }
+
+  /** A widget is open that this display tool renders. */
+  public P shows(String tool) {
+    Event.Widget widget = widget();
+    return check(widget != null && widget.tool().equals(tool), "the widget " + tool);
+  }
+
+  /** The open widget is given this value. */
+  public P withData(String path, @Nullable Object value) {
+    Event.Widget widget = widget();
+    JsonNode actual = widget == null ? MissingNode.getInstance() : Trees.at(widget.data(), path);
+    return check(
+        widget != null && Trees.same(actual, value),
+        "a widget with " + path + " = " + Trees.text(value));
+  }
+
+  /** The run has reached its end. */
+  public P completes() {
+    return check(completed(), "the run to complete");
+  }
+
+  /** The run has reached its end, and its result passes these checks. */
+  public P completes(Consumer<JsonNode> result) {
+    completes();
+    try {
+      result.accept(result());
+    } catch (AssertionError | RuntimeException e) {
+      throw new AssertionError(
+          story("a result that passes the test's check: " + e.getMessage()), e);
+    }
+    return self();
+  }
+
+  /** The run has reached its end, and its result holds these values. */
+  public P completesWith(Object... pairs) {
+    completes();
+    Trees.each(
+        pairs,
+        (path, value) ->
+            check(
+                Trees.same(Trees.at(result(), path), value),
+                "a result with " + path + " = " + Trees.text(value)));
+    return self();
+  }
+
+  /** The call cancelled the run. */
+  public P cancels() {
+    return check(cancelled(), "the run to be cancelled");
+  }
+
+  /** A validator refused the answer to a field, with this message. */
+  public P rejects(String field, String message) {
+    return check(
+        violations(ErrorCode.ANSWER_REJECTED).contains(new Violation(field, message)),
+        "the answer to " + field + " to be rejected with \"" + message + "\"");
+  }
+
+  /** The call was refused because its values do not fit exactly these fields. */
+  public P refuses(String... fields) {
+    Set<String> violated =
+        violations(ErrorCode.INVALID_UPDATES).stream()
+            .map(Violation::field)
+            .collect(Collectors.toSet());
+    return check(
+        violated.equals(Set.of(fields)),
+        "the values of " + String.join(", ", fields) + " to be refused");
+  }
+
+  public P fails(ErrorCode code) {
+    return fails(code.wireName());
+  }
+
+  /** The call went wrong with this code, as it stands on the wire. */
+  public P fails(String code) {
+    return check(
+        outcome instanceof Outcome.Failure failure && failure.code().equals(code),
+        "the error " + code);
+  }
+
+  /** The message of the error contains these words. */
+  public P saying(String words) {
+    return check(
+        outcome instanceof Outcome.Failure failure && failure.message().contains(words),
+        "an error that says \"" + words + "\"");
+  }
+
+  /** The call entered exactly these nodes, in this order. */
+  public P visited(String... nodes) {
+    return check(
+        visits().equals(List.of(nodes)),
+        "the call to visit " + (nodes.length == 0 ? "no node" : String.join(" → ", nodes)));
+  }
+
+  /** A field of the state has this value; null means that it has none. */
+  public P stateHas(String path, @Nullable Object value) {
+    return check(
+        Trees.same(Trees.at(data(), path), value),
+        "the state to hold " + path + " = " + Trees.text(value));
+  }
+
+  /** What the last call came to. */
+  public Outcome outcome() {
+    if (outcome == null) {
+      throw new AssertionError("Nothing was called yet; begin with start(…)");
+    }
+    return outcome;
+  }
+
+  // --- for the two probes ---------------------------------------------------------------------
+
+  abstract P self();
+
+  /** The state's values. */
+  abstract ObjectNode data();
+
+  /** The nodes that the last call entered. */
+  abstract List<String> visits();
+
+  /** What happened, for the message of a failed expectation. */
+  abstract List<String> history();
+
+  abstract boolean cancelled();
+
+  boolean completed() {
+    return outcome instanceof Outcome.Complete && !cancelled();
+  }
+
+  P called(String call, Outcome cameTo) {
+    calls.add(call);
+    return cameTo(cameTo);
+  }
+
+  P cameTo(Outcome next) {
+    outcome = next;
+    return self();
+  }
+
+  P check(boolean holds, String expected) {
+    if (!holds) {
+      throw new AssertionError(story(expected));
+    }
+    return self();
+  }
+
+  String story(String expected) {
+    StringBuilder story = new StringBuilder("Expected ").append(expected).append(',');
+    story.append("\nbut ").append(outcome == null ? "nothing was called yet" : Story.of(outcome));
+    story.append("\n  call     ").append(calls.isEmpty() ? "-" : calls.get(calls.size() - 1));
+    story.append("\n  visited  ").append(visits().isEmpty() ? "-" : String.join(" → ", visits()));
+    story.append("\n  state    ").append(Trees.shortened(data().toString(), 400));
+    story.append("\n  before   ");
+    List<String> lines = history();
+    int skipped = Math.max(0, lines.size() - Story.LINES);
+    if (skipped > 0) {
+      story.append("… ").append(skipped).append(" more, then");
+    }
+    lines.stream().skip(skipped).forEach(line -> story.append("\n    ").append(line));
+    return story.toString();
+  }
+
+  private List<Violation> violations(ErrorCode code) {
+    return outcome instanceof Outcome.Failure failure && failure.code().equals(code.wireName())
+        ? failure.violations()
+        : List.of();
+  }
+
+  private JsonNode result() {
+    JsonNode result = outcome instanceof Outcome.Complete complete ? complete.result() : null;
+    return result == null ? MissingNode.getInstance() : result;
+  }
+
+  private @Nullable Outcome open() {
+    return outcome instanceof Outcome.Failure failure ? failure.open() : outcome;
+  }
+
+  private Event.@Nullable Widget widget() {
+    return open() instanceof Outcome.ShowWidget show ? show.widget() : null;
+  }
+
+  private List<Event.Question> questions() {
+    return open() instanceof Outcome.Interrupt interrupt ? interrupt.questions() : List.of();
+  }
+
+  private Event.@Nullable Question question(String field) {
+    return questions().stream().filter(q -> q.field().equals(field)).findFirst().orElse(null);
+  }
+
+  private static List<String> fields(Outcome.Interrupt interrupt) {
+    return interrupt.questions().stream().map(Event.Question::field).toList();
+  }
+
+  static String call(String action, Object... pairs) {
+    return pairs.length == 0 ? action : action + " " + Trees.of(pairs);
+  }
+
+  static String startCall(String intent, Object... pairs) {
+    return call("start \"" + intent + "\"", pairs);
+  }
+
+  static String list(Object... values) {
+    return Arrays.stream(values).map(String::valueOf).collect(Collectors.joining(", "));
+  }
+}

@@ -1,0 +1,125 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Outcome;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Outcomes and events in the words of a person who reads a failed test. */
+final class Story {
+  static final int LINES = 16;
+  private static final int LONGEST = 160;
+
+  private Story() {}
+
+  static String of(Outcome outcome) {
+    if (outcome instanceof Outcome.Interrupt interrupt) {
+      return "it asks " + questions(interrupt);
+    } else if (outcome instanceof Outcome.ShowWidget show) {
+      return "it shows " + widget(show.widget());
+    } else if (outcome instanceof Outcome.Complete complete) {
+      return "it completed with " + json(complete.result());
+    }
+    Outcome.Failure failure = (Outcome.Failure) outcome;
+    String open = failure.open() == null ? "" : "\nand still " + of(failure.open()).substring(3);
+    return "it failed with " + failure.code() + ": " + failure.message() + open;
+  }
+
+  private static String questions(Outcome.Interrupt interrupt) {
+    return interrupt.questions().stream().map(Story::question).collect(Collectors.joining(", "));
+  }
+
+  private static String question(Event.Question question) {
+    String offered = question.suggestions().isEmpty() ? "" : " offering " + question.suggestions();
+    return question.field() + " \"" + question.question() + "\"" + offered;
+  }
+
+  private static String widget(Event.Widget widget) {
+    String field = widget.field() == null ? "" : " for " + widget.field();
+    return "the widget " + widget.tool() + field + " with " + json(widget.data());
+  }
+
+  static String of(Event event) {
+    if (event instanceof Event.Started e) {
+      return "started version " + e.version() + " because \"" + e.intent() + "\"";
+    } else if (event instanceof Event.Answered e) {
+      return "answered " + values(e.values());
+    } else if (event instanceof Event.Accepted e) {
+      String value = e.value() == null ? "" : " as " + json(e.value());
+      String sets = e.sets().isEmpty() ? "" : ", which sets " + values(e.sets());
+      return e.place() + " accepted " + e.field() + value + sets;
+    } else if (event instanceof Event.Rejected e) {
+      return e.place() + " rejected " + e.field() + ": " + e.message();
+    } else if (event instanceof Event.Asked e) {
+      return e.place()
+          + " asked "
+          + e.questions().stream().map(Event.Question::field).collect(Collectors.joining(", "));
+    } else if (event instanceof Event.Shown e) {
+      return e.place() + " showed " + widget(e.widget());
+    } else if (event instanceof Event.Attempted e) {
+      return e.place() + " attempt " + e.attempt() + checked(e.field());
+    } else if (event instanceof Event.AttemptFailed e) {
+      return e.place() + " attempt " + e.attempt() + " failed: " + because(e.message(), e.detail());
+    } else if (event instanceof Event.Committed e) {
+      return e.place() + " wrote " + writes(e);
+    } else if (event instanceof Event.Decided e) {
+      return e.place() + " decided for " + e.target() + ", having tried " + tried(e);
+    } else if (event instanceof Event.Moved e) {
+      return e.to().node().equals(Flow.END) ? "→ END" : "→ " + e.to();
+    } else if (event instanceof Event.Stopped e) {
+      return e.place()
+          + " stopped with "
+          + e.code().wireName()
+          + ": "
+          + because(e.message(), e.detail());
+    } else if (event instanceof Event.Retried e) {
+      return e.place() + " is tried again";
+    } else if (event instanceof Event.Skipped e) {
+      return e.place() + " is taken as done";
+    } else if (event instanceof Event.Reset e) {
+      return "reset to " + e.to() + " with " + values(e.corrected());
+    } else if (event instanceof Event.Completed e) {
+      return "completed with " + json(e.result());
+    } else if (event instanceof Event.Cancelled) {
+      return "cancelled";
+    }
+    return "abandoned for a new run";
+  }
+
+  private static String checked(@Nullable String field) {
+    return field == null ? "" : " to check " + field;
+  }
+
+  private static String because(String message, String detail) {
+    return Trees.shortened(detail.isEmpty() ? message : message + " (" + detail + ")", LONGEST);
+  }
+
+  private static String writes(Event.Committed e) {
+    return e.writes().isEmpty()
+        ? "nothing"
+        : e.writes().stream()
+            .map(w -> w.path() + (w.value() == null ? " deleted" : " = " + json(w.value())))
+            .collect(Collectors.joining(", "));
+  }
+
+  private static String tried(Event.Decided e) {
+    return e.tried().stream()
+        .map(t -> t.rule() + (t.matched() ? " (yes)" : " (no)"))
+        .collect(Collectors.joining(", "));
+  }
+
+  private static String values(Map<String, JsonNode> values) {
+    return Trees.shortened(
+        values.entrySet().stream()
+            .map(e -> e.getKey() + " = " + e.getValue())
+            .collect(Collectors.joining(", ")),
+        LONGEST);
+  }
+
+  private static String json(@Nullable JsonNode value) {
+    return value == null ? "nothing" : Trees.shortened(value.toString(), LONGEST);
+  }
+}

@@ -1,0 +1,62 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.Comparator;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** JSON trees from pairs, and comparisons for which 30 and 30.0 are one number. */
+final class Trees {
+  private static final Comparator<JsonNode> BY_VALUE =
+      (left, right) ->
+          left.isNumber() && right.isNumber()
+              ? left.decimalValue().compareTo(right.decimalValue())
+              : left.equals(right) ? 0 : 1;
+
+  private Trees() {}
+
+  static ObjectNode of(Object... pairs) {
+    ObjectNode tree = Json.object();
+    each(pairs, (path, value) -> tree.set(path, Json.tree(value)));
+    return tree;
+  }
+
+  static void each(Object[] pairs, BiConsumer<String, @Nullable Object> each) {
+    if (pairs.length % 2 != 0) {
+      throw new IllegalArgumentException(
+          "Give values in pairs of a field and its value; there are " + pairs.length + " items");
+    }
+    for (int i = 0; i < pairs.length; i += 2) {
+      each.accept(String.valueOf(pairs[i]), pairs[i + 1]);
+    }
+  }
+
+  static JsonNode at(@Nullable JsonNode root, String path) {
+    JsonNode node = root == null ? MissingNode.getInstance() : root;
+    for (String name : path.split("\\.", -1)) {
+      node =
+          node.isArray() && name.chars().allMatch(Character::isDigit)
+              ? node.path(Integer.parseInt(name))
+              : node.path(name);
+    }
+    return node;
+  }
+
+  static boolean same(JsonNode actual, @Nullable Object expected) {
+    if (expected == null) {
+      return actual.isMissingNode() || actual.isNull();
+    }
+    return actual.equals(BY_VALUE, Json.tree(expected));
+  }
+
+  static String text(@Nullable Object value) {
+    return Json.text(Json.tree(value));
+  }
+
+  static String shortened(String text, int longest) {
+    return text.length() <= longest ? text : text.substring(0, longest) + "…";
+  }
+}

@@ -1,0 +1,197 @@
+package io.fermata.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.AsyncAction;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Input;
+import io.fermata.testkit.Orders.Order;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** What a flow's author can say about a run, and what a wrong expectation tells. */
+class FlowProbeTest {
+  private final List<String> cooked = new ArrayList<>();
+  private final AsyncAction<Order> kitchen =
+      run ->
+          CompletableFuture.runAsync(
+              () -> {
+                cooked.add(run.idempotencyKey());
+                run.set("receipt", "no. " + run.attempt());
+              });
+  private final Flow<Order> order = Orders.flow(kitchen);
+
+  @Test
+  void tellsARunFromStartToEnd() {
+    FlowProbe<Order> probe =
+        FlowProbe.of(order)
+            .start("is hungry", "servings", 6)
+            .asks("dish")
+            .says("dish", "What would you like?")
+            .answer("dish", "stone")
+            .rejects("dish", "Nobody eats that.")
+            .stillAsks("dish")
+            .answer("dish", " soup ")
+            .visited("price", "show_sides")
+            .stateHas("dish", "soup")
+            .stateHas("side", null)
+            .shows("show_sides")
+            .withData("sides.1", "salad")
+            .answer("side", "rice")
+            .visited("cook")
+            .completesWith("price", 60, "receipt", "no. 1")
+            .completes(result -> assertThat(result.path("dish").asText()).isEqualTo("soup"))
+            .replayed();
+
+    assertThat(probe.state(Order.class)).isEqualTo(new Order("soup", 6, "rice", 60, "no. 1"));
+  }
+
+  @Test
+  void correctsRepeatsAndCancels() {
+    FlowProbe.of(order)
+        .start("is hungry", "dish", "soup", "servings", 5)
+        .shows("show_sides")
+        .again()
+        .shows("show_sides")
+        .visited()
+        .reset("servings", 8)
+        .visited("ask_dish", "price", "show_sides")
+        .stateHas("price", 80)
+        .answer("colour", "red")
+        .refuses("colour")
+        .answer("dish", "cake")
+        .fails(ErrorCode.ALREADY_ANSWERED)
+        .saying("reset")
+        .cancel()
+        .cancels()
+        .again()
+        .fails(ErrorCode.RUN_CANCELLED);
+  }
+
+  @Test
+  void retriesInVirtualTime() {
+    FlowProbe.of(order)
+        .failAt("cook", 1, 2)
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .completesWith("receipt", "no. 3")
+        .attempts("cook", 3)
+        .waited(Duration.ofSeconds(1), Duration.ofSeconds(2));
+  }
+
+  @Test
+  void givesUpAfterTheLastAttemptAndTriesThatStepAgain() {
+    FlowProbe.of(order)
+        .failAt("cook", 1, 2, 3)
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .fails(ErrorCode.STEP_FAILED)
+        .again()
+        .visited("cook")
+        .completesWith("receipt", "no. 4");
+  }
+
+  @Test
+  void letsTimePassByHand() {
+    FlowProbe.of(order)
+        .manualTime()
+        .failAt("cook", 1)
+        .hangAt("cook", 2)
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .worksAt("cook")
+        .passTime(Duration.ofMillis(999))
+        .attempts("cook", 1)
+        .passTime(Duration.ofMillis(1))
+        .attempts("cook", 2)
+        .passTime(Duration.ofSeconds(10))
+        .worksAt("cook")
+        .passTime(Duration.ofSeconds(2))
+        .completesWith("receipt", "no. 3");
+  }
+
+  @Test
+  void takesAnAttemptThatOutlastsThePatienceForAnEndlessOne() {
+    FlowProbe.of(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
+        .patience(Duration.ofMillis(20))
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .fails(ErrorCode.OUTCOME_UNKNOWN)
+        .resolve(Input.Resolution.SKIP)
+        .completes();
+  }
+
+  @Test
+  void expires() {
+    FlowProbe.of(order)
+        .start("is hungry")
+        .passTime(Duration.ofMinutes(61))
+        .answer("dish", "soup")
+        .fails(ErrorCode.RUN_EXPIRED);
+  }
+
+  @Test
+  void losesWhatAKilledHostLoses() {
+    FlowProbe.of(order)
+        .crashAt("cook", 1)
+        .start("is hungry", "dish", "soup", "servings", 5)
+        .crash()
+        .shows("show_sides")
+        .answer("side", "rice")
+        .completesWith("receipt", "no. 2")
+        .replayed();
+
+    assertThat(cooked).hasSize(2);
+    assertThat(cooked.get(0)).isEqualTo(cooked.get(1));
+  }
+
+  @Test
+  void forgetsACallThatWasKilledBeforeItsFirstWrite() {
+    FlowProbe.of(order)
+        .start("is hungry")
+        .asks("dish", "servings")
+        .crashAt("price", 1)
+        .answer("dish", "soup", "servings", 5)
+        .asks("dish", "servings")
+        .stateHas("dish", null);
+  }
+
+  @Test
+  void tellsWhatTheRunDidInstead() {
+    FlowProbe<Order> probe =
+        FlowProbe.of(order).start("is hungry", "servings", 6).answer("dish", "stone");
+
+    assertThatThrownBy(() -> probe.asks("servings"))
+        .isInstanceOf(AssertionError.class)
+        .hasMessage(
+            """
+            Expected the run to ask for servings,
+            but it failed with answer_rejected: Nobody eats that.
+            and still asks dish "What would you like?"
+              call     answer {"dish":"stone"}
+              visited  -
+              state    {"servings":6}
+              before  \s
+                » start "is hungry" {"servings":6}
+                started version 1 because "is hungry"
+                answered servings = 6
+                → ask_dish#1
+                ask_dish#1 accepted servings
+                ask_dish#1 asked dish
+                » answer {"dish":"stone"}
+                answered dish = "stone"
+                ask_dish#1 rejected dish: Nobody eats that.""");
+  }
+
+  @Test
+  void namesAMistakeInTheTestItself() {
+    assertThatThrownBy(() -> FlowProbe.of(order).failAt("cok", 1))
+        .hasMessage("There is no node cok in order version 1");
+    assertThatThrownBy(() -> FlowProbe.of(order).start("is hungry", "dish"))
+        .hasMessage("Give values in pairs of a field and its value; there are 1 items");
+    assertThatThrownBy(() -> FlowProbe.of(order).completes())
+        .hasMessageContaining("but nothing was called yet");
+  }
+}

@@ -1,0 +1,121 @@
+package io.fermata.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Flow;
+import io.fermata.persistence.Store;
+import io.fermata.session.HostError;
+import io.fermata.testkit.Orders.Order;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The same words against a real host, its actors and its store. */
+class HostProbeTest {
+  private final AtomicInteger broken = new AtomicInteger();
+  private final Flow<Order> order =
+      Orders.flow(
+          run -> {
+            if (broken.getAndDecrement() > 0) {
+              return CompletableFuture.failedStage(new IllegalStateException("no gas"));
+            }
+            run.set("receipt", "no. " + run.attempt());
+            return CompletableFuture.completedStage(null);
+          },
+          options -> options.retry(2, Duration.ofMillis(10)));
+
+  @TempDir Path directory;
+
+  @Test
+  void tellsARunFromStartToEnd() {
+    try (HostProbe host = HostProbe.of(order)) {
+      host.start("is hungry", "servings", 6)
+          .asks("dish")
+          .answer("dish", "stone")
+          .rejects("dish", "Nobody eats that.")
+          .stillAsks("dish")
+          .answer("dish", " soup ")
+          .visited("price", "show_sides")
+          .stateHas("dish", "soup")
+          .shows("show_sides")
+          .withData("sides.0", "rice")
+          .reset("servings", 7)
+          .stateHas("price", 70)
+          .answer("side", "rice")
+          .completesWith("price", 70, "receipt", "no. 1")
+          .again()
+          .fails(ErrorCode.RUN_COMPLETED);
+    }
+  }
+
+  @Test
+  void goesOnAfterARestart() {
+    try (HostProbe host = HostProbe.of(order, Store.sqlite(directory.resolve("orders.db")))) {
+      String handle = host.start("is hungry", "dish", "soup", "servings", 6).handle();
+      host.restart().resume(handle).again().shows("show_sides").answer("side", "rice").completes();
+    }
+  }
+
+  @Test
+  void triesAFailingStepAgain() {
+    broken.set(3);
+    try (HostProbe host = HostProbe.of(order)) {
+      host.start("is hungry", "dish", "soup", "servings", 1)
+          .fails(ErrorCode.STEP_FAILED)
+          .again()
+          .completesWith("receipt", "no. 4");
+    }
+  }
+
+  @Test
+  void keepsSessionsAndCallersApart() {
+    try (HostProbe host = HostProbe.of(order)) {
+      String handle = host.start("is hungry", "dish", "soup").handle();
+      host.as("somebody else")
+          .again()
+          .fails(ErrorCode.UNKNOWN_RUN)
+          .as("tester")
+          .resume("made up")
+          .again()
+          .fails(HostError.UNKNOWN_SESSION.wireName())
+          .resume(handle)
+          .cancel()
+          .cancels();
+    }
+  }
+
+  @Test
+  void expires() {
+    try (HostProbe host = HostProbe.of(order)) {
+      host.start("is hungry").passTime(Duration.ofHours(2)).again().fails(ErrorCode.RUN_EXPIRED);
+    }
+  }
+
+  @Test
+  void tellsWhatTheRunDidInstead() {
+    try (HostProbe host = HostProbe.of(order)) {
+      host.start("is hungry", "dish", "soup");
+
+      assertThatThrownBy(() -> host.shows("show_sides"))
+          .isInstanceOf(AssertionError.class)
+          .message()
+          .satisfies(
+              story ->
+                  assertThat(story)
+                      .startsWith(
+                          """
+                          Expected the widget show_sides,
+                          but it asks servings "For how many?"
+                            call     start "is hungry" {"dish":"soup"}
+                            visited  ask_dish
+                            state    {"dish":"soup"}
+                          """)
+                      .contains("« {\"status\":\"interrupt\",\"question\":\"For how many?\""));
+    }
+  }
+}

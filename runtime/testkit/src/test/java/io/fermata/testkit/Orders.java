@@ -1,0 +1,61 @@
+package io.fermata.testkit;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+
+import io.fermata.flow.AsyncAction;
+import io.fermata.flow.Computed;
+import io.fermata.flow.Describe;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Verdict;
+import java.time.Duration;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/** A small flow with one of everything. */
+final class Orders {
+  record Order(
+      @Describe("What to eat") String dish,
+      Integer servings,
+      String side,
+      @Computed Integer price,
+      @Computed String receipt) {}
+
+  private Orders() {}
+
+  static Flow<Order> flow(AsyncAction<Order> kitchen) {
+    return flow(kitchen, o -> o.retry(3, Duration.ofSeconds(1)).timeout(Duration.ofSeconds(10)));
+  }
+
+  static Flow<Order> flow(AsyncAction<Order> kitchen, Consumer<EffectOptions> options) {
+    return Flow.of("order", Order.class)
+        .description("Orders a dish.")
+        .expireAfter(Duration.ofHours(1))
+        .ask(
+            "ask_dish",
+            q ->
+                q.question("dish", "What would you like?", d -> d.validate(Orders::dish))
+                    .question("servings", "For how many?"))
+        .act(
+            "price",
+            run -> run.set("price", 10 * run.state().servings()),
+            effect -> effect.idempotent())
+        .widget(
+            "show_sides",
+            w -> w.data(o -> Map.of("sides", new String[] {"rice", "salad"})).field("side"))
+        .actAsync("cook", kitchen, options)
+        .edge(START, "ask_dish")
+        .edge("ask_dish", "price")
+        .decide(
+            "price", d -> d.when("large", o -> o.servings() > 4).to("show_sides").otherwise("cook"))
+        .edge("show_sides", "cook")
+        .edge("cook", END)
+        .result(o -> o)
+        .compile();
+  }
+
+  private static Verdict dish(String dish) {
+    return dish.equals("stone") ? Verdict.reject("Nobody eats that.") : Verdict.accept(dish.trim());
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.testkit;
+
+import org.jspecify.annotations.NullMarked;
