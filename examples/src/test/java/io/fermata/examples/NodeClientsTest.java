@@ -1,0 +1,155 @@
+package io.fermata.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.fermata.mcp.McpServer;
+import io.fermata.persistence.Store;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * The MCP clients that others wrote for Node, each driving the quote flow on a real SQLite file.
+ * They need Node and npm on the PATH.
+ */
+@Tag("tools")
+class NodeClientsTest {
+  private static final Path CLIENTS = Path.of("target", "clients");
+  private static final Path INSPECTOR =
+      Path.of("node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js");
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void install() throws Exception {
+    Files.createDirectories(CLIENTS);
+    for (String file : List.of("package.json", "package-lock.json", "quote.mjs")) {
+      Files.write(CLIENTS.resolve(file), Files.readAllBytes(Path.of("src/test/clients", file)));
+    }
+    run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"v1", "v2-legacy", "v2-modern"})
+  void theTypeScriptSdkDrivesTheQuoteThroughEveryStatus(String client) throws Exception {
+    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
+        McpServer server = McpServer.serving(examples.host()).port(0).start()) {
+      String printed = run("node", "quote.mjs", client, server.endpoint().toString());
+      assertThat(printed.lines().map(String::strip))
+          .containsExactly(
+              "interrupt",
+              "error answer_rejected",
+              "interrupt",
+              "widget",
+              "complete",
+              "error run_completed",
+              "all four statuses seen");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"legacy", "modern"})
+  void theInspectorSeesEachStatus(String era) throws Exception {
+    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
+        McpServer server = McpServer.serving(examples.host()).port(0).start()) {
+      Inspector inspector = new Inspector(server, era);
+      JsonNode asked = inspector.call("{'action':'start','intent':'a price'}");
+      String session = asked.path("sessionId").asText();
+      assertThat(asked.path("questions")).hasSize(2);
+      assertThat(inspector.proceed(session, "{'name':'Bo','email':'x'}").path("code").asText())
+          .isEqualTo("answer_rejected");
+      assertThat(inspector.proceed(session, "{'email':'bo@gmail.com'}").path("tool").asText())
+          .isEqualTo("show_plans");
+      assertThat(inspector.proceed(session, "{'selectedPlan':'p1'}").at("/result/price").asInt())
+          .isEqualTo(5);
+    }
+  }
+
+  @Test
+  void theInspectorListsTheToolsOverStdio() throws Exception {
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    String listed =
+        run(
+            "node",
+            INSPECTOR.toString(),
+            java,
+            "-cp",
+            System.getProperty("java.class.path"),
+            Main.class.getName(),
+            "stdio",
+            "--store",
+            "sqlite:" + folder.resolve("stdio.db"),
+            "--method",
+            "tools/list");
+    assertThat(listed).contains("\"quote\"", "\"show_plans\"");
+  }
+
+  /** The Inspector's command line, one process a call. */
+  private record Inspector(McpServer server, String era) {
+    JsonNode proceed(String session, String updates) throws Exception {
+      return call(
+          "{'action':'continue','sessionId':'" + session + "','stateUpdates':" + updates + "}");
+    }
+
+    JsonNode call(String arguments) throws Exception {
+      String printed =
+          run(
+              "node",
+              INSPECTOR.toString(),
+              "--server-url",
+              server.endpoint().toString(),
+              "--transport",
+              "http",
+              "--protocol-era",
+              era,
+              "--method",
+              "tools/call",
+              "--tool-name",
+              "quote",
+              "--tool-args-json",
+              arguments.replace('\'', '"'));
+      return new ObjectMapper().readTree(printed).path("structuredContent");
+    }
+  }
+
+  private static String run(String... command) throws IOException, InterruptedException {
+    Path out = Files.createTempFile("client", ".out");
+    Path err = Files.createTempFile("client", ".err");
+    List<String> words = new ArrayList<>(List.of(command));
+    Process process;
+    try {
+      process =
+          new ProcessBuilder(words)
+              .directory(CLIENTS.toFile())
+              .redirectOutput(out.toFile())
+              .redirectError(err.toFile())
+              .start();
+    } catch (IOException e) {
+      throw new AssertionError(
+          command[0] + " is missing; install Node 20 or newer with npm, or leave out the tag tools",
+          e);
+    }
+    boolean ended = process.waitFor(3, TimeUnit.MINUTES);
+    if (!ended) {
+      process.destroyForcibly();
+    }
+    String printed = Files.readString(out, StandardCharsets.UTF_8);
+    if (!ended || (process.exitValue() != 0 && !printed.contains("structuredContent"))) {
+      throw new AssertionError(
+          String.join(" ", command) + " failed:\n" + printed + Files.readString(err));
+    }
+    return printed;
+  }
+}
