@@ -39,7 +39,7 @@ final class Fold {
     } else if (event instanceof Event.Retried e) {
       return retried(state, e);
     } else if (event instanceof Event.Skipped e) {
-      return state.place(e.place(), at -> at.phase(new Phase.Leaving())).with(RunState.Draft::call);
+      return skipped(state, e);
     } else if (event instanceof Event.Reset e) {
       return reset(state, e);
     } else if (event instanceof Event.Completed e) {
@@ -157,9 +157,21 @@ final class Fold {
             e.place(),
             at ->
                 at.phase() instanceof Phase.Halted halted && halted.resume() == Event.Resume.LEAVING
-                    ? at.retried().phase(new Phase.Leaving())
-                    : at.retried().phase(new Phase.Entering()))
+                    ? at.phase(new Phase.Leaving())
+                    : at.phase(new Phase.Entering()))
         .with(RunState.Draft::call);
+  }
+
+  /** A skipped action counts as committed: a correction must not make it run again. */
+  private static RunState skipped(RunState state, Event.Skipped e) {
+    String node = e.place().node();
+    return state
+        .place(e.place(), At::skipped)
+        .with(
+            b -> {
+              b.call();
+              b.committed = RunState.put(b.committed, node, b.tick);
+            });
   }
 
   private static RunState reset(RunState state, Event.Reset e) {

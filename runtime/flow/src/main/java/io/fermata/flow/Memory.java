@@ -20,8 +20,13 @@ public record Memory(
     Map<String, Long> written,
     Map<String, Long> left) {
 
-  /** A value as the client gave it, and when. */
-  public record Answer(JsonNode value, long tick) {}
+  /**
+   * A value as the client gave it.
+   *
+   * @param tick when it was given
+   * @param earlier when the answer before it was given that it replaced; 0 if there was none
+   */
+  public record Answer(JsonNode value, long tick, long earlier) {}
 
   static final Memory EMPTY = new Memory(Json.object(), Map.of(), Map.of(), Map.of());
 
@@ -35,7 +40,9 @@ public record Memory(
       newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
       newWritten.put(path, tick);
       if (filled) {
-        newAnswers.put(path, new Answer(entry.getValue(), tick));
+        Answer before = newAnswers.get(path);
+        long earlier = before == null ? 0 : before.tick();
+        newAnswers.put(path, new Answer(entry.getValue(), tick, earlier));
       } else {
         newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
       }
@@ -79,12 +86,16 @@ public record Memory(
     return last;
   }
 
-  /** The answers that came after a moment, as the client gave them. */
+  /**
+   * The answers that came after a moment, as the client gave them. A field that was answered more
+   * than once since then, in several passes of a loop, is left out: the answer of the last pass
+   * must not be taken for that of the first.
+   */
   Map<String, JsonNode> answersAfter(long tick) {
     Map<String, JsonNode> later = new LinkedHashMap<>();
     answers.forEach(
         (field, answer) -> {
-          if (answer.tick() > tick) {
+          if (answer.tick() > tick && answer.earlier() <= tick) {
             later.put(field, answer.value());
           }
         });
