@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** What compile refuses, and in which words. */
@@ -222,7 +224,7 @@ class FlowDefectsTest {
 
   @Test
   void aFieldNameHasNoDot() {
-    record Dotted(@com.fasterxml.jackson.annotation.JsonProperty("a.b") String ab) {}
+    record Dotted(@JsonProperty("a.b") String ab) {}
     assertThat(defects(single(Dotted.class)))
         .containsExactly("Field a.b: a name must not contain a dot");
   }
@@ -291,7 +293,7 @@ class FlowDefectsTest {
         .edge("ask_city", END);
   }
 
-  private static FlowBuilder<Trip> decision(java.util.function.Consumer<Decision<Trip>> rules) {
+  private static FlowBuilder<Trip> decision(Consumer<Decision<Trip>> rules) {
     return flow().act("a", run -> {}).edge(START, "a").decide("a", rules);
   }
 
