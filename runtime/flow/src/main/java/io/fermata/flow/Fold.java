@@ -85,7 +85,10 @@ final class Fold {
 
   private static RunState accepted(RunState state, Event.Accepted e) {
     JsonNode value = e.value();
-    Memory memory = value == null ? state.memory() : state.memory().normalise(e.field(), value);
+    Memory memory = state.memory().accept(e.field(), state.tick());
+    if (value != null) {
+      memory = memory.normalise(e.field(), value);
+    }
     for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
       memory = memory.set(set.getKey(), set.getValue(), state.tick());
     }

@@ -6,24 +6,23 @@ import static io.fermata.flow.Flow.START;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /** Small flows for one question each. */
 final class Flows {
-  record Address(@Nullable String street, @Nullable String city) {}
+  record Address(String street, String city) {}
 
   /** A state with a field of each sort that a conversation fills. */
   record Talk(
-      @Nullable String a,
-      @Nullable String b,
-      @Nullable String c,
-      @Nullable Integer number,
-      @Nullable Boolean flag,
-      @Nullable List<String> list,
-      @Nullable Address address,
-      @Nullable Map<String, String> notes,
-      @Computed @Nullable String computed,
-      @Computed @Nullable List<String> log) {}
+      String a,
+      String b,
+      String c,
+      Integer number,
+      Boolean flag,
+      List<String> list,
+      Address address,
+      Map<String, String> notes,
+      @Computed String computed,
+      @Computed List<String> log) {}
 
   private Flows() {}
 
