@@ -40,40 +40,71 @@ final class Answers<S extends Record> {
     return conflicts;
   }
 
-  /** The values without those that only repeat what the run knows. */
+  /**
+   * The values without those that only repeat what the run knows. In a loop the question may come
+   * again, but a repeat cannot be told from a second delivery, so it is not kept for the next pass:
+   * asking once more is safer than taking one answer for two.
+   */
   Map<String, JsonNode> news(Map<String, JsonNode> values) {
     Map<String, JsonNode> news = new LinkedHashMap<>(values);
-    news.entrySet().removeIf(entry -> settled(entry.getKey()));
+    news.entrySet().removeIf(e -> known(e.getKey(), e.getValue()) && !awaited(e.getKey()));
     return news;
   }
 
-  /** Whether a question for the field was passed, is not open now and will not come again. */
-  private boolean settled(String field) {
-    boolean passed = false;
-    for (Node<S> node : flow.nodes().values()) {
-      if (node.fields().stream().noneMatch(asked -> Paths.related(asked, field))) {
-        continue;
-      }
-      for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-        if (entry.getKey().node().equals(node.id())) {
-          return acceptedHere(entry.getValue(), field);
-        }
-      }
-      if (ahead.contains(node.id())) {
-        return false;
-      }
-      passed |= state.memory().left().containsKey(node.id());
-    }
-    return passed;
+  /** Whether the run waits for an answer to the field right now. */
+  private boolean awaited(String field) {
+    return state.places().entrySet().stream()
+        .anyMatch(
+            entry ->
+                asks(entry.getKey().node(), field)
+                    && !acceptedAt(entry.getValue(), field)
+                    && !checkedAt(entry.getValue(), field));
   }
 
-  private static boolean acceptedHere(At at, String field) {
+  /**
+   * Whether an answer to the field stands: its question was passed and will not come again, or was
+   * answered in this visit. A field that nobody asks for stands once the run went on with it.
+   */
+  private boolean settled(String field) {
+    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
+      if (asks(entry.getKey().node(), field)) {
+        return acceptedAt(entry.getValue(), field);
+      }
+    }
+    List<String> askers = flow.nodes().keySet().stream().filter(node -> asks(node, field)).toList();
+    if (askers.isEmpty()) {
+      return builtOn(field);
+    }
+    return askers.stream().noneMatch(ahead::contains)
+        && askers.stream().anyMatch(state.memory().left()::containsKey);
+  }
+
+  private boolean asks(String id, String field) {
+    Node<S> node = flow.nodes().get(id);
+    return node != null && node.fields().stream().anyMatch(f -> Paths.related(f, field));
+  }
+
+  private static boolean acceptedAt(At at, String field) {
     return at.accepted().stream().anyMatch(accepted -> Paths.related(accepted, field));
+  }
+
+  private static boolean checkedAt(At at, String field) {
+    return at.phase() instanceof Phase.Working working
+        && working.field() != null
+        && Paths.related(working.field(), field);
+  }
+
+  /** Whether a node was left since the field was given, so that something may rest on it. */
+  private boolean builtOn(String field) {
+    Memory.Answer given = state.memory().answers().get(field);
+    return given != null
+        && state.memory().left().entrySet().stream()
+            .anyMatch(e -> !e.getKey().equals(Flow.START) && e.getValue() > given.tick());
   }
 
   private boolean known(String field, JsonNode value) {
     Memory.Answer given = state.memory().answers().get(field);
-    return (given != null && given.value().equals(value))
-        || Paths.get(state.data(), field).equals(value);
+    return (given != null && Json.same(given.value(), value))
+        || Json.same(Paths.get(state.data(), field), value);
   }
 }

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param rejected the fields whose answers were refused in this visit, and have not come again
  * @param questions what was asked here, as it was put
  * @param attempts how often an effect was attempted here
- * @param base the attempts before the last explicit retry; the retry policy counts from there
+ * @param base the attempts before the present effect began; its retry policy counts from there
  * @param since when the place began to wait
  */
 public record At(
@@ -62,6 +63,16 @@ public record At(
     return new At(showing, accepted, rejected, questions, context, attempts, base, shown.at());
   }
 
+  /**
+   * Somebody took the interrupted effect as done: the action as carried out, the answer as good.
+   */
+  At skipped() {
+    if (phase instanceof Phase.Halted halted && halted.field() != null) {
+      return accept(halted.field()).phase(asking());
+    }
+    return phase(new Phase.Leaving());
+  }
+
   At accept(String field) {
     Set<String> more = new LinkedHashSet<>(accepted);
     more.add(field);
@@ -75,30 +86,53 @@ public record At(
   }
 
   private At judged(Set<String> newAccepted, Map<String, Rejection> newRejected) {
-    Phase next =
-        !(phase instanceof Phase.Working)
-            ? phase
-            : questions.isEmpty() ? new Phase.Entering() : new Phase.Asking();
+    Phase next = phase instanceof Phase.Working ? asking() : phase;
     return new At(next, newAccepted, newRejected, questions, context, attempts, base, since);
   }
 
+  /** It waits for answers again, or for its questions to be put if they were not yet. */
+  private Phase asking() {
+    return questions.isEmpty() ? new Phase.Entering() : new Phase.Asking();
+  }
+
   At answered(Set<String> fields) {
-    if (rejected.isEmpty()) {
-      return this;
-    }
     Map<String, Rejection> left = new LinkedHashMap<>(rejected);
-    left.keySet().removeIf(r -> fields.stream().anyMatch(f -> Paths.related(r, f)));
-    return new At(phase, accepted, left, questions, context, attempts, base, since);
+    left.keySet().removeIf(r -> anyRelated(fields, r));
+    return new At(afterAnswer(fields), accepted, left, questions, context, attempts, base, since);
+  }
+
+  /**
+   * A call that answers acknowledges a widget without a field, and a new answer ends the check of
+   * the one that it replaces: its verdict would be about a value that is gone.
+   */
+  private Phase afterAnswer(Set<String> fields) {
+    if (phase instanceof Phase.Showing showing && showing.widget().field() == null) {
+      return new Phase.Leaving();
+    }
+    boolean overtaken =
+        phase instanceof Phase.Working working
+            && working.field() != null
+            && anyRelated(fields, working.field());
+    return overtaken ? asking() : phase;
+  }
+
+  private static boolean anyRelated(Set<String> fields, String path) {
+    return fields.stream().anyMatch(field -> Paths.related(field, path));
   }
 
   At attempted(Event.Attempted attempted) {
+    boolean again =
+        phase instanceof Phase.Working before && Objects.equals(before.field(), attempted.field());
     Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null);
     return new At(
-        working, accepted, rejected, questions, context, attempted.attempt(), base, attempted.at());
-  }
-
-  At retried() {
-    return new At(phase, accepted, rejected, questions, context, attempts, attempts, since);
+        working,
+        accepted,
+        rejected,
+        questions,
+        context,
+        attempted.attempt(),
+        again ? base : attempts,
+        attempted.at());
   }
 
   private Map<String, Rejection> without(String field) {

@@ -15,8 +15,9 @@ final class Corrections<S extends Record> {
   }
 
   /**
-   * A new visit to the earliest node that asked for one of the fields, or to START for a field that
-   * no node asks for: any node may have read it. Null if every field is still to be asked.
+   * A new visit to the earliest node that asked for one of the fields. To START for a field that no
+   * node asks for, as any node may have read it, and where the way back to the node is no longer
+   * known, after a correction within a loop. Null if every field is still to be asked.
    */
   @Nullable Place goBackTo(Set<String> fields) {
     String earliest = null;
@@ -36,6 +37,7 @@ final class Corrections<S extends Record> {
 
   private @Nullable String askedBy(String field) {
     boolean askedAtAll = false;
+    boolean passed = false;
     String earliest = null;
     long tick = Long.MAX_VALUE;
     for (Node<S> node : flow.nodes().values()) {
@@ -43,26 +45,36 @@ final class Corrections<S extends Record> {
         continue;
       }
       askedAtAll = true;
+      passed |= state.memory().left().containsKey(node.id());
       RunState.Checkpoint checkpoint = state.entered().get(node.id());
       if (checkpoint != null && checkpoint.tick() < tick) {
         earliest = node.id();
         tick = checkpoint.tick();
       }
     }
-    return askedAtAll ? earliest : Flow.START;
+    boolean lost = earliest == null && passed;
+    return askedAtAll && !lost ? earliest : Flow.START;
   }
 
-  /** A step that may run only once and did run after the place was entered, if there is one. */
+  /** A step that may run only once and did or does run since the place was entered, if any. */
   @Nullable String onceAfter(Place back) {
     RunState.Checkpoint checkpoint = state.entered().get(back.node());
     long tick = checkpoint == null ? 0 : checkpoint.tick();
     for (Map.Entry<String, Long> ran : state.committed().entrySet()) {
-      boolean once =
-          flow.nodes().get(ran.getKey()) instanceof Node.Act<S> act && act.policy().once();
-      if (once && ran.getValue() > tick) {
+      if (once(ran.getKey()) && ran.getValue() > tick) {
         return ran.getKey();
       }
     }
+    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
+      String node = entry.getKey().node();
+      if (once(node) && entry.getValue().phase() instanceof Phase.Working) {
+        return node;
+      }
+    }
     return null;
+  }
+
+  private boolean once(String node) {
+    return flow.nodes().get(node) instanceof Node.Act<S> act && act.policy().once();
   }
 }

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 public final class Decision<S extends Record> {
   private final List<Route.Rule<S>> rules = new ArrayList<>();
   private @Nullable String otherwise;
+  private int begun;
 
   Decision() {}
 
@@ -27,6 +28,7 @@ public final class Decision<S extends Record> {
    * @param condition quick, and touches nothing outside
    */
   public When<S> when(String label, Predicate<S> condition) {
+    begun++;
     return new When<>(this, label, condition);
   }
 
@@ -55,7 +57,7 @@ public final class Decision<S extends Record> {
   }
 
   boolean complete() {
-    return otherwise != null && !rules.isEmpty();
+    return otherwise != null && !rules.isEmpty() && rules.size() == begun;
   }
 
   Route.Choice<S> build() {

@@ -61,23 +61,15 @@ final class Drive<S extends Record> {
 
   /** Gives a call's values to the run and wakes the places that may go on with them. */
   void answered(Map<String, JsonNode> values) {
-    List<Place> halted = new ArrayList<>();
-    List<Place> acknowledged = new ArrayList<>();
-    state
-        .places()
-        .forEach(
-            (place, p) -> {
-              if (p.phase() instanceof Phase.Halted) {
-                halted.add(place);
-              } else if (acknowledged(p.phase())) {
-                acknowledged.add(place);
-              }
-            });
-    if (!values.isEmpty() || !acknowledged.isEmpty()) {
+    boolean acknowledges = state.places().values().stream().anyMatch(p -> acknowledged(p.phase()));
+    List<Place> halted =
+        state.places().keySet().stream()
+            .filter(p -> at(p).phase() instanceof Phase.Halted)
+            .toList();
+    if (!values.isEmpty() || acknowledges) {
       emit(new Event.Answered(values, at));
     }
     halted.forEach(place -> emit(new Event.Retried(place)));
-    acknowledged.forEach(this::leave);
   }
 
   /** Goes on until nothing moves any more. */
@@ -138,15 +130,12 @@ final class Drive<S extends Record> {
   // --- asking ---------------------------------------------------------------------------------
 
   private void ask(Place place, Node.Ask<S> ask) {
-    for (Node.Question<S> question : ask.questions()) {
-      if (!answered(place, question)) {
-        continue;
-      }
-      if (question.check() instanceof Node.Async) {
-        attempt(place, question.field());
+    for (Node.Question<S> q = unjudged(place, ask); q != null; q = unjudged(place, ask)) {
+      if (q.check() instanceof Node.Async) {
+        attempt(place, q.field());
         return;
       }
-      if (!check(place, question)) {
+      if (!check(place, q)) {
         return;
       }
     }
@@ -157,6 +146,16 @@ final class Drive<S extends Record> {
     } else if (!(at(place).phase() instanceof Phase.Asking)) {
       put(place, ask, open);
     }
+  }
+
+  /** The next question to judge; a verdict may answer questions before it, too. */
+  private Node.@Nullable Question<S> unjudged(Place place, Node.Ask<S> ask) {
+    for (Node.Question<S> question : ask.questions()) {
+      if (answered(place, question)) {
+        return question;
+      }
+    }
+    return null;
   }
 
   /** Whether a question has an answer of this pass that nobody has judged yet. */
@@ -178,7 +177,7 @@ final class Drive<S extends Record> {
       Object typed = flow.schema().value(question.field(), answer);
       emit(judged(place, question.field(), quick.validator().check(Objects.requireNonNull(typed))));
       return true;
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       stop(place, Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
       return false;
     }
@@ -189,23 +188,26 @@ final class Drive<S extends Record> {
       return new Event.Rejected(place, field, rejected.message());
     }
     Verdict.Accepted accepted = (Verdict.Accepted) verdict;
-    ObjectNode data = state.data();
     JsonNode value = accepted.normalised() == null ? null : Json.tree(accepted.normalised());
     Map<String, JsonNode> sets = new LinkedHashMap<>();
     for (Map.Entry<String, Object> set : accepted.sets().entrySet()) {
       flow.schema().requireWritable(set.getKey());
       sets.put(set.getKey(), Json.tree(set.getValue()));
-      data = Paths.set(data, set.getKey(), Json.tree(set.getValue()));
     }
-    requireReadable(value == null ? data : Paths.set(data, field, value));
-    return new Event.Accepted(place, field, value, sets);
+    Event.Accepted event = new Event.Accepted(place, field, value, sets);
+    ObjectNode data = state.apply(event).data();
+    requireReadable(data);
+    if (tooLarge(data)) {
+      throw new IllegalStateException("The verdict on " + field + " makes the state too large");
+    }
+    return event;
   }
 
   private void put(Place place, Node.Ask<S> ask, List<Node.Question<S>> open) {
     try {
       List<Event.Question> questions = open.stream().map(this::put).toList();
       emit(new Event.Asked(place, questions, text(ask.context()), at));
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       stop(place, Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
   }
@@ -222,8 +224,8 @@ final class Drive<S extends Record> {
     }
     return new Event.Question(
         question.field(),
-        question.text().apply(view()),
-        flow.fieldSchema(question.field()),
+        Objects.requireNonNull(question.text().apply(view()), "The question has no text"),
+        flow.schema().fieldSchema(question.field()),
         suggestions,
         text(question.context()));
   }
@@ -247,11 +249,11 @@ final class Drive<S extends Record> {
   private void putWidget(Place place, Node.Show<S> show) {
     try {
       JsonNode data = show.data() == null ? null : Json.tree(show.data().apply(view()));
-      JsonNode schema = show.field() == null ? null : flow.fieldSchema(show.field());
+      JsonNode schema = show.field() == null ? null : flow.schema().fieldSchema(show.field());
       Event.Widget widget =
           new Event.Widget(show.tool(), data, show.interactive(), show.field(), schema);
       emit(new Event.Shown(place, widget, at));
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       stop(place, Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
   }
@@ -262,42 +264,54 @@ final class Drive<S extends Record> {
     Place place = effect.place();
     try {
       if (result instanceof Input.Wrote wrote) {
-        commit(place, wrote.writes());
+        commit(effect, wrote.writes());
       } else if (result instanceof Input.Judged judged && effect.field() != null) {
         emit(judged(place, effect.field(), judged.verdict()));
       } else if (result instanceof Input.Failed failed) {
         failed(effect, failed);
       }
-    } catch (RuntimeException e) {
-      ErrorCode code = effect.field() == null ? ErrorCode.STEP_FAILED : ErrorCode.VALIDATOR_FAILED;
-      stop(place, Event.Resume.WORKING, code, e);
+    } catch (Throwable e) {
+      Failures.rethrowFatal(e);
+      ErrorCode code = ErrorCode.ofFailed(effect);
+      unkept(effect, code, Failures.message(place, code, e), Failures.detail(e));
     }
   }
 
-  private void commit(Place place, List<Write> writes) {
-    ObjectNode data = state.data();
-    for (Write write : writes) {
-      data = write.applyTo(data);
-    }
+  private void commit(Effect effect, List<Write> writes) {
+    Event.Committed event = new Event.Committed(effect.place(), writes);
+    ObjectNode data = state.apply(event).data();
     requireReadable(data);
-    if (!writes.isEmpty() && Json.bytes(data) > limits.stateBytes()) {
-      halt(
-          place,
-          Event.Resume.WORKING,
-          ErrorCode.STATE_TOO_LARGE,
+    if (!writes.isEmpty() && tooLarge(data)) {
+      String message =
           "The step "
-              + place.node()
+              + effect.place().node()
               + " would make the state larger than "
               + limits.stateBytes()
-              + " bytes.",
-          "");
+              + " bytes.";
+      unkept(effect, ErrorCode.STATE_TOO_LARGE, message, message);
       return;
     }
-    emit(new Event.Committed(place, writes));
+    emit(event);
   }
 
+  /** An effect succeeded, but what came of it cannot be kept. */
+  private void unkept(Effect effect, ErrorCode code, String message, String detail) {
+    if (effect.policy().once()) {
+      emit(outcomeUnknown(effect.place(), "ran, but its outcome could not be kept", detail));
+    } else {
+      halt(effect.place(), Event.Resume.WORKING, code, message, detail);
+    }
+  }
+
+  private boolean tooLarge(ObjectNode data) {
+    return Json.bytes(data) > limits.stateBytes();
+  }
+
+  @SuppressWarnings("ReferenceEquality") // what was readable before needs no second look
   private void requireReadable(ObjectNode data) {
-    flow.schema().view(data);
+    if (data != state.data()) {
+      flow.schema().view(data);
+    }
   }
 
   private void failed(Effect effect, Input.Failed failed) {
@@ -305,7 +319,7 @@ final class Drive<S extends Record> {
     String detail = failed.detail() == null ? "" : failed.detail();
     int tries = effect.attempt() - at(effect.place()).base();
     if (policy.once() && failed.code() == ErrorCode.STEP_TIMEOUT) {
-      emit(outcomeUnknown(effect.place(), detail));
+      emit(interrupted(effect.place(), detail));
     } else if (tries < policy.retry().attempts()) {
       long due = at + policy.retry().after(tries).toMillis();
       emit(
@@ -316,15 +330,29 @@ final class Drive<S extends Record> {
     }
   }
 
-  static Event.Stopped outcomeUnknown(Place place, String detail) {
+  /** Attempts that were under way when the process ended are lost, or their outcome is unknown. */
+  void recover(Effect effect) {
+    Place place = effect.place();
+    emit(
+        effect.policy().once()
+            ? interrupted(place, "the process ended during attempt " + effect.attempt())
+            : new Event.Attempted(place, effect.field(), effect.attempt() + 1, at));
+  }
+
+  private static Event.Stopped interrupted(Place place, String detail) {
+    return outcomeUnknown(place, "was interrupted; whether it happened is not known", detail);
+  }
+
+  private static Event.Stopped outcomeUnknown(Place place, String what, String detail) {
     return new Event.Stopped(
         place,
         Event.Resume.WORKING,
         ErrorCode.OUTCOME_UNKNOWN,
         "The step "
             + place.node()
-            + " may run only once and was interrupted; whether it happened"
-            + " is not known. Find out, then decide: retry or skip.",
+            + " may run only once and "
+            + what
+            + ". Find out, then decide: retry or skip.",
         detail);
   }
 
@@ -364,7 +392,7 @@ final class Drive<S extends Record> {
     }
     try {
       return visit(decide(place, choice));
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       stop(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, e);
       return null;
     }
@@ -393,13 +421,14 @@ final class Drive<S extends Record> {
     Function<S, ?> mapper = flow.result();
     try {
       emit(new Event.Completed(mapper == null ? null : Json.tree(mapper.apply(view())), at));
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
     }
   }
 
-  private void stop(Place place, Event.Resume resume, ErrorCode code, RuntimeException cause) {
-    halt(place, resume, code, FlowProgram.message(place, code, cause), FlowProgram.detail(cause));
+  private void stop(Place place, Event.Resume resume, ErrorCode code, Throwable cause) {
+    Failures.rethrowFatal(cause);
+    halt(place, resume, code, Failures.message(place, code, cause), Failures.detail(cause));
   }
 
   private void halt(

@@ -57,6 +57,11 @@ public enum ErrorCode {
     this.repair = repair;
   }
 
+  /** What the failure of an effect is called. */
+  static ErrorCode ofFailed(Effect effect) {
+    return effect.field() == null ? STEP_FAILED : VALIDATOR_FAILED;
+  }
+
   /** The name on the wire: {@code run_completed}. */
   public String wireName() {
     return name().toLowerCase(Locale.ROOT);

@@ -100,9 +100,9 @@ public final class Flow<S extends Record> {
     return schema.updates();
   }
 
-  /** The JSON Schema of one field. */
+  /** The JSON Schema of one field, as far as a client may write it. */
   public ObjectNode fieldSchema(String path) {
-    return schema.fieldSchema(path);
+    return schema.fieldSchema(path).deepCopy();
   }
 
   /** The dotted fields that questions or widgets ask for. */

@@ -104,7 +104,9 @@ public final class FlowBuilder<S extends Record> {
     rules.accept(decision);
     if (!decision.complete()) {
       defects.add(
-          "The decision after " + from + " needs at least one rule and an otherwise; add them");
+          "The decision after "
+              + from
+              + " needs at least one rule, a target for each, and an otherwise; add what is missing");
     }
     return route(from, decision.build());
   }

@@ -85,10 +85,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
       Node<S> node = node(effect.place());
       String field = effect.field();
       if (field != null && node instanceof Node.Ask<S> ask) {
-        return judge(state, ask, field);
+        return judge(state, ask, field, effect);
       }
       return act(state, (Node.Act<S>) node, effect);
-    } catch (Exception e) {
+    } catch (Throwable e) {
+      Failures.rethrowFatal(e);
       return CompletableFuture.completedStage(failed(effect, e));
     }
   }
@@ -99,8 +100,9 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
         thrown instanceof CompletionException && thrown.getCause() != null
             ? thrown.getCause()
             : thrown;
-    ErrorCode code = effect.field() == null ? ErrorCode.STEP_FAILED : ErrorCode.VALIDATOR_FAILED;
-    return new Input.Failed(code, message(effect.place(), code, cause), detail(cause));
+    ErrorCode code = ErrorCode.ofFailed(effect);
+    return new Input.Failed(
+        code, Failures.message(effect.place(), code, cause), Failures.detail(cause));
   }
 
   /** An effect that did not end in its time. */
@@ -118,6 +120,9 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   // --- calls ----------------------------------------------------------------------------------
 
   private Acceptance<Event> start(RunState state, Input.Start start) {
+    if (start.runId().equals(state.runId())) {
+      return new Accepted<>(List.of());
+    }
     if (start.intent().isBlank()) {
       return refused(state, Outcome.Failure.of(ErrorCode.MISSING_INTENT));
     }
@@ -181,8 +186,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
               ErrorCode.RESET_PAST_ONCE,
               "The correction lies before the step "
                   + once
-                  + ", which may run only once and did"
-                  + " run. "
+                  + ", which may run only once and has begun. "
                   + ErrorCode.RESET_PAST_ONCE.repair()
                   + "."));
     }
@@ -256,7 +260,8 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
 
   private Acceptance<Event> effectEnded(RunState state, Input.EffectEnded ended) {
     Effect effect = ended.effect();
-    if (!underWay(state, effect)) {
+    boolean lateFailure = ended.result() instanceof Input.Failed && waits(state, effect);
+    if (!underWay(state, effect) || lateFailure) {
       return new Accepted<>(List.of());
     }
     Drive<S> drive = new Drive<>(flow, limits, state, ended.at());
@@ -266,12 +271,18 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
 
   private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
     Effect effect = due.effect();
-    if (!underWay(state, effect)) {
+    if (!underWay(state, effect) || !waits(state, effect)) {
       return new Accepted<>(List.of());
     }
     return new Accepted<>(
         List.of(
             new Event.Attempted(effect.place(), effect.field(), effect.attempt() + 1, due.at())));
+  }
+
+  /** Whether the effect failed and is to be tried again; a late success still counts. */
+  private static boolean waits(RunState state, Effect effect) {
+    At at = state.places().get(effect.place());
+    return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;
   }
 
   private static boolean underWay(RunState state, Effect effect) {
@@ -282,20 +293,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
         && Objects.equals(working.field(), effect.field());
   }
 
+  /** Begins anew what a crash interrupted, and goes on where a journal ends within a step. */
   private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
-    List<Event> events = new ArrayList<>();
-    for (Effect effect : effects(state)) {
-      if (effect.retryAt() != null) {
-        continue;
-      }
-      events.add(
-          effect.policy().once()
-              ? Drive.outcomeUnknown(
-                  effect.place(), "the process ended during attempt " + effect.attempt())
-              : new Event.Attempted(
-                  effect.place(), effect.field(), effect.attempt() + 1, recovered.at()));
-    }
-    return new Accepted<>(events);
+    Drive<S> drive = new Drive<>(flow, limits, state, recovered.at());
+    effects(state).stream().filter(e -> e.retryAt() == null).forEach(drive::recover);
+    return new Accepted<>(drive.run());
   }
 
   private List<Effect> effects(RunState state) {
@@ -318,53 +320,47 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (node instanceof Node.Act<S> act) {
       return act.policy();
     }
-    if (node instanceof Node.Ask<S> ask) {
-      for (Node.Question<S> question : ask.questions()) {
-        if (question.field().equals(field) && question.check() instanceof Node.Async async) {
-          return async.policy();
-        }
-      }
+    if (node instanceof Node.Ask<S> ask && field != null) {
+      return asyncCheck(ask, field).policy();
     }
     throw new IllegalStateException("Place " + place + " of " + flow + " has no effect");
   }
 
-  private CompletionStage<Input.Result> act(RunState state, Node.Act<S> act, Effect effect)
-      throws Exception {
-    Run<S> run = new Run<>(flow.schema(), state, effect.place(), effect.attempt());
-    return act.action()
-        .perform(run)
-        .handle(
-            (nothing, thrown) ->
-                thrown == null ? new Input.Wrote(run.close()) : failed(effect, thrown));
-  }
-
-  private CompletionStage<Input.Result> judge(RunState state, Node.Ask<S> ask, String field)
-      throws Exception {
+  private Node.Async asyncCheck(Node.Ask<S> ask, String field) {
     for (Node.Question<S> question : ask.questions()) {
       if (question.field().equals(field) && question.check() instanceof Node.Async async) {
-        Object answer = flow.schema().value(field, Paths.get(state.data(), field));
-        Effect effect = new Effect(new Place(ask.id(), 0), field, 0, null, async.policy());
-        return async
-            .validator()
-            .check(Objects.requireNonNull(answer))
-            .handle(
-                (verdict, thrown) ->
-                    thrown == null ? new Input.Judged(verdict) : failed(effect, thrown));
+        return async;
       }
     }
     throw new IllegalStateException("Field " + field + " of " + ask.id() + " has no async check");
   }
 
-  static String message(Place place, ErrorCode code, Throwable cause) {
-    if (cause instanceof StepException told && told.getMessage() != null) {
-      return told.getMessage();
+  private CompletionStage<Input.Result> act(RunState state, Node.Act<S> act, Effect effect)
+      throws Exception {
+    Run<S> run = new Run<>(flow.schema(), state, effect.place(), effect.attempt());
+    CompletionStage<?> acted;
+    try {
+      acted = act.action().perform(run);
+    } catch (Throwable e) {
+      run.close();
+      throw e;
     }
-    return code.cause() + ": " + place.node() + ". " + code.repair() + ".";
+    return acted.handle(
+        (nothing, thrown) -> {
+          List<Write> writes = run.close();
+          return thrown == null ? new Input.Wrote(writes) : failed(effect, thrown);
+        });
   }
 
-  static String detail(Throwable cause) {
-    String text = cause.toString();
-    return text.length() <= 500 ? text : text.substring(0, 500);
+  private CompletionStage<Input.Result> judge(
+      RunState state, Node.Ask<S> ask, String field, Effect effect) throws Exception {
+    Object answer = flow.schema().value(field, Paths.get(state.data(), field));
+    return asyncCheck(ask, field)
+        .validator()
+        .check(Objects.requireNonNull(answer))
+        .handle(
+            (verdict, thrown) ->
+                thrown == null ? new Input.Judged(verdict) : failed(effect, thrown));
   }
 
   // --- what the outside sees ------------------------------------------------------------------

@@ -39,7 +39,7 @@ final class Fold {
     } else if (event instanceof Event.Retried e) {
       return retried(state, e);
     } else if (event instanceof Event.Skipped e) {
-      return state.place(e.place(), at -> at.phase(new Phase.Leaving())).with(RunState.Draft::call);
+      return skipped(state, e);
     } else if (event instanceof Event.Reset e) {
       return reset(state, e);
     } else if (event instanceof Event.Completed e) {
@@ -85,7 +85,10 @@ final class Fold {
 
   private static RunState accepted(RunState state, Event.Accepted e) {
     JsonNode value = e.value();
-    Memory memory = value == null ? state.memory() : state.memory().normalise(e.field(), value);
+    Memory memory = state.memory().accept(e.field(), state.tick());
+    if (value != null) {
+      memory = memory.normalise(e.field(), value);
+    }
     for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
       memory = memory.set(set.getKey(), set.getValue(), state.tick());
     }
@@ -157,9 +160,21 @@ final class Fold {
             e.place(),
             at ->
                 at.phase() instanceof Phase.Halted halted && halted.resume() == Event.Resume.LEAVING
-                    ? at.retried().phase(new Phase.Leaving())
-                    : at.retried().phase(new Phase.Entering()))
+                    ? at.phase(new Phase.Leaving())
+                    : at.phase(new Phase.Entering()))
         .with(RunState.Draft::call);
+  }
+
+  /** A skipped action counts as committed: a correction must not make it run again. */
+  private static RunState skipped(RunState state, Event.Skipped e) {
+    String node = e.place().node();
+    return state
+        .place(e.place(), At::skipped)
+        .with(
+            b -> {
+              b.call();
+              b.committed = RunState.put(b.committed, node, b.tick);
+            });
   }
 
   private static RunState reset(RunState state, Event.Reset e) {

@@ -84,9 +84,15 @@ final class GraphCheck<S extends Record> {
     }
     Set<String> seen = new HashSet<>();
     for (Node.Question<S> question : ask.questions()) {
-      if (!seen.add(question.field())) {
-        defects.add("Node " + ask.id() + " asks twice for " + question.field());
+      if (seen.stream().anyMatch(other -> Paths.related(other, question.field()))) {
+        defects.add(
+            "Node "
+                + ask.id()
+                + " asks twice for "
+                + question.field()
+                + "; ask once for each field");
       }
+      seen.add(question.field());
       if (question.check() instanceof Node.Async async) {
         policy("The validator of " + question.field() + " in " + ask.id(), async.policy());
       }
@@ -173,10 +179,10 @@ final class GraphCheck<S extends Record> {
 
   /** A loop needs a pause in it or a way out of it, or it would spin until a limit stops it. */
   private void endlessLoops() {
-    Set<String> reported = new HashSet<>();
+    Set<Set<String>> reported = new HashSet<>();
     for (String node : flow.nodes().keySet()) {
       Set<String> loop = loopOf(node);
-      if (loop.isEmpty() || !reported.add(new java.util.TreeSet<>(loop).toString())) {
+      if (loop.isEmpty() || !reported.add(loop)) {
         continue;
       }
       boolean pauses = loop.stream().map(flow.nodes()::get).anyMatch(n -> n != null && n.asks());

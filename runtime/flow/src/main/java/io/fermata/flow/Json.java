@@ -5,16 +5,25 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamWriteFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.cfg.CoercionAction;
+import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.type.LogicalType;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
+import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
-/** How Fermata reads and writes JSON: exact decimals, ISO dates, absent instead of null. */
+/**
+ * How Fermata reads and writes JSON: exact decimals, ISO dates, absent instead of null, and no
+ * value taken for one of another type.
+ */
 public final class Json {
   static final ObjectMapper MAPPER =
       JsonMapper.builder()
@@ -24,6 +33,9 @@ public final class Json {
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
           .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
           .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
+          .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
+          .withCoercionConfig(LogicalType.Textual, Json::textIsText)
           .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
           .disable(SerializationFeature.WRITE_DURATIONS_AS_TIMESTAMPS)
           .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
@@ -33,13 +45,39 @@ public final class Json {
 
   private Json() {}
 
+  private static void textIsText(MutableCoercionConfig config) {
+    config
+        .setCoercion(CoercionInputShape.Integer, CoercionAction.Fail)
+        .setCoercion(CoercionInputShape.Float, CoercionAction.Fail)
+        .setCoercion(CoercionInputShape.Boolean, CoercionAction.Fail);
+  }
+
   public static ObjectNode object() {
     return MAPPER.createObjectNode();
   }
 
-  /** The tree of any value an author may hand over: records, maps, enums, dates, trees. */
+  /**
+   * The tree of any value an author may hand over: records, maps, enums, dates, trees. It is the
+   * tree that reading its text would give, so a state read back from a journal equals the live one.
+   */
   public static JsonNode tree(@Nullable Object value) {
-    return MAPPER.valueToTree(value);
+    try {
+      return MAPPER.readTree(MAPPER.writeValueAsBytes(value));
+    } catch (IOException e) {
+      throw new IllegalArgumentException("A value could not be written as JSON", e);
+    }
+  }
+
+  /** Whether two trees say the same; 1, 1.0 and 1.00 do. */
+  static boolean same(JsonNode a, JsonNode b) {
+    return a.equals(Json::compare, b);
+  }
+
+  private static int compare(JsonNode a, JsonNode b) {
+    if (a.isNumber() && b.isNumber()) {
+      return a.decimalValue().compareTo(b.decimalValue());
+    }
+    return a.equals(b) ? 0 : 1;
   }
 
   /** The compact text of a tree. */

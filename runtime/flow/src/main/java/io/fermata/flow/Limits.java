@@ -17,6 +17,9 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
 
   static final int SUGGESTIONS = 100;
 
+  /** Violations one reply lists. */
+  static final int VIOLATIONS = 100;
+
   public Limits {
     if (stateBytes < 1 || visitsPerRun < 1 || visitsPerCall < 1 || depth < 1) {
       throw new IllegalArgumentException("Every limit must be at least 1");

@@ -11,19 +11,26 @@ import java.util.Map;
  *
  * @param data the state's values
  * @param answers what the client gave last for each field, before normalisation
+ * @param accepted when an answer to each question was last accepted
  * @param written when each field was last written, in the run's count of events
  * @param left when each node was last left
  */
 public record Memory(
     ObjectNode data,
     Map<String, Answer> answers,
+    Map<String, Long> accepted,
     Map<String, Long> written,
     Map<String, Long> left) {
 
-  /** A value as the client gave it, and when. */
-  public record Answer(JsonNode value, long tick) {}
+  /**
+   * A value as the client gave it.
+   *
+   * @param tick when it was given
+   * @param earlier when an answer of an earlier pass was accepted; 0 if there was none
+   */
+  public record Answer(JsonNode value, long tick, long earlier) {}
 
-  static final Memory EMPTY = new Memory(Json.object(), Map.of(), Map.of(), Map.of());
+  static final Memory EMPTY = new Memory(Json.object(), Map.of(), Map.of(), Map.of(), Map.of());
 
   Memory answer(Map<String, JsonNode> values, long tick) {
     ObjectNode newData = data;
@@ -35,18 +42,17 @@ public record Memory(
       newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
       newWritten.put(path, tick);
       if (filled) {
-        newAnswers.put(path, new Answer(entry.getValue(), tick));
+        newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path)));
       } else {
         newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
       }
     }
-    return new Memory(newData, newAnswers, newWritten, left);
+    return new Memory(newData, newAnswers, accepted, newWritten, left);
   }
 
   Memory write(String path, ObjectNode newData, long tick) {
-    Map<String, Long> newWritten = new LinkedHashMap<>(written);
-    newWritten.put(path, tick);
-    return new Memory(newData, answers, newWritten, left);
+    Map<String, Long> newWritten = RunState.put(written, path, tick);
+    return new Memory(newData, answers, accepted, newWritten, left);
   }
 
   Memory set(String path, JsonNode value, long tick) {
@@ -55,23 +61,26 @@ public record Memory(
 
   /** A normalised value is still the answer that was given: it does not count as a new one. */
   Memory normalise(String path, JsonNode value) {
-    return new Memory(Paths.set(data, path, value), answers, written, left);
+    return new Memory(Paths.set(data, path, value), answers, accepted, written, left);
   }
 
   Memory leave(String node, long tick) {
-    Map<String, Long> newLeft = new LinkedHashMap<>(left);
-    newLeft.put(node, tick);
-    return new Memory(data, answers, written, newLeft);
+    return new Memory(data, answers, accepted, written, RunState.put(left, node, tick));
+  }
+
+  Memory accept(String field, long tick) {
+    return new Memory(data, answers, RunState.put(accepted, field, tick), written, left);
   }
 
   /** Whether a field has a value that came after the node was last left. */
   boolean fresh(String field, String node) {
-    return Paths.filled(Paths.get(data, field)) && lastWritten(field) > left.getOrDefault(node, 0L);
+    return Paths.filled(Paths.get(data, field))
+        && last(written, field) > left.getOrDefault(node, 0L);
   }
 
-  private long lastWritten(String field) {
+  private static long last(Map<String, Long> ticks, String field) {
     long last = 0;
-    for (Map.Entry<String, Long> entry : written.entrySet()) {
+    for (Map.Entry<String, Long> entry : ticks.entrySet()) {
       if (Paths.related(field, entry.getKey())) {
         last = Math.max(last, entry.getValue());
       }
@@ -79,12 +88,16 @@ public record Memory(
     return last;
   }
 
-  /** The answers that came after a moment, as the client gave them. */
+  /**
+   * The answers that came after a moment, as the client gave them. One that followed an answer
+   * accepted since then, in an earlier pass of a loop, is left out: it must not be taken for the
+   * answer of that pass.
+   */
   Map<String, JsonNode> answersAfter(long tick) {
     Map<String, JsonNode> later = new LinkedHashMap<>();
     answers.forEach(
         (field, answer) -> {
-          if (answer.tick() > tick) {
+          if (answer.tick() > tick && answer.earlier() <= tick) {
             later.put(field, answer.value());
           }
         });

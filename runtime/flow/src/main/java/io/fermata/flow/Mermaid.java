@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -34,7 +35,7 @@ final class Mermaid {
       return List.of(from + " --> " + route.targets().get(0));
     }
     List<String> arrows =
-        new java.util.ArrayList<>(
+        new ArrayList<>(
             choice.rules().stream()
                 .map(r -> from + " -. \"" + text(r.label()) + "\" .-> " + r.target())
                 .toList());

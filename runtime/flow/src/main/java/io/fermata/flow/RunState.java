@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param places where the run is: a set of places, each with what it is busy with
  * @param visits how often each node was entered
  * @param entered when each node that asks was last entered, and what the run knew then
- * @param committed when each action last committed
+ * @param committed when each action last committed, or was taken as done
  * @param tick the number of events folded so far
  * @param callTick the tick at which the last call that drove the run began
  */
@@ -94,13 +96,13 @@ public record RunState(
     return Fold.apply(this, event);
   }
 
-  RunState with(java.util.function.Consumer<Draft> change) {
+  RunState with(Consumer<Draft> change) {
     Draft draft = new Draft(this);
     change.accept(draft);
     return draft.build();
   }
 
-  RunState place(Place place, java.util.function.UnaryOperator<At> change) {
+  RunState place(Place place, UnaryOperator<At> change) {
     At at = places.get(place);
     return at == null ? this : with(b -> b.places = put(places, place, change.apply(at)));
   }
@@ -166,7 +168,7 @@ public record RunState(
       places = RunState.put(places, place, at);
     }
 
-    /** Forgets which nodes were left after a moment, so that answers kept from then on count. */
+    /** What had happened up to a moment. */
     static Map<String, Long> before(Map<String, Long> ticks, long tick) {
       return ticks.entrySet().stream()
           .filter(e -> e.getValue() <= tick)

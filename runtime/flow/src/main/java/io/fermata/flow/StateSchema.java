@@ -2,8 +2,10 @@ package io.fermata.flow;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.github.victools.jsonschema.generator.FieldScope;
 import com.github.victools.jsonschema.generator.Option;
 import com.github.victools.jsonschema.generator.OptionPreset;
 import com.github.victools.jsonschema.generator.SchemaGenerator;
@@ -18,12 +20,16 @@ import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
+import jakarta.validation.constraints.Pattern;
+import java.lang.annotation.Annotation;
 import java.lang.reflect.RecordComponent;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +45,13 @@ final class StateSchema<S extends Record> {
           SpecificationVersion.DRAFT_2020_12,
           builder ->
               builder.schemaRegistryConfig(
-                  SchemaRegistryConfig.builder().formatAssertionsEnabled(true).build()));
+                  SchemaRegistryConfig.builder()
+                      .formatAssertionsEnabled(true)
+                      .locale(Locale.ENGLISH)
+                      .build()));
+
+  /** More digits than any integer type of a state has; beyond them a number is not spelt out. */
+  private static final int DIGITS = 100;
 
   private final Class<S> type;
   private final Map<String, Field> fields = new LinkedHashMap<>();
@@ -49,16 +61,20 @@ final class StateSchema<S extends Record> {
 
   StateSchema(Class<S> type) {
     this.type = type;
-    Set<Class<?>> seen = new HashSet<>();
-    ObjectNode whole = recursive(type, seen) ? Json.object() : GENERATOR.generateSchema(type);
-    collect(type, "", whole, false);
+    ObjectNode whole = describe(type);
+    collect(type, "", whole, false, Set.of(type));
     this.updates = partial(type, "", whole);
     this.updates.remove("$schema");
     this.check = REGISTRY.getSchema(updates);
   }
 
   /** One place in the state that has a name: {@code email}, {@code driver}, {@code driver.name}. */
-  record Field(String path, ObjectNode schema, boolean computed, boolean nested, Class<?> type) {}
+  record Field(String path, ObjectNode schema, boolean computed, JavaType type) {
+    /** Whether its parts are fields, too. */
+    boolean nested() {
+      return type.isRecordType();
+    }
+  }
 
   @Nullable Field field(String path) {
     return fields.get(path);
@@ -77,9 +93,10 @@ final class StateSchema<S extends Record> {
     return updates.deepCopy();
   }
 
+  /** The JSON Schema of one field. The tree is shared: it must not be changed. */
   ObjectNode fieldSchema(String path) {
     Field field = fields.get(path);
-    return field == null ? Json.object() : field.schema().deepCopy();
+    return field == null ? Json.object() : field.schema();
   }
 
   /** Refuses a path that the state does not have; below a map or a list everything goes. */
@@ -130,7 +147,19 @@ final class StateSchema<S extends Record> {
     List<Violation> violations = new ArrayList<>();
     flatten("", sent, flat, violations);
     violations.addAll(schemaViolations(flat));
-    return new Checked(flat, violations);
+    violations.addAll(unreadable(flat, violations));
+    return new Checked(flat, bounded(violations));
+  }
+
+  /** Bounds the reply to a call that is wrong in very many ways. */
+  private static List<Violation> bounded(List<Violation> violations) {
+    if (violations.size() <= Limits.VIOLATIONS) {
+      return violations;
+    }
+    List<Violation> first = new ArrayList<>(violations.subList(0, Limits.VIOLATIONS));
+    int rest = violations.size() - Limits.VIOLATIONS;
+    first.add(new Violation("stateUpdates", "has " + rest + " more violations"));
+    return first;
   }
 
   /** What a check found: the values by field, and every reason to refuse them. */
@@ -154,18 +183,39 @@ final class StateSchema<S extends Record> {
               } else if (field.nested() && entry.getValue() instanceof ObjectNode object) {
                 flatten(path + ".", object, flat, violations);
               } else {
-                put(path, entry.getValue(), flat, violations);
+                put(field, entry.getValue(), flat, violations);
               }
             });
   }
 
   private static void put(
-      String path, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
-    JsonNode given = Paths.filled(value) ? value : Json.MAPPER.nullNode();
+      Field field, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+    String path = field.path();
+    JsonNode given = Json.MAPPER.nullNode();
+    try {
+      given = Paths.filled(value) ? whole(field, Json.tree(value)) : given;
+    } catch (IllegalArgumentException e) {
+      violations.add(new Violation(path, "has a number or a name that is too long"));
+    }
     JsonNode earlier = flat.put(path, given);
-    if (earlier != null && !earlier.equals(given)) {
+    boolean overlaps = flat.keySet().stream().anyMatch(p -> within(p, path) || within(path, p));
+    if (overlaps || (earlier != null && !Json.same(earlier, given))) {
       violations.add(new Violation(path, "is given twice with different values"));
     }
+  }
+
+  private static boolean within(String inner, String outer) {
+    return inner.startsWith(outer + ".");
+  }
+
+  /** An integer written as 5.0, which JSON Schema takes for one and Java does not. */
+  private static JsonNode whole(Field field, JsonNode value) {
+    boolean integer = field.schema().path("type").asText().equals("integer");
+    BigDecimal number = value.isNumber() ? value.decimalValue() : BigDecimal.ONE;
+    boolean decimal = value.isFloatingPointNumber() && number.stripTrailingZeros().scale() <= 0;
+    return integer && decimal && number.precision() - number.scale() < DIGITS
+        ? Json.tree(number.toBigInteger())
+        : value;
   }
 
   private Violation unknown(String path) {
@@ -192,6 +242,28 @@ final class StateSchema<S extends Record> {
     }
     List<Error> errors = check.validate(nested);
     return errors.stream().map(StateSchema::violation).distinct().toList();
+  }
+
+  /** What fits the schema and still has no place in the Java type: an integer beyond its range. */
+  private List<Violation> unreadable(Map<String, JsonNode> flat, List<Violation> found) {
+    List<Violation> unreadable = new ArrayList<>();
+    flat.forEach(
+        (path, value) -> {
+          boolean wrong = found.stream().anyMatch(v -> Paths.related(v.field(), path));
+          if (!wrong && !value.isNull() && !readable(path, value)) {
+            unreadable.add(new Violation(path, "cannot be read as what the flow expects"));
+          }
+        });
+    return unreadable;
+  }
+
+  private boolean readable(String path, JsonNode value) {
+    try {
+      value(path, value);
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
   }
 
   private static Violation violation(Error error) {
@@ -222,24 +294,32 @@ final class StateSchema<S extends Record> {
 
   // --- reading the record ---------------------------------------------------------------------
 
-  private boolean recursive(Class<?> record, Set<Class<?>> path) {
-    if (!path.add(record)) {
-      defects.add("State " + record.getSimpleName() + " contains itself; use a list or a map");
-      return true;
+  private ObjectNode describe(Class<?> record) {
+    try {
+      return GENERATOR.generateSchema(record);
+    } catch (IllegalArgumentException e) {
+      String reason = String.valueOf(e.getMessage());
+      defects.add(
+          "State "
+              + record.getSimpleName()
+              + (reason.contains("circular")
+                  ? " contains itself, and no client can be told so; make the inner part a JsonNode"
+                  : " cannot be described as JSON Schema: " + reason));
+      return Json.object();
     }
-    for (RecordComponent component : record.getRecordComponents()) {
-      if (component.getType().isRecord() && recursive(component.getType(), new HashSet<>(path))) {
-        return true;
-      }
-    }
-    return false;
   }
 
-  private void collect(Class<?> record, String prefix, ObjectNode schema, boolean computed) {
+  private void collect(
+      Class<?> record,
+      String prefix,
+      ObjectNode schema,
+      boolean computed,
+      Set<Class<?>> enclosing) {
     for (RecordComponent component : record.getRecordComponents()) {
       String name = name(component);
       String path = prefix + name;
       Class<?> componentType = component.getType();
+      JavaType javaType = Json.MAPPER.constructType(component.getGenericType());
       if (name.contains(".")) {
         defects.add("Field " + path + ": a name must not contain a dot");
       }
@@ -254,10 +334,11 @@ final class StateSchema<S extends Record> {
       boolean isComputed = computed || component.isAnnotationPresent(Computed.class);
       JsonNode property = schema.path("properties").path(name);
       ObjectNode fieldSchema = property instanceof ObjectNode object ? object : Json.object();
-      boolean nested = componentType.isRecord();
-      fields.put(path, new Field(path, fieldSchema, isComputed, nested, componentType));
-      if (nested && defects.isEmpty()) {
-        collect(componentType, path + ".", fieldSchema, isComputed);
+      Field field = new Field(path, fieldSchema, isComputed, javaType);
+      fields.put(path, field);
+      Set<Class<?>> inner = new HashSet<>(enclosing);
+      if (field.nested() && inner.add(componentType)) {
+        collect(componentType, path + ".", fieldSchema, isComputed, inner);
       }
     }
   }
@@ -272,7 +353,8 @@ final class StateSchema<S extends Record> {
         ObjectNode whole = field.schema();
         boolean open = field.nested() && whole.has("properties");
         properties.set(
-            name(component), open ? partial(field.type(), field.path() + ".", whole) : whole);
+            name(component),
+            open ? partial(field.type().getRawClass(), field.path() + ".", whole) : whole);
       }
     }
     result.put("additionalProperties", false);
@@ -280,35 +362,49 @@ final class StateSchema<S extends Record> {
   }
 
   private static String name(RecordComponent component) {
-    JsonProperty renamed = component.getAnnotation(JsonProperty.class);
+    // Not every annotation of a component stays on it: this one goes to its field and accessor.
+    JsonProperty renamed = component.getAccessor().getAnnotation(JsonProperty.class);
     return renamed == null || renamed.value().isEmpty() ? component.getName() : renamed.value();
   }
 
   private static SchemaGenerator generator() {
     SchemaGeneratorConfigBuilder config =
         new SchemaGeneratorConfigBuilder(
-                Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON)
-            .with(
-                new JacksonModule(
-                    JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
-                    JacksonOption.RESPECT_JSONPROPERTY_ORDER))
-            .with(
-                new JakartaValidationModule(
-                    JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
-                    JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
-            .with(
-                Option.INLINE_ALL_SCHEMAS,
-                Option.STANDARD_FORMATS,
-                Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
-                Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
+            Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON);
     config
         .forFields()
+        .withIgnoreCheck(field -> annotation(field, Computed.class) != null)
+        .withStringPatternResolver(StateSchema::pattern)
         .withDescriptionResolver(
             field -> {
-              Describe describe = field.getAnnotationConsideringFieldAndGetter(Describe.class);
+              Describe describe = annotation(field, Describe.class);
               return describe == null ? null : describe.value();
             });
+    config
+        .with(
+            new JacksonModule(
+                JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
+                JacksonOption.RESPECT_JSONPROPERTY_ORDER))
+        .with(
+            new JakartaValidationModule(
+                JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
+                JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
+        .with(
+            Option.INLINE_ALL_SCHEMAS,
+            Option.STANDARD_FORMATS,
+            Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
+            Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
     config.forTypesInGeneral().withPropertySorter((unusedLeft, unusedRight) -> 0);
     return new SchemaGenerator(config.build());
+  }
+
+  /** Bean Validation matches the whole text, JSON Schema any part of it. */
+  private static @Nullable String pattern(FieldScope field) {
+    Pattern pattern = annotation(field, Pattern.class);
+    return pattern == null ? null : "^(?:" + pattern.regexp() + ")$";
+  }
+
+  private static <A extends Annotation> @Nullable A annotation(FieldScope field, Class<A> type) {
+    return field.getAnnotationConsideringFieldAndGetterIfSupported(type);
   }
 }

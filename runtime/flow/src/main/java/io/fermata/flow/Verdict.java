@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +40,7 @@ public sealed interface Verdict {
    */
   record Accepted(@Nullable Object normalised, Map<String, Object> sets) implements Verdict {
     public Accepted {
-      sets = Map.copyOf(sets);
+      sets = Collections.unmodifiableMap(new LinkedHashMap<>(sets));
     }
 
     /** Also sets another field of the state, computed ones included. */

@@ -1,11 +1,15 @@
 package io.fermata.flow;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
 
 /** Runs a program without any actor: performs every effect at once and keeps the journal. */
 final class Driver {
@@ -14,6 +18,7 @@ final class Driver {
   RunState state = RunState.NONE;
   long now = 1_000;
   int performed;
+  private int runs;
 
   Driver(Flow<?> flow) {
     this(flow, Limits.DEFAULT);
@@ -24,7 +29,7 @@ final class Driver {
   }
 
   Outcome start(Object... updates) {
-    return call(new Input.Start("run-1", "to test", object(updates), now++));
+    return call(new Input.Start("run-" + ++runs, "to test", object(updates), now++));
   }
 
   Outcome proceed(Object... updates) {
@@ -43,22 +48,40 @@ final class Driver {
     return call(new Input.Resolve(resolution, now++));
   }
 
+  /** As a host does: a call that changes nothing repeats what the run waits for. */
   Outcome call(Input input) {
-    if (program.accept(state, input) instanceof Program.Refused<Event> refused) {
+    Program.Acceptance<Event> acceptance = program.accept(state, input);
+    if (acceptance instanceof Program.Refused<Event> refused) {
       return refused.failure();
     }
-    feed(input);
-    return settle();
+    List<Event> events = ((Program.Accepted<Event>) acceptance).events();
+    record(events);
+    Outcome open = events.isEmpty() ? program.open(state) : null;
+    return open == null ? settle() : open;
   }
 
   /** Feeds an input without performing what follows from it. */
   void feed(Input input) {
     if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
-      for (Event event : accepted.events()) {
-        journal.add(event);
-        state = program.apply(state, event);
-      }
+      record(accepted.events());
     }
+  }
+
+  private void record(List<Event> events) {
+    for (Event event : events) {
+      journal.add(event);
+      state = program.apply(state, event);
+    }
+  }
+
+  /** What a process that has just started knows: the first events of the journal, nothing else. */
+  void crash(int events) {
+    journal.subList(events, journal.size()).clear();
+    state = fold(journal);
+  }
+
+  void recover() {
+    feed(new Input.Recovered(now++));
   }
 
   Outcome settle() {
@@ -103,6 +126,41 @@ final class Driver {
       state = state.apply(event);
     }
     return state;
+  }
+
+  /** The events of one kind, in order. */
+  <E extends Event> List<E> events(Class<E> kind) {
+    return journal.stream().filter(kind::isInstance).map(kind::cast).toList();
+  }
+
+  /** The fields that an outcome asks for, be it a pause or an error with one. */
+  static List<String> asked(@Nullable Outcome outcome) {
+    if (outcome instanceof Outcome.Interrupt interrupt) {
+      return interrupt.questions().stream().map(Event.Question::field).toList();
+    } else if (outcome instanceof Outcome.Failure failure) {
+      return asked(failure.open());
+    } else if (outcome instanceof Outcome.ShowWidget show) {
+      return show.widget().field() == null ? List.of() : List.of(show.widget().field());
+    }
+    return List.of();
+  }
+
+  static Outcome.Failure failure(Outcome outcome) {
+    assertThat(outcome).isInstanceOf(Outcome.Failure.class);
+    return (Outcome.Failure) outcome;
+  }
+
+  static String code(Outcome outcome) {
+    return failure(outcome).code();
+  }
+
+  static List<String> violated(Outcome outcome) {
+    return failure(outcome).violations().stream().map(Violation::field).toList();
+  }
+
+  static JsonNode result(Outcome outcome) {
+    assertThat(outcome).isInstanceOf(Outcome.Complete.class);
+    return Objects.requireNonNull(((Outcome.Complete) outcome).result());
   }
 
   static ObjectNode object(Object... pairs) {

@@ -1,0 +1,311 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** What compile refuses, and in which words. */
+class FlowDefectsTest {
+  record Driver(String name, @Computed Integer score) {}
+
+  record Trip(String city, Driver driver, @Computed Integer price, List<String> stops) {}
+
+  @Test
+  void aSoundFlowCompiles() {
+    assertThat(sound().compile().id()).isEqualTo("trip");
+  }
+
+  @Test
+  void oneExceptionListsEveryDefect() {
+    InvalidFlowException refusal =
+        catchThrowableOfType(
+            InvalidFlowException.class,
+            () ->
+                Flow.of("Trip!", Trip.class)
+                    .version(0)
+                    .ask("ask_city", q -> q.question("citty", "Where to?"))
+                    .act("lost", run -> {})
+                    .edge(START, "ask_city")
+                    .edge("ask_city", "ask_ctiy")
+                    .compile());
+
+    assertThat(refusal.defects())
+        .containsExactly(
+            "The flow's id \"Trip!\" is not 1 to 64 of a-z, 0-9, _ and -; it becomes the name of a"
+                + " tool",
+            "The flow has no description; a model needs one to know when to use it",
+            "The flow's version is 0; count from 1",
+            "Node ask_city asks for citty, which the state does not have; did you mean city?",
+            "Node ask_city leads to ask_ctiy, but there is no such node; did you mean ask_city?",
+            "Node lost is a dead end; lead it to another node or to END",
+            "Node lost can never be reached from START",
+            "END can never be reached from START; lead some node to it");
+    assertThat(refusal).hasMessageContaining("8 defects");
+    refusal.defects().forEach(defect -> assertThat(refusal).hasMessageContaining(defect));
+  }
+
+  @Test
+  void aSingleDefectIsNotCalledSeveral() {
+    assertThatThrownBy(() -> sound().version(0).compile())
+        .hasMessageStartingWith("Flow trip has a defect:\n  - ");
+  }
+
+  @Test
+  void aDecisionMayNotLeadToAnUnknownNode() {
+    assertRefused(
+        flow()
+            .act("a", run -> {})
+            .edge(START, "a")
+            .decide("a", d -> d.when("far", s -> true).to("b").otherwise(END)),
+        "Node a leads to b, but there is no such node; did you mean a?");
+  }
+
+  @Test
+  void anEdgeMayNotComeFromAnUnknownNode() {
+    assertRefused(
+        sound().edge("ask_cities", END),
+        "There is a way out of ask_cities, but no such node; did you mean ask_city?");
+  }
+
+  @Test
+  void nothingMayLeadToStart() {
+    assertRefused(
+        flow().act("a", run -> {}).edge(START, "a").edge("a", START),
+        "Node a leads to START; lead to the first node instead");
+  }
+
+  @Test
+  void startNeedsAWayOut() {
+    assertRefused(
+        flow().act("a", run -> {}).edge("a", END),
+        "Nothing leads out of START; add an edge from START to the first node");
+  }
+
+  @Test
+  void aLoopThatCanNeitherPauseNorEndIsRefused() {
+    assertRefused(
+        flow()
+            .ask("ask_city", q -> q.question("city", "Where to?"))
+            .act("a", run -> {})
+            .act("b", run -> {})
+            .edge(START, "ask_city")
+            .decide("ask_city", d -> d.when("far", s -> true).to("a").otherwise(END))
+            .edge("a", "b")
+            .edge("b", "a"),
+        "The loop a → b can neither pause nor end; lead out of it, or ask somebody in it");
+  }
+
+  @Test
+  void aLoopThatPausesOrHasAWayOutIsFine() {
+    flow()
+        .ask("ask_city", q -> q.question("city", "Where to?"))
+        .act("a", run -> {})
+        .edge(START, "ask_city")
+        .decide("ask_city", d -> d.when("far", s -> true).to("a").otherwise(END))
+        .decide("a", d -> d.when("again", s -> true).to("a").otherwise("ask_city"))
+        .compile();
+  }
+
+  @Test
+  void aQuestionNeedsAFieldThatTheClientMayWrite() {
+    assertRefused(
+        flow()
+            .ask("a", q -> q.question("price", "How much?").question("driver.score", "How good?"))
+            .edge(START, "a")
+            .edge("a", END),
+        "Node a asks for price, which is computed; ask for another field, or remove @Computed",
+        "Node a asks for driver.score, which is computed; ask for another field, or remove"
+            + " @Computed");
+  }
+
+  @Test
+  void aWidgetNeedsAFieldThatExists() {
+    assertRefused(
+        flow().widget("a", w -> w.field("driver.nam")).edge(START, "a").edge("a", END),
+        "Node a asks for driver.nam, which the state does not have; did you mean driver.name?");
+  }
+
+  @Test
+  void aWidgetNeedsADisplayToolWithAName() {
+    assertRefused(
+        flow().widget("a", w -> w.tool("no tool")).edge(START, "a").edge("a", END),
+        "Node a names the display tool \"no tool\", which is no tool name");
+  }
+
+  @Test
+  void aNodeMayBeDeclaredOnlyOnce() {
+    assertRefused(
+        sound().act("ask_city", run -> {}),
+        "Node ask_city is declared twice; give one of them another name");
+  }
+
+  @Test
+  void someNamesAreReserved() {
+    assertRefused(
+        flow()
+            .act(START, run -> {})
+            .act("end", run -> {})
+            .act("two words", run -> {})
+            .edge(START, "end")
+            .edge("end", "two words")
+            .edge("two words", END),
+        "Node __start__ has a reserved name; choose another",
+        "Node end has a reserved name; choose another",
+        "Node \"two words\" is not named with 1 to 64 letters, digits, _ and -");
+  }
+
+  @Test
+  void aNodeHasOneWayOut() {
+    assertRefused(
+        sound().edge("ask_city", END),
+        "Node ask_city has two ways out; use one edge, or one decision between them");
+  }
+
+  @Test
+  void aDecisionNeedsRulesWithTargetsAndAnOtherwise() {
+    String defect =
+        "The decision after a needs at least one rule, a target for each, and an otherwise; add"
+            + " what is missing";
+    assertRefused(decision(d -> d.when("far", s -> true).to(END)), defect);
+    assertRefused(decision(d -> d.otherwise(END)), defect);
+    assertRefused(
+        decision(
+            d -> {
+              Decision.When<Trip> unfinished = d.when("far", s -> true);
+              assertThat(unfinished).isNotNull();
+              d.when("near", s -> true).to(END).otherwise(END);
+            }),
+        defect);
+  }
+
+  @Test
+  void anAskNodeAsksSomethingAndNothingTwice() {
+    assertRefused(
+        flow().ask("a", q -> {}).edge(START, "a").edge("a", END),
+        "Node a asks no question; add one, or remove the node");
+    assertRefused(
+        flow()
+            .ask(
+                "a",
+                q ->
+                    q.question("city", "Where to?")
+                        .question("city", "Where to?")
+                        .question("driver", "Who drives?")
+                        .question("driver.name", "Who drives?"))
+            .edge(START, "a")
+            .edge("a", END),
+        "Node a asks twice for city; ask once for each field",
+        "Node a asks twice for driver.name; ask once for each field");
+  }
+
+  @Test
+  void aFieldCannotBeAPrimitive() {
+    record Primitive(int seats, Driver driver) {}
+    assertThat(
+            defects(
+                Flow.of("p", Primitive.class)
+                    .description("p")
+                    .ask("a", q -> q.question("driver.name", "Who?"))
+                    .edge(START, "a")
+                    .edge("a", END)))
+        .containsExactly(
+            "Field seats is a primitive int and could never be unanswered; use its wrapper type");
+  }
+
+  @Test
+  void aFieldNameHasNoDot() {
+    record Dotted(@JsonProperty("a.b") String ab) {}
+    assertThat(defects(single(Dotted.class)))
+        .containsExactly("Field a.b: a name must not contain a dot");
+  }
+
+  record Tree(String name, Tree left) {}
+
+  record Forest(String name, List<Forest> trees) {}
+
+  record Hidden(String name, @Computed Hidden inner, JsonNode any) {}
+
+  @Test
+  void aStateMayNotContainItself() {
+    for (Class<? extends Record> recursive : List.of(Tree.class, Forest.class)) {
+      assertThat(defects(single(recursive)))
+          .containsExactly(
+              "State "
+                  + recursive.getSimpleName()
+                  + " contains itself, and no client can be told so; make the inner part a"
+                  + " JsonNode");
+    }
+    assertThat(single(Hidden.class).compile().updatesSchema().path("properties").fieldNames())
+        .toIterable()
+        .containsExactly("name", "any");
+  }
+
+  @Test
+  void policiesMustNotContradictThemselves() {
+    assertRefused(
+        flow()
+            .act("a", run -> {}, o -> o.once().retry(3, Duration.ofSeconds(1)))
+            .act("b", run -> {}, o -> o.once().idempotent().timeout(Duration.ZERO))
+            .ask(
+                "c",
+                q ->
+                    q.question(
+                        "city",
+                        "Where to?",
+                        e ->
+                            e.validateAsync(
+                                (String city) -> CompletableFuture.completedStage(Verdict.accept()),
+                                o -> o.timeout(Duration.ofSeconds(-1)))))
+            .edge(START, "a")
+            .edge("a", "b")
+            .edge("b", "c")
+            .edge("c", END),
+        "Node a is both once and retried; choose one",
+        "Node b has the timeout PT0S; give it a time that can pass",
+        "Node b is both once and idempotent; choose one",
+        "The validator of city in c has the timeout PT-1S; give it a time that can pass");
+  }
+
+  @Test
+  void anExpiryMustBeAbleToPass() {
+    assertRefused(
+        sound().expireAfter(Duration.ZERO), "expireAfter is PT0S; give it a time that can pass");
+  }
+
+  private static FlowBuilder<Trip> flow() {
+    return Flow.of("trip", Trip.class).description("Plans a trip.");
+  }
+
+  private static FlowBuilder<Trip> sound() {
+    return flow()
+        .ask("ask_city", q -> q.question("city", "Where to?"))
+        .edge(START, "ask_city")
+        .edge("ask_city", END);
+  }
+
+  private static FlowBuilder<Trip> decision(Consumer<Decision<Trip>> rules) {
+    return flow().act("a", run -> {}).edge(START, "a").decide("a", rules);
+  }
+
+  private static <S extends Record> FlowBuilder<S> single(Class<S> state) {
+    return Flow.of("p", state).description("p").act("a", run -> {}).edge(START, "a").edge("a", END);
+  }
+
+  private static void assertRefused(FlowBuilder<?> flow, String... defects) {
+    assertThat(defects(flow)).contains(defects);
+  }
+
+  private static List<String> defects(FlowBuilder<?> flow) {
+    return catchThrowableOfType(InvalidFlowException.class, flow::compile).defects();
+  }
+}

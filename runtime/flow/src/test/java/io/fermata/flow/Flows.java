@@ -1,0 +1,53 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** Small flows for one question each. */
+final class Flows {
+  record Address(String street, String city) {}
+
+  /** A state with a field of each sort that a conversation fills. */
+  record Talk(
+      String a,
+      String b,
+      String c,
+      Integer number,
+      Boolean flag,
+      List<String> list,
+      Address address,
+      Map<String, String> notes,
+      @Computed String computed,
+      @Computed List<String> log) {}
+
+  private Flows() {}
+
+  static FlowBuilder<Talk> talk() {
+    return Flow.of("talk", Talk.class).description("Talks.").result(talk -> talk);
+  }
+
+  /** A chain from START through the given nodes to END. */
+  static Driver drive(FlowBuilder<Talk> flow, String... nodes) {
+    return new Driver(chain(flow, nodes).compile());
+  }
+
+  static FlowBuilder<Talk> chain(FlowBuilder<Talk> flow, String... nodes) {
+    String from = START;
+    for (String node : nodes) {
+      flow.edge(from, node);
+      from = node;
+    }
+    return flow.edge(from, END);
+  }
+
+  /** Asks for the fields in one node that is named after the first. */
+  static FlowBuilder<Talk> ask(FlowBuilder<Talk> flow, String... fields) {
+    return flow.ask(
+        "ask_" + fields[0].replace('.', '_'),
+        q -> Arrays.stream(fields).forEach(field -> q.question(field, field + "?")));
+  }
+}

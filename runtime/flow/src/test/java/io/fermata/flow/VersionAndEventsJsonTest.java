@@ -1,0 +1,199 @@
+package io.fermata.flow;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.util.TokenBuffer;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.time.LocalDate;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What a journal and a snapshot hold, and how a run knows the definition it began on. */
+class VersionAndEventsJsonTest {
+  private static final Place PLACE = new Place("ask_it", 2);
+
+  /** One of each kind, with everything that may be absent once present and once not. */
+  private static List<Event> everyKind() {
+    Event.Question question =
+        new Event.Question("a", "a?", Json.object().put("type", "string"), List.of("x"), "hint");
+    return List.of(
+        new Event.Started("r", 3, "f00", "to test", 1),
+        new Event.Answered(Map.of("a", Json.tree("x"), "n", Json.tree(new BigDecimal("1.50"))), 2),
+        new Event.Answered(Map.of("a", Json.MAPPER.nullNode()), 2),
+        new Event.Accepted(PLACE, "a", Json.tree("X"), Map.of("b", Json.tree(List.of(1, 2)))),
+        new Event.Accepted(PLACE, "a", null, Map.of()),
+        new Event.Rejected(PLACE, "a", "No."),
+        new Event.Asked(PLACE, List.of(question), "context", 3),
+        new Event.Asked(
+            PLACE, List.of(new Event.Question("a", "a?", null, List.of(), null)), null, 3),
+        new Event.Shown(
+            PLACE, new Event.Widget("tool", Json.object(), true, "a", Json.object()), 4),
+        new Event.Shown(PLACE, new Event.Widget("tool", null, false, null, null), 4),
+        new Event.Attempted(PLACE, null, 1, 5),
+        new Event.Attempted(PLACE, "a", 2, 5),
+        new Event.AttemptFailed(
+            PLACE, 1, ErrorCode.STEP_FAILED, "message", "detail", 6_000_000_000L),
+        new Event.Committed(
+            PLACE,
+            Arrays.stream(Write.Verb.values())
+                .map(
+                    verb ->
+                        new Write(verb, "a.b", verb == Write.Verb.DELETE ? null : Json.tree("x")))
+                .toList()),
+        new Event.Decided(PLACE, List.of(new Event.Tried("rule", true)), "next"),
+        new Event.Moved(PLACE, new Place("next#odd", 1), true, 7),
+        new Event.Stopped(PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail"),
+        new Event.Retried(PLACE),
+        new Event.Skipped(PLACE),
+        new Event.Reset(PLACE, new Place(Flow.START, 2), Map.of("a", Json.tree("y")), 8),
+        new Event.Completed(Json.object().put("done", true), 9),
+        new Event.Completed(null, 9),
+        new Event.Completed(Json.MAPPER.nullNode(), 9),
+        new Event.Cancelled(10),
+        new Event.Abandoned(11));
+  }
+
+  @Test
+  void everyKindOfEventHasANameAndIsTestedHere() {
+    JsonSubTypes names = Event.class.getAnnotation(JsonSubTypes.class);
+    assertThat(Arrays.stream(names.value()).map(JsonSubTypes.Type::value).toList())
+        .containsAll(everyKind().stream().<Class<?>>map(Object::getClass).toList());
+    assertThat(everyKind().stream().map(Object::getClass).distinct()).hasSameSizeAs(names.value());
+    List<Class<?>> permitted =
+        Arrays.stream(Event.class.getPermittedSubclasses()).<Class<?>>map(c -> c).toList();
+    assertThat(permitted).hasSameSizeAs(names.value());
+  }
+
+  @Test
+  void everyEventReadsBackAsItWas() throws Exception {
+    for (Event event : everyKind()) {
+      String text = Json.MAPPER.writeValueAsString(event);
+      assertThat(Json.MAPPER.readValue(text, Event.class)).as(text).isEqualTo(event);
+      assertThat(throughTokens(event, Event.class)).as(text).isEqualTo(event);
+    }
+  }
+
+  @Test
+  void theNamesInAJournalAreThese() throws Exception {
+    assertThat(Json.MAPPER.writeValueAsString(new Event.Retried(PLACE)))
+        .isEqualTo("{\"e\":\"retried\",\"place\":\"ask_it#2\"}");
+    assertThat(Json.MAPPER.writeValueAsString(new Event.Attempted(PLACE, "a", 2, 5)))
+        .isEqualTo(
+            "{\"e\":\"attempted\",\"place\":\"ask_it#2\",\"field\":\"a\",\"attempt\":2,\"at\":5}");
+  }
+
+  /** Drives a run through every phase and collects the states it was in. */
+  private static List<RunState> everyPhase() {
+    List<RunState> states = new ArrayList<>();
+    Driver quote = new Driver(QuoteFlow.builder().compile());
+    quote.start("name", "Ada");
+    quote.proceed("email", "nobody");
+    quote.proceed("email", "ada@example.com");
+    quote.proceed("companySize", "51+");
+    quote.reset("seats", 2);
+    quote.proceed("selectedPlan", "gold");
+    Driver failing =
+        Flows.drive(
+            Flows.talk()
+                .act(
+                    "act",
+                    run -> {
+                      throw new StepException("No.");
+                    },
+                    o -> o.retry(2, Duration.ofSeconds(1))),
+            "act");
+    failing.start();
+    for (Driver driver : List.of(quote, failing)) {
+      RunState state = RunState.NONE;
+      for (Event event : driver.journal) {
+        state = state.apply(event);
+        states.add(state);
+      }
+    }
+    return states;
+  }
+
+  @Test
+  void everyStateReadsBackAsItWas() throws Exception {
+    List<RunState> states = everyPhase();
+    assertThat(
+            states.stream()
+                .flatMap(state -> state.places().values().stream())
+                .<Class<?>>map(at -> at.phase().getClass())
+                .distinct())
+        .hasSize(Phase.class.getPermittedSubclasses().length);
+    for (RunState state : states) {
+      String text = Json.MAPPER.writeValueAsString(state);
+      assertThat(Json.MAPPER.readValue(text, RunState.class)).as(text).isEqualTo(state);
+      assertThat(throughTokens(state, RunState.class)).as(text).isEqualTo(state);
+    }
+  }
+
+  /** A binary format hands typed tokens over, not text: so does a token buffer. */
+  private static <T> T throughTokens(T value, Class<T> type) throws IOException {
+    ObjectMapper mapper = Json.MAPPER;
+    try (TokenBuffer tokens = new TokenBuffer(mapper, false)) {
+      mapper.writerFor(type).writeValue(tokens, value);
+      return mapper.readValue(tokens.asParser(), type);
+    }
+  }
+
+  @Test
+  void whatAnAuthorHandsOverBecomesTheTreeThatItsTextReadsAs() throws Exception {
+    for (Object value :
+        List.of(
+            5L,
+            5,
+            1.5,
+            1.5f,
+            new BigDecimal("10"),
+            new BigDecimal("10.00"),
+            "x",
+            true,
+            List.of(1L),
+            LocalDate.of(2026, 1, 2),
+            new byte[] {1},
+            Double.NaN)) {
+      assertThat(Json.tree(value)).isEqualTo(Json.MAPPER.readTree(Json.text(Json.tree(value))));
+    }
+    assertThat(Json.tree(5L)).isEqualTo(Json.tree(5));
+    assertThat(Json.text(Json.tree(new BigDecimal("10.00")))).isEqualTo("10.00");
+  }
+
+  // --- versions -------------------------------------------------------------------------------
+
+  @Test
+  void aRunRemembersTheVersionAndShapeItBeganOn() {
+    Flow<QuoteFlow.Quote> flow = QuoteFlow.builder().version(7).compile();
+    Driver quote = new Driver(flow);
+    quote.start();
+    assertThat(quote.state.version()).isEqualTo(7);
+    assertThat(quote.state.fingerprint()).isEqualTo(flow.fingerprint());
+    quote.start();
+    assertThat(quote.state.version()).isEqualTo(7);
+  }
+
+  @Test
+  void theFingerprintChangesWithTheGraphAndNotWithTheWords() {
+    String one = QuoteFlow.builder().compile().fingerprint();
+    assertThat(QuoteFlow.builder().title("Another").version(2).compile().fingerprint())
+        .isEqualTo(one);
+    Flow<Flows.Talk> a = Flows.chain(Flows.ask(Flows.talk(), "a"), "ask_a").compile();
+    Flow<Flows.Talk> ab = Flows.chain(Flows.ask(Flows.talk(), "a", "b"), "ask_a").compile();
+    assertThat(a.fingerprint()).isNotEqualTo(ab.fingerprint()).isNotEqualTo(one);
+  }
+
+  @Test
+  void aPlaceIsWrittenAsNodeAndVisit() throws JsonProcessingException {
+    assertThat(Place.parse("a#b#12")).isEqualTo(new Place("a#b", 12));
+    assertThat(Json.MAPPER.writeValueAsString(Map.of(PLACE, 1))).isEqualTo("{\"ask_it#2\":1}");
+  }
+}

@@ -1,0 +1,114 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Driver.asked;
+import static io.fermata.flow.Driver.code;
+import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.Flows.drive;
+import static io.fermata.flow.Flows.talk;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** How a run pauses for a widget, and what lets it go on. */
+class WidgetTest {
+  @Test
+  void aWidgetNamesItsToolAndCarriesItsData() {
+    Driver talk =
+        drive(
+            talk().widget("show", w -> w.tool("picker").data(s -> Map.of("was", "x")).field("a")),
+            "show");
+    Outcome.ShowWidget shown = (Outcome.ShowWidget) talk.start();
+    assertThat(shown.widget())
+        .isEqualTo(
+            new Event.Widget(
+                "picker",
+                Driver.object("was", "x"),
+                true,
+                "a",
+                talk.program.flow().fieldSchema("a")));
+  }
+
+  @Test
+  void aWidgetWithAFieldWaitsForIt() {
+    Driver talk = drive(talk().widget("show", w -> w.field("a")), "show");
+    Outcome shown = talk.start();
+    assertThat(talk.proceed()).isEqualTo(shown);
+    assertThat(asked(talk.proceed("b", "other"))).containsExactly("a");
+    assertThat(talk.proceed("a", "x")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aWidgetWhoseFieldIsKnownIsSkipped() {
+    Driver talk = drive(talk().widget("show", w -> w.field("a")), "show");
+    assertThat(talk.start("a", "x")).isInstanceOf(Outcome.Complete.class);
+    assertThat(talk.events(Event.Shown.class)).isEmpty();
+  }
+
+  @Test
+  void aWidgetWithoutAFieldGoesOnWithAnyContinue() {
+    Driver talk = drive(ask(talk().widget("show", w -> {}), "a"), "show", "ask_a");
+    assertThat(talk.start()).isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(asked(talk.proceed())).containsExactly("a");
+
+    assertThat(talk.start("a", "x")).isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.proceed("b", "y")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void oneContinueAcknowledgesOneWidget() {
+    Driver talk = drive(talk().widget("one", w -> {}).widget("two", w -> {}), "one", "two");
+    talk.start();
+    assertThat(((Outcome.ShowWidget) talk.proceed()).widget().tool()).isEqualTo("two");
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aRefusedCallDoesNotAcknowledgeAWidget() {
+    Driver talk = drive(talk().widget("show", w -> {}), "show");
+    talk.start();
+    Outcome refused = talk.proceed("nonsense", 1);
+    assertThat(Driver.failure(refused).open()).isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.state.running()).isTrue();
+  }
+
+  @Test
+  void aDisplayOnlyWidgetSaysThatItTakesNoAnswer() {
+    Driver talk = drive(talk().widget("show", w -> w.displayOnly().field("a")), "show");
+    Outcome.ShowWidget shown = (Outcome.ShowWidget) talk.start();
+    assertThat(shown.widget().interactive()).isFalse();
+    assertThat(talk.proceed("a", "in words")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aWidgetWhoseDataThrowIsShownAgainOnContinue() {
+    boolean[] broken = {true};
+    Driver talk =
+        drive(
+            talk()
+                .widget(
+                    "show",
+                    w -> w.data(s -> Map.of("x", AskingTest.orThrow(broken, "y"))).field("a")),
+            "show");
+    assertThat(code(talk.start())).isEqualTo("question_failed");
+    broken[0] = false;
+    assertThat(talk.proceed()).isInstanceOf(Outcome.ShowWidget.class);
+  }
+
+  @Test
+  void anAnswerOfTheWrongTypeLeavesTheWidgetOpen() {
+    Driver talk = drive(talk().widget("show", w -> w.field("number")), "show");
+    talk.start();
+    Outcome refused = talk.proceed("number", "many");
+    assertThat(code(refused)).isEqualTo("invalid_updates");
+    assertThat(asked(refused)).containsExactly("number");
+  }
+
+  @Test
+  void aFlowKnowsItsDisplayTools() {
+    Flow<?> flow =
+        Flows.chain(talk().widget("one", w -> w.tool("z")).widget("two", w -> {}), "one", "two")
+            .compile();
+    assertThat(flow.displayTools()).containsExactly("two", "z");
+  }
+}
