@@ -2,6 +2,7 @@ package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.RunState.Checkpoint;
+import io.fermata.flow.RunState.Draft;
 import io.fermata.flow.RunState.Status;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -10,202 +11,168 @@ import java.util.Map;
 final class Fold {
   private Fold() {}
 
-  static RunState apply(RunState before, Event event) {
-    RunState state = before.with(b -> b.tick++);
+  /** Puts into the draft what the event means. */
+  static void into(Draft state, Event event) {
+    state.tick++;
     if (event instanceof Event.Started e) {
-      return started(state, e);
+      started(state, e);
     } else if (event instanceof Event.Answered e) {
-      return answered(state, e);
+      answered(state, e);
     } else if (event instanceof Event.Accepted e) {
-      return accepted(state, e);
+      accepted(state, e);
     } else if (event instanceof Event.Rejected e) {
-      return rejected(state, e);
+      rejected(state, e);
     } else if (event instanceof Event.Asked e) {
-      return state.place(e.place(), at -> at.asked(e)).with(b -> b.changedAt = e.at());
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.asked(e));
     } else if (event instanceof Event.Shown e) {
-      return state.place(e.place(), at -> at.shown(e)).with(b -> b.changedAt = e.at());
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.shown(e));
     } else if (event instanceof Event.Attempted e) {
-      return state.place(e.place(), at -> at.attempted(e)).with(b -> b.changedAt = e.at());
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.attempted(e));
     } else if (event instanceof Event.AttemptFailed e) {
-      return attemptFailed(state, e);
+      state.at(e.place(), at -> attemptFailed(at, e));
     } else if (event instanceof Event.Committed e) {
-      return committed(state, e);
-    } else if (event instanceof Event.Decided) {
-      return state;
+      committed(state, e);
     } else if (event instanceof Event.Moved e) {
-      return moved(state, e);
+      moved(state, e);
     } else if (event instanceof Event.Stopped e) {
-      return stopped(state, e);
+      state.at(e.place(), at -> stopped(at, e));
     } else if (event instanceof Event.Retried e) {
-      return retried(state, e);
+      state.call();
+      state.at(e.place(), Fold::retried);
     } else if (event instanceof Event.Skipped e) {
-      return skipped(state, e);
+      skipped(state, e);
     } else if (event instanceof Event.Reset e) {
-      return reset(state, e);
+      reset(state, e);
     } else if (event instanceof Event.Completed e) {
-      return ended(state, Status.COMPLETED, e.at()).with(b -> b.result = e.result());
+      ended(state, Status.COMPLETED, e.at());
+      state.result = e.result();
     } else if (event instanceof Event.Cancelled e) {
-      return ended(state, Status.CANCELLED, e.at());
+      ended(state, Status.CANCELLED, e.at());
     } else if (event instanceof Event.Abandoned) {
-      return RunState.NONE.with(b -> b.tick = state.tick());
+      state.forget();
+    } else if (!(event instanceof Event.Decided)) {
+      throw new IllegalStateException("An event without a meaning: " + event);
     }
-    throw new IllegalStateException("An event without a meaning: " + event);
   }
 
-  private static RunState started(RunState state, Event.Started e) {
-    Place start = new Place(Flow.START, 1);
-    return RunState.NONE.with(
-        b -> {
-          b.status = Status.RUNNING;
-          b.runId = e.runId();
-          b.version = e.version();
-          b.fingerprint = e.fingerprint();
-          b.intent = e.intent();
-          b.startedAt = e.at();
-          b.changedAt = e.at();
-          b.tick = state.tick();
-          b.call();
-          b.put(start, At.entered(e.at()).phase(new Phase.Leaving()));
-          b.visits = Map.of(Flow.START, 1);
-          b.entered = Map.of(Flow.START, new Checkpoint(state.tick(), Memory.EMPTY));
-        });
+  private static void started(Draft state, Event.Started e) {
+    state.forget();
+    state.status = Status.RUNNING;
+    state.runId = e.runId();
+    state.version = e.version();
+    state.fingerprint = e.fingerprint();
+    state.intent = e.intent();
+    state.startedAt = e.at();
+    state.changedAt = e.at();
+    state.call();
+    state.put(new Place(Flow.START, 1), At.entered(e.at()).phase(new Phase.Leaving()));
+    state.visits = Map.of(Flow.START, 1);
+    state.entered = Map.of(Flow.START, new Checkpoint(state.tick, Memory.EMPTY));
   }
 
-  private static RunState answered(RunState state, Event.Answered e) {
-    Map<Place, At> places = new LinkedHashMap<>(state.places());
+  private static void answered(Draft state, Event.Answered e) {
+    Map<Place, At> places = new LinkedHashMap<>(state.places);
     places.replaceAll((place, at) -> at.answered(e.values().keySet()));
-    return state.with(
-        b -> {
-          b.call();
-          b.changedAt = e.at();
-          b.memory = b.memory.answer(e.values(), b.tick);
-          b.places = places;
-        });
+    state.call();
+    state.changedAt = e.at();
+    state.memory = state.memory.answer(e.values(), state.tick);
+    state.places = places;
   }
 
-  private static RunState accepted(RunState state, Event.Accepted e) {
+  private static void accepted(Draft state, Event.Accepted e) {
     JsonNode value = e.value();
-    Memory memory = state.memory().accept(e.field(), state.tick());
+    Memory memory = state.memory.accept(e.field(), state.tick);
     if (value != null) {
       memory = memory.normalise(e.field(), value);
     }
     for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
-      memory = memory.set(set.getKey(), set.getValue(), state.tick());
+      memory = memory.set(set.getKey(), set.getValue(), state.tick);
     }
-    Memory known = memory;
-    return state.place(e.place(), at -> at.accept(e.field())).with(b -> b.memory = known);
+    state.memory = memory;
+    state.at(e.place(), at -> at.accept(e.field()));
   }
 
-  private static RunState rejected(RunState state, Event.Rejected e) {
-    At.Rejection rejection = new At.Rejection(e.message(), state.tick());
+  private static void rejected(Draft state, Event.Rejected e) {
+    At.Rejection rejection = new At.Rejection(e.message(), state.tick);
     Map<String, JsonNode> forgotten = Map.of(e.field(), Json.MAPPER.nullNode());
-    return state
-        .place(e.place(), at -> at.reject(e.field(), rejection))
-        .with(b -> b.memory = b.memory.answer(forgotten, b.tick));
+    state.memory = state.memory.answer(forgotten, state.tick);
+    state.at(e.place(), at -> at.reject(e.field(), rejection));
   }
 
-  private static RunState attemptFailed(RunState state, Event.AttemptFailed e) {
-    return state.place(
-        e.place(),
-        at ->
-            at.phase() instanceof Phase.Working working
-                ? at.phase(new Phase.Working(working.field(), e.attempt(), e.retryAt()))
-                : at);
+  private static At attemptFailed(At at, Event.AttemptFailed e) {
+    return at.phase() instanceof Phase.Working working
+        ? at.phase(new Phase.Working(working.field(), e.attempt(), e.retryAt()))
+        : at;
   }
 
-  private static RunState committed(RunState state, Event.Committed e) {
-    Memory memory = state.memory();
+  private static void committed(Draft state, Event.Committed e) {
     for (Write write : e.writes()) {
-      memory = memory.write(write.path(), write.applyTo(memory.data()), state.tick());
+      Memory memory = state.memory;
+      state.memory = memory.write(write.path(), write.applyTo(memory.data()), state.tick);
     }
-    Memory known = memory;
-    return state
-        .place(e.place(), at -> at.phase(new Phase.Leaving()))
-        .with(
-            b -> {
-              b.memory = known;
-              b.committed = RunState.put(b.committed, e.place().node(), b.tick);
-            });
+    state.committed = RunState.put(state.committed, e.place().node(), state.tick);
+    state.at(e.place(), at -> at.phase(new Phase.Leaving()));
   }
 
-  private static RunState moved(RunState state, Event.Moved e) {
+  private static void moved(Draft state, Event.Moved e) {
     String node = e.to().node();
-    return state.with(
-        b -> {
-          b.changedAt = e.at();
-          b.memory = b.memory.leave(e.from().node(), b.tick);
-          b.places = RunState.remove(b.places, e.from());
-          b.put(e.to(), At.entered(e.at()));
-          b.visits = RunState.put(b.visits, node, e.to().visit());
-          b.visitsInRun++;
-          b.visitsInCall++;
-          if (e.asks()) {
-            b.entered = RunState.put(b.entered, node, new Checkpoint(b.tick, b.memory));
-          }
-        });
+    state.changedAt = e.at();
+    state.memory = state.memory.leave(e.from().node(), state.tick);
+    state.places = RunState.remove(state.places, e.from());
+    state.put(e.to(), At.entered(e.at()));
+    state.visits = RunState.put(state.visits, node, e.to().visit());
+    state.visitsInRun++;
+    state.visitsInCall++;
+    if (e.asks()) {
+      Checkpoint here = new Checkpoint(state.tick, state.memory);
+      state.entered = RunState.put(state.entered, node, here);
+    }
   }
 
-  private static RunState stopped(RunState state, Event.Stopped e) {
-    return state.place(
-        e.place(),
-        at -> {
-          String field = at.phase() instanceof Phase.Working w ? w.field() : null;
-          return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field));
-        });
+  private static At stopped(At at, Event.Stopped e) {
+    String field = at.phase() instanceof Phase.Working working ? working.field() : null;
+    return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field));
   }
 
-  private static RunState retried(RunState state, Event.Retried e) {
-    return state
-        .place(
-            e.place(),
-            at ->
-                at.phase() instanceof Phase.Halted halted && halted.resume() == Event.Resume.LEAVING
-                    ? at.phase(new Phase.Leaving())
-                    : at.phase(new Phase.Entering()))
-        .with(RunState.Draft::call);
+  private static At retried(At at) {
+    boolean leaving =
+        at.phase() instanceof Phase.Halted halted && halted.resume() == Event.Resume.LEAVING;
+    return at.phase(leaving ? new Phase.Leaving() : new Phase.Entering());
   }
 
   /** A skipped action counts as committed: a correction must not make it run again. */
-  private static RunState skipped(RunState state, Event.Skipped e) {
-    String node = e.place().node();
-    return state
-        .place(e.place(), At::skipped)
-        .with(
-            b -> {
-              b.call();
-              b.committed = RunState.put(b.committed, node, b.tick);
-            });
+  private static void skipped(Draft state, Event.Skipped e) {
+    state.call();
+    state.committed = RunState.put(state.committed, e.place().node(), state.tick);
+    state.at(e.place(), At::skipped);
   }
 
-  private static RunState reset(RunState state, Event.Reset e) {
-    Checkpoint back = state.entered().get(e.to().node());
+  private static void reset(Draft state, Event.Reset e) {
+    Checkpoint back = state.entered.get(e.to().node());
     if (back == null) {
-      return state;
+      return;
     }
-    Map<String, JsonNode> answers = state.memory().answersAfter(back.tick());
+    Map<String, JsonNode> answers = state.memory.answersAfter(back.tick());
     answers.putAll(e.corrected());
-    Map<String, Checkpoint> earlier = new LinkedHashMap<>(state.entered());
+    Map<String, Checkpoint> earlier = new LinkedHashMap<>(state.entered);
     earlier.values().removeIf(c -> c.tick() > back.tick());
     boolean toStart = e.to().node().equals(Flow.START);
     At at = At.entered(e.at());
-    return state.with(
-        b -> {
-          b.call();
-          b.changedAt = e.at();
-          b.memory = back.memory().answer(answers, b.tick);
-          b.places = Map.of(e.to(), toStart ? at.phase(new Phase.Leaving()) : at);
-          b.visits = RunState.put(b.visits, e.to().node(), e.to().visit());
-          b.entered = earlier;
-          b.committed = RunState.Draft.before(b.committed, back.tick());
-        });
+    state.call();
+    state.changedAt = e.at();
+    state.memory = back.memory().answer(answers, state.tick);
+    state.places = Map.of(e.to(), toStart ? at.phase(new Phase.Leaving()) : at);
+    state.visits = RunState.put(state.visits, e.to().node(), e.to().visit());
+    state.entered = earlier;
+    state.committed = Draft.before(state.committed, back.tick());
   }
 
-  private static RunState ended(RunState state, Status status, long at) {
-    return state.with(
-        b -> {
-          b.status = status;
-          b.changedAt = at;
-          b.places = Map.of();
-        });
+  private static void ended(Draft state, Status status, long at) {
+    state.status = status;
+    state.changedAt = at;
+    state.places = Map.of();
   }
 }

@@ -4,8 +4,8 @@ import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -72,13 +72,12 @@ public record RunState(
 
   /** What is left of a run that has ended: that it was, and how it ended. */
   public static RunState ended(Status status, String runId, int version, long at) {
-    return NONE.with(
-        b -> {
-          b.status = status;
-          b.runId = runId;
-          b.version = version;
-          b.changedAt = at;
-        });
+    Draft draft = new Draft(NONE);
+    draft.status = status;
+    draft.runId = runId;
+    draft.version = version;
+    draft.changedAt = at;
+    return draft.build();
   }
 
   @JsonIgnore
@@ -93,18 +92,17 @@ public record RunState(
 
   /** The fold: what the state is after one more event. Pure; it calls no code of the author. */
   public RunState apply(Event event) {
-    return Fold.apply(this, event);
+    return apply(List.of(event));
   }
 
-  RunState with(Consumer<Draft> change) {
+  /** The fold of several events. */
+  public RunState apply(List<Event> events) {
+    if (events.isEmpty()) {
+      return this;
+    }
     Draft draft = new Draft(this);
-    change.accept(draft);
+    events.forEach(event -> Fold.into(draft, event));
     return draft.build();
-  }
-
-  RunState place(Place place, UnaryOperator<At> change) {
-    At at = places.get(place);
-    return at == null ? this : with(b -> b.places = put(places, place, change.apply(at)));
   }
 
   static <K, V> Map<K, V> put(Map<K, V> map, K key, V value) {
@@ -162,6 +160,34 @@ public record RunState(
     void call() {
       visitsInCall = 0;
       callTick = tick;
+    }
+
+    /** Forgets the run, but not how far the count of events has come. */
+    void forget() {
+      status = NONE.status;
+      runId = NONE.runId;
+      version = NONE.version;
+      fingerprint = NONE.fingerprint;
+      intent = NONE.intent;
+      startedAt = NONE.startedAt;
+      changedAt = NONE.changedAt;
+      memory = NONE.memory;
+      places = NONE.places;
+      visits = NONE.visits;
+      entered = NONE.entered;
+      committed = NONE.committed;
+      visitsInRun = NONE.visitsInRun;
+      visitsInCall = NONE.visitsInCall;
+      callTick = NONE.callTick;
+      result = NONE.result;
+    }
+
+    /** Changes what is known of a place, if the run is there. */
+    void at(Place place, UnaryOperator<At> change) {
+      At at = places.get(place);
+      if (at != null) {
+        put(place, change.apply(at));
+      }
     }
 
     void put(Place place, At at) {

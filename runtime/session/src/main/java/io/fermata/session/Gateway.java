@@ -27,8 +27,27 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   /** How long after its deadline a call is answered for a session that stays silent. */
   private static final Duration GRACE = Duration.ofSeconds(10);
 
-  private record Pending(
-      CompletableFuture<ToolReply> reply, String entityId, Conversation conversation, long due) {}
+  /** How precisely deadlines are kept; one timer serves them all. */
+  private static final Duration TICK = Duration.ofMillis(50);
+
+  private static final class Pending {
+    final CompletableFuture<ToolReply> reply;
+    final String entityId;
+    final Conversation conversation;
+    final long deadline;
+    boolean told;
+
+    Pending(
+        CompletableFuture<ToolReply> reply,
+        String entityId,
+        Conversation conversation,
+        long deadline) {
+      this.reply = reply;
+      this.entityId = entityId;
+      this.conversation = conversation;
+      this.deadline = deadline;
+    }
+  }
 
   private final Settings settings;
   private final InstantSource clock;
@@ -49,7 +68,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     this.clock = clock;
     this.handles = handles;
     this.sessions =
-        context.spawn(Sessions.create(birth, settings.awake(), context.getSelf()), "sessions");
+        context.spawn(Sessions.create(birth, settings, clock, context.getSelf()), "sessions");
   }
 
   static Behavior<GatewayCommand> create(
@@ -58,7 +77,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         context ->
             Behaviors.withTimers(
                 timers -> {
-                  timers.startTimerWithFixedDelay(new GatewayCommand.Tick(), Duration.ofSeconds(1));
+                  timers.startTimerWithFixedDelay(new GatewayCommand.Tick(), TICK);
                   return new Gateway(context, settings, clock, handles, birth);
                 }));
   }
@@ -110,12 +129,11 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     long id = ++lastId;
     long deadline = clock.millis() + settings.callDeadline().toMillis();
     String entityId = key.entityId();
-    pending.put(
-        id, new Pending(incoming.reply(), entityId, conversation, deadline + GRACE.toMillis()));
-    sessions.tell(new Sessions.Envelope(entityId, command(id, key, arguments, deadline)));
+    pending.put(id, new Pending(incoming.reply(), entityId, conversation, deadline));
+    sessions.tell(new Sessions.Envelope(entityId, command(id, key, arguments)));
   }
 
-  private SessionCommand.Call command(long id, SessionKey key, Arguments arguments, long deadline) {
+  private SessionCommand.Call command(long id, SessionKey key, Arguments arguments) {
     return new SessionCommand.Call(
         id,
         key,
@@ -125,7 +143,6 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         arguments.callId(),
         arguments.expectedSeq(),
         arguments.resolution(),
-        deadline,
         getContext().getSelf().narrow());
   }
 
@@ -141,12 +158,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   private static void complete(Pending call, JournalRecord.Reply reply) {
     ObjectNode structured = Json.object();
     structured.setAll((ObjectNode) reply.body());
-    if (call.conversation().told()) {
-      structured.put("sessionId", call.conversation().session());
+    if (call.conversation.told()) {
+      structured.put("sessionId", call.conversation.session());
     }
     ObjectNode meta = Json.object();
     meta.set("fermata/run", reply.run());
-    call.reply().complete(new ToolReply(structured, meta));
+    call.reply.complete(new ToolReply(structured, meta));
   }
 
   private static void refuse(GatewayCommand.Incoming incoming, Outcome.Failure failure) {
@@ -154,13 +171,21 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   }
 
   private Behavior<GatewayCommand> lost(GatewayCommand.SessionLost lost) {
-    answerFor(p -> p.entityId().equals(lost.entityId()));
+    answerFor(p -> p.entityId.equals(lost.entityId()));
     return this;
   }
 
   private Behavior<GatewayCommand> overdue() {
     long now = clock.millis();
-    answerFor(p -> p.due() < now);
+    pending.forEach(
+        (id, call) -> {
+          if (call.deadline < now && !call.told) {
+            call.told = true;
+            sessions.tell(
+                new Sessions.Envelope(call.entityId, new SessionCommand.DeadlinePassed(id)));
+          }
+        });
+    answerFor(p -> p.deadline + GRACE.toMillis() < now);
     return this;
   }
 

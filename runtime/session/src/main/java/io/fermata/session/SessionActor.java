@@ -12,7 +12,6 @@ import io.fermata.flow.RunState;
 import io.fermata.persistence.JournalTags;
 import io.fermata.session.Calls.Waiting;
 import io.fermata.session.SessionCommand.Call;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -45,7 +44,6 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private final Shell shell;
   private final Replies replies;
   private final ActorContext<SessionCommand> context;
-  private final TimerScheduler<SessionCommand> timers;
   private final Calls calls;
   private final Effects effects;
   private final List<Event> unjournaled = new ArrayList<>();
@@ -65,7 +63,6 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     this.replies = new Replies(flow, shell.catalog());
     this.shell = shell;
     this.context = context;
-    this.timers = timers;
     this.calls = new Calls(shell.settings().waitingCalls());
     this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
   }
@@ -134,7 +131,6 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       return Effect().none();
     }
     if (calls.joins(call)) {
-      awaitDeadline(call);
       return Effect().none();
     }
     if (call.action() == Action.CANCEL && !idleNow() && state.run().running()) {
@@ -145,10 +141,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
       calls.drive(new Waiting(call));
-      awaitDeadline(call);
-    } else if (calls.enqueue(call)) {
-      awaitDeadline(call);
-    } else {
+    } else if (!calls.enqueue(call)) {
       tell(call, replies.of(HostError.BUSY.failure(), state.run(), seq()));
     }
     return Effect().none();
@@ -269,13 +262,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       return answer(replies.of(refused.failure(), state.run(), seq()));
     }
     List<Event> events = ((Program.Accepted<Event>) acceptance).events();
-    for (Event event : events) {
-      ahead = ahead.apply(event);
-      unjournaled.add(event);
-      Waiting current = calls.current();
-      if (current != null) {
-        current.visit(event, input.at());
-      }
+    ahead = ahead.apply(events);
+    unjournaled.addAll(events);
+    Waiting current = calls.current();
+    if (current != null) {
+      events.forEach(event -> current.visit(event, input.at()));
     }
     return goOn(program, events.isEmpty());
   }
@@ -310,10 +301,6 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
     fresh.forEach(effect -> effects.start(program, ahead, effect, shell.clock().millis()));
-    Waiting current = calls.current();
-    if (current != null) {
-      current.all.forEach(this::awaitDeadline);
-    }
   }
 
   /** The program waits or has finished: journal everything, then reply. */
@@ -429,9 +416,13 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> idle() {
     if (idleNow()) {
-      shell.sessions().tell(new Sessions.Passivate(entityId, context.getSelf()));
+      offerToSleep();
     }
     return Effect().none();
+  }
+
+  private void offerToSleep() {
+    shell.sessions().tell(new Sessions.Passivate(entityId, context.getSelf()));
   }
 
   private Effect<JournalRecord, SessionState> sleep() {
@@ -504,6 +495,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     }
     if (!calls.none() || sleepy) {
       context.getSelf().tell(new SessionCommand.Next());
+    } else if (!ahead.running()) {
+      offerToSleep();
     }
   }
 
@@ -512,15 +505,6 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   private void tell(Call call, JournalRecord.Reply reply) {
-    timers.cancel(call.id());
     call.replyTo().tell(new SessionCommand.SessionReply(call.id(), reply));
-  }
-
-  private void awaitDeadline(Call call) {
-    if (!timers.isTimerActive(call.id())) {
-      long left = Math.max(0, call.deadline() - shell.clock().millis());
-      timers.startSingleTimer(
-          call.id(), new SessionCommand.DeadlinePassed(call.id()), Duration.ofMillis(left));
-    }
   }
 }

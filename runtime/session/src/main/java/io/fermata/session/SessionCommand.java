@@ -13,7 +13,6 @@ sealed interface SessionCommand {
    * A call of the flow's tool.
    *
    * @param id the gateway's number of the call
-   * @param deadline when the caller stops waiting, in milliseconds of the epoch
    */
   record Call(
       long id,
@@ -24,7 +23,6 @@ sealed interface SessionCommand {
       @Nullable String callId,
       @Nullable Long expectedSeq,
       Input.@Nullable Resolution resolution,
-      long deadline,
       ActorRef<SessionReply> replyTo)
       implements SessionCommand {
 

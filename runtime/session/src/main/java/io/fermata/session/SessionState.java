@@ -2,7 +2,6 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Event;
 import io.fermata.flow.RunState;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -35,10 +34,7 @@ record SessionState(
   }
 
   private SessionState step(JournalRecord.Step step) {
-    RunState after = run;
-    for (Event event : step.events()) {
-      after = after.apply(event);
-    }
+    RunState after = run.apply(step.events());
     String callId = step.callId();
     JournalRecord.Reply reply = step.reply();
     if (callId == null || reply == null) {

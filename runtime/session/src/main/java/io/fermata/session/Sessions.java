@@ -1,5 +1,7 @@
 package io.fermata.session;
 
+import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -20,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  * which takes its place on several nodes.
  */
 final class Sessions extends AbstractBehavior<Sessions.Message> {
+  private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
+
   /** What the region is told. */
   sealed interface Message {}
 
@@ -28,6 +32,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   /** A session offers to go to sleep. */
   record Passivate(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** Look for sessions that nobody has called for a while. */
+  private record Tick() implements Message {}
 
   private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
@@ -44,6 +51,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   private static final class Awake {
     final ActorRef<SessionCommand> session;
+    long lastUsed;
     @Nullable List<SessionCommand> held;
 
     Awake(ActorRef<SessionCommand> session) {
@@ -53,20 +61,37 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   private final Birth birth;
   private final int bound;
+  private final Duration idle;
+  private final InstantSource clock;
   private final ActorRef<GatewayCommand> gateway;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
   private Sessions(
-      ActorContext<Message> context, Birth birth, int bound, ActorRef<GatewayCommand> gateway) {
+      ActorContext<Message> context,
+      Birth birth,
+      Settings settings,
+      InstantSource clock,
+      ActorRef<GatewayCommand> gateway) {
     super(context);
     this.birth = birth;
-    this.bound = bound;
+    this.bound = settings.awake();
+    this.idle = settings.idle();
+    this.clock = clock;
     this.gateway = gateway;
   }
 
-  static Behavior<Message> create(Birth birth, int bound, ActorRef<GatewayCommand> gateway) {
-    return Behaviors.setup(context -> new Sessions(context, birth, bound, gateway));
+  static Behavior<Message> create(
+      Birth birth, Settings settings, InstantSource clock, ActorRef<GatewayCommand> gateway) {
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers -> {
+                  Duration look = settings.idle().dividedBy(4);
+                  timers.startTimerWithFixedDelay(
+                      new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
+                  return new Sessions(context, birth, settings, clock, gateway);
+                }));
   }
 
   @Override
@@ -75,6 +100,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Envelope.class, this::deliver)
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
+        .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -90,6 +116,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     if (entry == null) {
       entry = wake(envelope.entityId());
     }
+    entry.lastUsed = clock.millis();
     if (entry.held != null) {
       entry.held.add(envelope.command());
     } else {
@@ -115,6 +142,17 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     for (int i = 0; i < tooMany && leastUsedFirst.hasNext(); i++) {
       leastUsedFirst.next().session.tell(new SessionCommand.Idle());
     }
+  }
+
+  private Behavior<Message> letIdleOnesSleep() {
+    long before = clock.millis() - idle.toMillis();
+    for (Awake leastUsedFirst : awake.values()) {
+      if (leastUsedFirst.lastUsed > before) {
+        break;
+      }
+      leastUsedFirst.session.tell(new SessionCommand.Idle());
+    }
+    return this;
   }
 
   private Behavior<Message> passivate(Passivate passivate) {
