@@ -12,6 +12,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.time.LocalDate;
+import java.time.LocalTime;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
@@ -36,13 +37,14 @@ public final class RestaurantClient {
   public record Order(
       String date, String time, int guests, String table, String name, @Nullable String phone) {
     static Order of(TableFlow.Booking b) {
-      return new Order(b.date().toString(), b.time(), b.guests(), b.table(), b.name(), b.phone());
+      return new Order(
+          b.date().toString(), b.time().toString(), b.guests(), b.table(), b.name(), b.phone());
     }
   }
 
   record Receipt(String reference) {}
 
-  public CompletionStage<Found> tables(LocalDate date, String time, int guests) {
+  public CompletionStage<Found> tables(LocalDate date, LocalTime time, int guests) {
     String path = "/tables?date=%s&time=%s&guests=%d".formatted(date, time, guests);
     return send(HttpRequest.newBuilder(restaurant.resolve(path)).GET().build())
         .thenApply(response -> read(response, Found.class));

@@ -9,9 +9,9 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Run;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
-import jakarta.validation.constraints.Pattern;
 import java.time.Duration;
 import java.time.LocalDate;
+import java.time.LocalTime;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,8 +26,7 @@ public final class TableFlow {
 
   public record Booking(
       @Describe("Day of the visit, as 2026-12-24") LocalDate date,
-      @Describe("Time of arrival, as 19:30") @Pattern(regexp = "^([01]\\d|2[0-3]):[0-5]\\d$")
-          String time,
+      @Describe("Time of arrival, as 19:30") LocalTime time,
       @Describe("Number of guests") @Min(1) @Max(8) Integer guests,
       @Describe("Name for the booking") String name,
       @Describe("Phone number") String phone,
@@ -108,7 +107,7 @@ public final class TableFlow {
         .decide(
             "reserve",
             d -> d.when("booked", b -> b.reference() != null).to(END).otherwise("find_tables"))
-        .result(b -> new Confirmation(b.reference(), b.date(), b.time(), b.guests(), b.table()))
+        .result(TableFlow::confirmation)
         .compile();
   }
 
@@ -139,12 +138,21 @@ public final class TableFlow {
   private static Map<String, ?> choice(Booking booking) {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("date", booking.date());
-    data.put("time", booking.time());
+    data.put("time", booking.time().toString());
     data.put("guests", booking.guests());
     data.put("tables", booking.free());
     if (booking.missed() != null) {
       data.put("missed", booking.missed());
     }
     return data;
+  }
+
+  private static Confirmation confirmation(Booking booking) {
+    return new Confirmation(
+        booking.reference(),
+        booking.date(),
+        booking.time().toString(),
+        booking.guests(),
+        booking.table());
   }
 }

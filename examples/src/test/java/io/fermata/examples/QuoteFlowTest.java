@@ -49,7 +49,7 @@ class QuoteFlowTest {
                 "selectedPlan", "gold")
             .replayed();
 
-    assertThat(probe.state(Quote.class))
+    assertThat(probe.state())
         .isEqualTo(
             new Quote(
                 "Ann",

@@ -121,6 +121,16 @@ public final class Flow<S extends Record> {
         .collect(Collectors.toCollection(TreeSet::new));
   }
 
+  /** The names of its nodes, in the order they were declared. */
+  public Set<String> nodeIds() {
+    return nodes.keySet();
+  }
+
+  /** A state as the author's record; fields without a value are null. */
+  public S view(RunState run) {
+    return schema.view(run.data());
+  }
+
   /** The graph as a Mermaid flowchart. */
   public String mermaid() {
     return Mermaid.render(this);

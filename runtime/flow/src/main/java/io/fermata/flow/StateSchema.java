@@ -24,6 +24,8 @@ import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
 import java.lang.reflect.RecordComponent;
 import java.math.BigDecimal;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -39,6 +41,14 @@ import org.jspecify.annotations.Nullable;
  * what a client sends, and the typed view for the author's code.
  */
 final class StateSchema<S extends Record> {
+  private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
+  private static final Map<Class<?>, String> LOCAL_TIMES =
+      Map.of(
+          LocalTime.class,
+          "^" + TIME + "$",
+          LocalDateTime.class,
+          "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$");
+
   private static final SchemaGenerator GENERATOR = generator();
   private static final SchemaRegistry REGISTRY =
       SchemaRegistry.withDefaultDialect(
@@ -394,8 +404,21 @@ final class StateSchema<S extends Record> {
             Option.STANDARD_FORMATS,
             Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
             Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
-    config.forTypesInGeneral().withPropertySorter((unusedLeft, unusedRight) -> 0);
+    config
+        .forTypesInGeneral()
+        .withPropertySorter((unusedLeft, unusedRight) -> 0)
+        .withTypeAttributeOverride(
+            (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
     return new SchemaGenerator(config.build());
+  }
+
+  /** The formats time and date-time demand an offset, which these types do not have. */
+  private static void localTimes(ObjectNode schema, Class<?> type) {
+    String pattern = LOCAL_TIMES.get(type);
+    if (pattern != null) {
+      schema.remove("format");
+      schema.put("pattern", pattern);
+    }
   }
 
   /** Bean Validation matches the whole text, JSON Schema any part of it. */

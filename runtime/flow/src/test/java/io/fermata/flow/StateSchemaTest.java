@@ -18,6 +18,8 @@ import jakarta.validation.constraints.Size;
 import java.math.BigDecimal;
 import java.time.Instant;
 import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -55,6 +57,21 @@ class StateSchemaTest {
       @Computed Integer total) {}
 
   private final StateSchema<All> schema = new StateSchema<>(All.class);
+
+  @Test
+  void aLocalTimeIsAnsweredAsPeopleWriteIt() {
+    record Times(LocalTime at, LocalDateTime on) {}
+    StateSchema<Times> times = new StateSchema<>(Times.class);
+    for (String at : List.of("19:30", "19:30:05", "00:00", "23:59:59.123")) {
+      StateSchema.Checked checked =
+          times.check(Driver.object("at", at, "on", "2026-11-21T" + at), Limits.DEFAULT);
+      assertThat(checked.violations()).isEmpty();
+      assertThat(times.view(Driver.object("at", at)).at()).isEqualTo(LocalTime.parse(at));
+    }
+    for (String at : List.of("24:00", "7pm", "19:30Z", "1930")) {
+      assertThat(times.check(Driver.object("at", at), Limits.DEFAULT).violations()).hasSize(1);
+    }
+  }
 
   // --- what is published ----------------------------------------------------------------------
 

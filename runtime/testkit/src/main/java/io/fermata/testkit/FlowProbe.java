@@ -108,7 +108,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   private FlowProbe<S> plan(String node, Performer.Fate fate, int... attempts) {
-    if (!flow.mermaid().contains("\"" + node + "\"")) {
+    if (!flow.nodeIds().contains(node)) {
       throw new IllegalArgumentException("There is no node " + node + " in " + flow);
     }
     Arrays.stream(attempts).forEach(attempt -> performer.plan(node, attempt, fate));
@@ -234,8 +234,8 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   /** The state as the author's record; fields without a value are null. */
-  public S state(Class<S> type) {
-    return Views.of(data(), type);
+  public S state() {
+    return flow.view(state);
   }
 
   /** Everything that happened and is on disk. */

@@ -49,7 +49,7 @@ class FlowProbeTest {
             .completes(result -> assertThat(result.path("dish").asText()).isEqualTo("soup"))
             .replayed();
 
-    assertThat(probe.state(Order.class)).isEqualTo(new Order("soup", 6, "rice", 60, "no. 1"));
+    assertThat(probe.state()).isEqualTo(new Order("soup", 6, "rice", 60, "no. 1"));
   }
 
   @Test
