@@ -17,7 +17,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
-import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,8 +61,8 @@ public final class Json {
    */
   public static JsonNode tree(@Nullable Object value) {
     try {
-      return MAPPER.readTree(MAPPER.writeValueAsBytes(value));
-    } catch (IOException e) {
+      return MAPPER.readTree(MAPPER.writeValueAsString(value));
+    } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("A value could not be written as JSON", e);
     }
   }
