@@ -371,13 +371,17 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
           ? failure
           : Outcome.Failure.of(ErrorCode.RUN_COMPLETED);
     }
-    Duration expiry = flow.expiry();
     boolean call =
         input instanceof Input.Continue
             || input instanceof Input.Reset
             || input instanceof Input.Resolve;
-    boolean expired = expiry != null && input.at() - state.changedAt() > expiry.toMillis();
-    return call && expired ? Outcome.Failure.of(ErrorCode.RUN_EXPIRED) : null;
+    return call && expired(state, input.at()) ? Outcome.Failure.of(ErrorCode.RUN_EXPIRED) : null;
+  }
+
+  /** Whether nobody has touched the run for longer than the flow allows. */
+  public boolean expired(RunState state, long at) {
+    Duration expiry = flow.expiry();
+    return state.running() && expiry != null && at - state.changedAt() > expiry.toMillis();
   }
 
   private static Outcome ended(RunState state) {

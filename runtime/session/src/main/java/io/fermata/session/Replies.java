@@ -35,21 +35,24 @@ record Replies(String flow, FlowCatalog catalog) {
     return of(failure.open(catalog.newest(flow).open(run)), run, seq);
   }
 
-  JournalRecord.Reply status(SessionState state, long seq) {
+  JournalRecord.Reply status(SessionState state, long seq, long now) {
     RunState run = state.run();
-    ObjectNode body = Wire.body(standing(state));
+    ObjectNode body = Wire.body(standing(state, now));
     if (run.running()) {
       body.set("run", Wire.run(run));
     }
     return of(body, run, List.of(), seq);
   }
 
-  private Outcome standing(SessionState state) {
+  private Outcome standing(SessionState state, long now) {
     RunState run = state.run();
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
     if (program.isEmpty()) {
       return versionChanged(run).open(catalog.newest(flow).open(run));
+    }
+    if (program.get().expired(run, now)) {
+      return Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
     }
     Program.Next next = program.get().next(run);
     if (next instanceof Program.Pause pause) {

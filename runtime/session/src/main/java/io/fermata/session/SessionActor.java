@@ -127,7 +127,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> call(SessionState state, Call call) {
     if (call.action() == Action.STATUS) {
-      tell(call, replies.status(state, seq()));
+      tell(call, replies.status(state, seq(), shell.clock().millis()));
       return Effect().none();
     }
     if (calls.joins(call)) {

@@ -346,6 +346,7 @@ class CallTest {
       client.start();
       Thread.sleep(300);
       assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("run_expired");
+      assertThat(code(client.status())).isEqualTo("run_expired");
       assertThat(field(client.start())).isEqualTo("from");
     }
   }
