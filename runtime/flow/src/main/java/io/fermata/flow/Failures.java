@@ -3,6 +3,7 @@ package io.fermata.flow;
 /** How what an author's code threw is told: to the client, and to the operator. */
 final class Failures {
   private static final int DETAIL = 500;
+  private static final int LONGEST_MESSAGE = 2_000;
 
   private Failures() {}
 
@@ -16,13 +17,12 @@ final class Failures {
   /** Only the message of a {@link StepException} is meant for the client. */
   static String message(Place place, ErrorCode code, Throwable cause) {
     if (cause instanceof StepException told && told.getMessage() != null) {
-      return told.getMessage();
+      return Texts.shortened(told.getMessage(), LONGEST_MESSAGE);
     }
     return code.cause() + ": " + place.node() + ". " + code.repair() + ".";
   }
 
   static String detail(Throwable cause) {
-    String text = cause.toString();
-    return text.length() <= DETAIL ? text : text.substring(0, DETAIL);
+    return Texts.shortened(cause.toString(), DETAIL);
   }
 }

@@ -288,6 +288,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   private static boolean underWay(RunState state, Effect effect) {
     At at = state.places().get(effect.place());
     return at != null
+        && state.runId().equals(effect.runId())
         && at.phase() instanceof Phase.Working working
         && working.attempt() == effect.attempt()
         && Objects.equals(working.field(), effect.field());
@@ -309,7 +310,12 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
               if (at.phase() instanceof Phase.Working w) {
                 effects.add(
                     new Effect(
-                        place, w.field(), w.attempt(), w.retryAt(), policy(place, w.field())));
+                        state.runId(),
+                        place,
+                        w.field(),
+                        w.attempt(),
+                        w.retryAt(),
+                        policy(place, w.field())));
               }
             });
     return effects;

@@ -44,7 +44,8 @@ public record RunState(
     NONE,
     RUNNING,
     COMPLETED,
-    CANCELLED
+    CANCELLED,
+    ABANDONED
   }
 
   /** What a run knew when it entered a node. */

@@ -41,6 +41,7 @@ import org.jspecify.annotations.Nullable;
  * what a client sends, and the typed view for the author's code.
  */
 final class StateSchema<S extends Record> {
+  private static final int LONGEST_NAME = 80;
   private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
   private static final Map<Class<?>, String> LOCAL_TIMES =
       Map.of(
@@ -229,18 +230,17 @@ final class StateSchema<S extends Record> {
   }
 
   private Violation unknown(String path) {
+    if (path.length() > LONGEST_NAME) {
+      return new Violation(Texts.shortened(path, LONGEST_NAME), "is not a field of this flow");
+    }
     List<String> writable =
         fields.values().stream().filter(f -> !f.computed()).map(Field::path).toList();
     String known = writable.isEmpty() ? "there are none" : String.join(", ", writable);
     return new Violation(
-        abbreviated(path),
+        Texts.shortened(path, LONGEST_NAME),
         Nearest.to(path, writable)
             .map(name -> "is not a field of this flow; did you mean " + name + "?")
             .orElse("is not a field of this flow; its fields are " + known));
-  }
-
-  private static String abbreviated(String path) {
-    return path.length() <= 80 ? path : path.substring(0, 80) + "…";
   }
 
   private List<Violation> schemaViolations(Map<String, JsonNode> flat) {

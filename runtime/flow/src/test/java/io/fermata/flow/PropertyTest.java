@@ -77,7 +77,13 @@ class PropertyTest {
           .as("an effect begins only after the journal says so")
           .anyMatch(
               e ->
-                  new Effect(e.place(), e.field(), e.attempt(), null, effect.policy())
+                  new Effect(
+                          run.state.runId(),
+                          e.place(),
+                          e.field(),
+                          e.attempt(),
+                          null,
+                          effect.policy())
                       .equals(effect));
       Input.Result result =
           random.nextInt(8) == 0 ? run.program.timedOut(effect) : run.result(effect);

@@ -6,6 +6,7 @@ import io.fermata.flow.Input;
 import io.fermata.flow.Json;
 import io.fermata.flow.Nearest;
 import io.fermata.flow.Outcome;
+import io.fermata.flow.Texts;
 import io.fermata.flow.Violation;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +28,8 @@ record Arguments(
   static final String RESOLVE = "fermata/resolve";
   private static final List<String> KNOWN =
       List.of("action", "intent", "stateUpdates", "sessionId");
+  private static final int MOST_VIOLATIONS = 20;
+  private static final int LONGEST_NAME = 80;
   private static final int LONGEST_CALL_ID = 200;
   private static final int LONGEST_INTENT = 8_192;
 
@@ -84,14 +87,15 @@ record Arguments(
           .fieldNames()
           .forEachRemaining(
               name -> {
-                if (!KNOWN.contains(name)) {
-                  violations.add(new Violation(shortened(name), unknownArgument(name)));
+                if (!KNOWN.contains(name) && violations.size() < MOST_VIOLATIONS) {
+                  violations.add(
+                      new Violation(Texts.shortened(name, LONGEST_NAME), unknownArgument(name)));
                 }
               });
     }
 
     private static String unknownArgument(String name) {
-      return Nearest.to(name, KNOWN)
+      return Nearest.to(Texts.shortened(name, LONGEST_NAME), KNOWN)
           .map(near -> "is not an argument; did you mean " + near + "?")
           .orElse("is not an argument; answers belong into stateUpdates");
     }
@@ -136,7 +140,11 @@ record Arguments(
 
     private @Nullable String callId() {
       JsonNode given = meta.path(CALL_ID);
+      if (given.isMissingNode() || given.isNull()) {
+        return null;
+      }
       if (!given.isTextual() || given.textValue().isEmpty()) {
+        violations.add(new Violation(CALL_ID, "must be a string that is not empty"));
         return null;
       }
       if (given.textValue().length() > LONGEST_CALL_ID) {
@@ -147,7 +155,14 @@ record Arguments(
 
     private @Nullable Long seq() {
       JsonNode given = meta.path(SEQ);
-      return given.isIntegralNumber() && given.canConvertToLong() ? given.longValue() : null;
+      if (given.isMissingNode() || given.isNull()) {
+        return null;
+      }
+      if (!given.isIntegralNumber() || !given.canConvertToLong()) {
+        violations.add(new Violation(SEQ, "must be an integer"));
+        return null;
+      }
+      return given.longValue();
     }
 
     private Input.@Nullable Resolution resolution() {
@@ -163,10 +178,6 @@ record Arguments(
           yield null;
         }
       };
-    }
-
-    private static String shortened(String name) {
-      return name.length() <= 80 ? name : name.substring(0, 80) + "…";
     }
   }
 }

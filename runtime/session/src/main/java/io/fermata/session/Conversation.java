@@ -25,6 +25,8 @@ record Conversation(String session, boolean told) {
           "antigravity.google/conversation_id",
           "mcp-session-id");
 
+  private static final int LONGEST_HINT = 1_024;
+
   /** The conversation, or why there is none. */
   sealed interface Finding {}
 
@@ -40,6 +42,9 @@ record Conversation(String session, boolean told) {
           : new None(HostError.UNKNOWN_SESSION.failure());
     }
     String hint = hint(call);
+    if (hint != null && hint.length() > LONGEST_HINT) {
+      return new None(HostError.UNKNOWN_SESSION.failure());
+    }
     if (hint != null) {
       // A handle means the same session wherever it stands.
       return new Found(new Conversation(handles.minted(hint) ? hint : "hint\n" + hint, false));

@@ -65,13 +65,12 @@ final class Effects {
       timers.startSingleTimer(key(effect), new SessionCommand.EffectDue(effect), wait);
       return;
     }
-    timers.startSingleTimer(
-        key(effect), new SessionCommand.EffectOverdue(effect), effect.policy().timeout());
     Future<?> task = threads.submit(() -> perform(program, run, effect));
     underWay.put(key(effect), new UnderWay(task));
   }
 
   private void perform(FlowProgram<?> program, RunState run, Effect effect) {
+    session.tell(new SessionCommand.EffectBegun(effect));
     try {
       program
           .perform(run, effect)
@@ -80,6 +79,14 @@ final class Effects {
                   ended(effect, thrown == null ? result : program.failed(effect, thrown)));
     } catch (Throwable thrown) { // an Error of a handler must not leave its run waiting
       ended(effect, program.failed(effect, thrown));
+    }
+  }
+
+  /** From now on its time runs; what it spent waiting for a thread is not its fault. */
+  void begun(Effect effect) {
+    if (underWay(effect)) {
+      timers.startSingleTimer(
+          key(effect), new SessionCommand.EffectOverdue(effect), effect.policy().timeout());
     }
   }
 

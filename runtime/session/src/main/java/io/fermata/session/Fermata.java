@@ -3,6 +3,7 @@ package io.fermata.session;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.time.Duration;
@@ -16,6 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
@@ -47,6 +49,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final Handles handles;
   private final OpenStore store;
   private final ExecutorService handlerThreads;
+  private final ExecutorService replies;
+  private final AtomicBoolean closed = new AtomicBoolean();
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
@@ -57,13 +61,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.displays = List.copyOf(builder.displays);
     this.handles = new Handles(store.serverKey());
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
+    this.replies = HandlerThreads.replies();
     Sessions.Birth birth =
         (entityId, region) ->
             SessionActor.create(
                 entityId, new Shell(catalog, settings, builder.clock, handlerThreads, region));
     this.system =
         ActorSystem.create(
-            Gateway.create(settings, builder.clock, handles, birth),
+            Gateway.create(settings, builder.clock, handles, replies, birth),
             "fermata",
             ActorSystemSetup.create(BootstrapSetup.create(configuration(store)), store.setup()));
     takeUpUnfinishedWork();
@@ -90,6 +95,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
     if (!catalog.has(call.tool())) {
       throw new IllegalArgumentException("There is no flow " + call.tool());
     }
+    if (closed.get()) {
+      ToolReply refusal =
+          new ToolReply(Wire.body(HostError.SHUTTING_DOWN.failure()), Json.object());
+      return CompletableFuture.completedFuture(refusal);
+    }
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     system.tell(new GatewayCommand.Incoming(call, reply));
     return reply;
@@ -103,6 +113,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** Refuses new calls, lets those under way finish, and closes the store. */
   @Override
   public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
     CompletableFuture<Void> drained = new CompletableFuture<>();
     system.tell(new GatewayCommand.Drain(drained));
     await(drained, "the work under way");
@@ -111,6 +124,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** Stops as a lost process would: nothing under way is waited for. */
   void crash() {
+    closed.set(true);
     stop();
   }
 
@@ -118,6 +132,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     system.terminate();
     await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
     handlerThreads.shutdownNow();
+    replies.shutdown();
     store.close();
   }
 
@@ -157,19 +172,22 @@ public final class Fermata implements ToolHost, AutoCloseable {
             });
   }
 
+  /** One sweep follows the other, so that a slow one does not queue up more. */
   private void sweepRegularly() {
     system
         .scheduler()
-        .scheduleWithFixedDelay(
-            SWEEP,
+        .scheduleOnce(
             SWEEP,
             () ->
                 store
                     .sweep()
                     .whenComplete(
                         (swept, thrown) -> {
-                          if (thrown != null) {
+                          if (thrown != null && !closed.get()) {
                             LOG.warn("Ended runs could not be swept; will try again", thrown);
+                          }
+                          if (!closed.get()) {
+                            sweepRegularly();
                           }
                         }),
             system.executionContext());

@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
@@ -10,9 +11,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Predicate;
+import java.util.concurrent.Executor;
+import java.util.function.BiPredicate;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
@@ -49,10 +52,20 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
   }
 
+  /** Calls of one session beyond those that it lets wait: repetitions, and calls for status. */
+  private static final int MARGIN = 64;
+
+  /** How many sessions are woken at once when a host takes up unfinished work. */
+  private static final int WOKEN = 200;
+
+  private static final Duration BETWEEN_WAKES = Duration.ofMillis(100);
+
   private final Settings settings;
   private final InstantSource clock;
   private final Handles handles;
+  private final Executor replies;
   private final Map<Long, Pending> pending = new HashMap<>();
+  private final Map<String, Integer> pendingInSession = new HashMap<>();
   private final ActorRef<Sessions.Message> sessions;
   private long lastId;
   private @Nullable CompletableFuture<Void> draining;
@@ -62,8 +75,10 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       Settings settings,
       InstantSource clock,
       Handles handles,
+      Executor replies,
       Sessions.Birth birth) {
     super(context);
+    this.replies = replies;
     this.settings = settings;
     this.clock = clock;
     this.handles = handles;
@@ -72,13 +87,17 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   }
 
   static Behavior<GatewayCommand> create(
-      Settings settings, InstantSource clock, Handles handles, Sessions.Birth birth) {
+      Settings settings,
+      InstantSource clock,
+      Handles handles,
+      Executor replies,
+      Sessions.Birth birth) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers -> {
                   timers.startTimerWithFixedDelay(new GatewayCommand.Tick(), TICK);
-                  return new Gateway(context, settings, clock, handles, birth);
+                  return new Gateway(context, settings, clock, handles, replies, birth);
                 }));
   }
 
@@ -97,6 +116,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
               return this;
             })
         .onMessage(GatewayCommand.Drain.class, this::drain)
+        .onSignal(PostStop.class, stop -> stopped())
         .build();
   }
 
@@ -129,7 +149,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     long id = ++lastId;
     long deadline = clock.millis() + settings.callDeadline().toMillis();
     String entityId = key.entityId();
+    if (pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN) {
+      refuse(incoming, HostError.BUSY.failure());
+      return;
+    }
     pending.put(id, new Pending(incoming.reply(), entityId, conversation, deadline));
+    pendingInSession.merge(entityId, 1, Integer::sum);
     sessions.tell(new Sessions.Envelope(entityId, command(id, key, arguments)));
   }
 
@@ -147,15 +172,21 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   }
 
   private Behavior<GatewayCommand> replied(SessionCommand.SessionReply replied) {
-    Pending call = pending.remove(replied.id());
-    if (call != null) {
-      complete(call, replied.reply());
-    }
+    complete(replied.id(), replied.reply());
     finishDraining();
     return this;
   }
 
-  private static void complete(Pending call, JournalRecord.Reply reply) {
+  private void complete(long id, JournalRecord.Reply reply) {
+    Pending call = pending.remove(id);
+    if (call != null) {
+      pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
+      // Whatever the caller does with its reply must not hold up the gateway.
+      replies.execute(() -> call.reply.complete(toolReply(call, reply)));
+    }
+  }
+
+  private static ToolReply toolReply(Pending call, JournalRecord.Reply reply) {
     ObjectNode structured = Json.object();
     structured.setAll((ObjectNode) reply.body());
     if (call.conversation.told()) {
@@ -163,15 +194,22 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     ObjectNode meta = Json.object();
     meta.set("fermata/run", reply.run());
-    call.reply.complete(new ToolReply(structured, meta));
+    return new ToolReply(structured, meta);
   }
 
-  private static void refuse(GatewayCommand.Incoming incoming, Outcome.Failure failure) {
-    incoming.reply().complete(new ToolReply(Wire.body(failure), Json.object()));
+  private void refuse(GatewayCommand.Incoming incoming, Outcome.Failure failure) {
+    ObjectNode body = Wire.body(failure);
+    JsonNode handle = incoming.call().arguments().path("sessionId");
+    if (handle.isTextual() && handles.minted(handle.textValue())) {
+      body.set("sessionId", handle);
+    }
+    replies.execute(() -> incoming.reply().complete(new ToolReply(body, Json.object())));
   }
 
   private Behavior<GatewayCommand> lost(GatewayCommand.SessionLost lost) {
-    answerFor(p -> p.entityId.equals(lost.entityId()));
+    answerFor(
+        (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()),
+        HostError.STORE_UNAVAILABLE);
     return this;
   }
 
@@ -185,33 +223,37 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
                 new Sessions.Envelope(call.entityId, new SessionCommand.DeadlinePassed(id)));
           }
         });
-    answerFor(p -> p.deadline + GRACE.toMillis() < now);
+    answerFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
     return this;
   }
 
-  private void answerFor(Predicate<Pending> which) {
+  private void answerFor(BiPredicate<Long, Pending> which, HostError why) {
     List<Long> silent = new ArrayList<>();
     pending.forEach(
         (id, call) -> {
-          if (which.test(call)) {
+          if (which.test(id, call)) {
             silent.add(id);
           }
         });
-    for (Long id : silent) {
-      Pending call = pending.remove(id);
-      if (call != null) {
-        JournalRecord.Reply reply =
-            new JournalRecord.Reply(
-                Wire.body(HostError.STORE_UNAVAILABLE.failure()), Json.object());
-        complete(call, reply);
-      }
-    }
+    silent.forEach(
+        id -> complete(id, new JournalRecord.Reply(Wire.body(why.failure()), Json.object())));
     finishDraining();
   }
 
+  private Behavior<GatewayCommand> stopped() {
+    answerFor((id, call) -> true, HostError.SHUTTING_DOWN);
+    return this;
+  }
+
   private Behavior<GatewayCommand> wake(GatewayCommand.Wake wake) {
-    wake.entityIds()
+    List<String> all = wake.entityIds();
+    int now = Math.min(WOKEN, all.size());
+    all.subList(0, now)
         .forEach(id -> sessions.tell(new Sessions.Envelope(id, new SessionCommand.Wake())));
+    if (now < all.size()) {
+      GatewayCommand rest = new GatewayCommand.Wake(all.subList(now, all.size()));
+      getContext().scheduleOnce(BETWEEN_WAKES, getContext().getSelf(), rest);
+    }
     return this;
   }
 

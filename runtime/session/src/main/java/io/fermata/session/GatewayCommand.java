@@ -17,8 +17,12 @@ sealed interface GatewayCommand
   /** A call has arrived. */
   record Incoming(ToolCall call, CompletableFuture<ToolReply> reply) implements GatewayCommand {}
 
-  /** A session's actor ended without being asked to: its calls will not be answered. */
-  record SessionLost(String entityId) implements GatewayCommand {}
+  /**
+   * A session's actor has ended. What it was told and has not answered will not be answered.
+   *
+   * @param lastCall the number of the last call that reached it
+   */
+  record SessionLost(String entityId, long lastCall) implements GatewayCommand {}
 
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -25,7 +26,6 @@ final class HandlerThreads {
   }
 
   static ThreadPoolExecutor pool(int bound) {
-    AtomicInteger count = new AtomicInteger();
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
             bound,
@@ -33,12 +33,22 @@ final class HandlerThreads {
             30,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            task -> {
-              Thread thread = new Thread(task, "fermata-handler-" + count.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            });
+            named("fermata-handler-"));
     pool.allowCoreThreadTimeOut(true);
     return pool;
+  }
+
+  /** Threads that hand out replies: as many as callers hold up, usually one or two. */
+  static ExecutorService replies() {
+    return Executors.newCachedThreadPool(named("fermata-reply-"));
+  }
+
+  private static ThreadFactory named(String prefix) {
+    AtomicInteger count = new AtomicInteger();
+    return task -> {
+      Thread thread = new Thread(task, prefix + count.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    };
   }
 }

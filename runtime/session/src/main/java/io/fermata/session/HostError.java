@@ -50,6 +50,10 @@ public enum HostError {
   }
 
   Outcome.Failure failure() {
-    return new Outcome.Failure(wireName(), cause + ". " + repair + ".", null, List.of(), null);
+    return failure(cause);
+  }
+
+  Outcome.Failure failure(String because) {
+    return new Outcome.Failure(wireName(), because + ". " + repair + ".", null, List.of(), null);
   }
 }

@@ -34,6 +34,7 @@ sealed interface JournalRecord {
    *
    * @param callId the client's name for the call that ended it, and
    * @param reply what it was told, so that a repeated call is told the same
+   * @param calls the names of the latest calls before it, so that a repeated one drives nothing
    * @param unheard the run completed while nobody waited: the next call fetches the result
    */
   record Ended(
@@ -43,6 +44,7 @@ sealed interface JournalRecord {
       RunState.Status status,
       @Nullable String callId,
       @Nullable Reply reply,
+      List<String> calls,
       boolean unheard,
       @Nullable JsonNode result)
       implements JournalRecord {}

@@ -18,6 +18,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
@@ -49,6 +50,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private final List<Event> unjournaled = new ArrayList<>();
   private RunState ahead = RunState.NONE;
   private @Nullable String openCall;
+  private boolean resultsUnjournaled;
   private boolean resuming;
   private boolean sleepy;
 
@@ -69,10 +71,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   static Behavior<SessionCommand> create(String entityId, Shell shell) {
     return Behaviors.setup(
-        context -> {
-          context.setReceiveTimeout(shell.settings().idle(), new SessionCommand.Idle());
-          return Behaviors.withTimers(timers -> new SessionActor(entityId, shell, context, timers));
-        });
+        context ->
+            Behaviors.withTimers(timers -> new SessionActor(entityId, shell, context, timers)));
   }
 
   @Override
@@ -103,6 +103,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   public SignalHandler<SessionState> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }
 
@@ -118,8 +119,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         .onCommand(SessionCommand.Next.class, (state, next) -> next(state))
         .onCommand(SessionCommand.Resume.class, (state, resume) -> resume(state))
         .onCommand(SessionCommand.Wake.class, (state, wake) -> Effect().none())
+        .onCommand(SessionCommand.EffectBegun.class, (state, begun) -> effectBegun(begun))
         .onCommand(SessionCommand.Idle.class, (state, idle) -> idle())
-        .onCommand(SessionCommand.Sleep.class, (state, sleep) -> sleep())
+        .onCommand(SessionCommand.Sleep.class, (state, sleep) -> sleep(sleep))
         .build();
   }
 
@@ -128,6 +130,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private Effect<JournalRecord, SessionState> call(SessionState state, Call call) {
     if (call.action() == Action.STATUS) {
       tell(call, replies.status(state, seq(), shell.clock().millis()));
+      return Effect().none();
+    }
+    JournalRecord.Reply known = known(state, call);
+    if (known != null) {
+      tell(call, known);
       return Effect().none();
     }
     if (calls.joins(call)) {
@@ -147,6 +154,19 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return Effect().none();
   }
 
+  /** What a call is told that was handled before, or that speaks of a state gone by. */
+  private JournalRecord.@Nullable Reply known(SessionState state, Call call) {
+    JournalRecord.Reply recorded = state.recorded(call.callId());
+    if (recorded != null) {
+      return recorded;
+    }
+    if (call.callId() != null && state.past().contains(call.callId())) {
+      return replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.run(), seq());
+    }
+    boolean stale = call.expectedSeq() != null && call.expectedSeq() != seq();
+    return stale ? replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()) : null;
+  }
+
   private boolean idleNow() {
     return calls.none() && effects.none() && !resuming;
   }
@@ -160,13 +180,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     Call call = waiting.call;
     calls.drive(waiting);
     openCall = null;
-    JournalRecord.Reply recorded =
-        call.callId() == null ? null : state.replies().get(call.callId());
-    if (recorded != null) {
-      return answer(recorded);
-    }
-    if (call.expectedSeq() != null && call.expectedSeq() != seq()) {
-      return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
+    JournalRecord.Reply known = known(state, call);
+    if (known != null) {
+      return answer(known);
     }
     if (state.unheard() && call.action() == Action.CONTINUE) {
       return fetch(state);
@@ -201,13 +217,14 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       tellAll(driven, replies.of(Outcome.Failure.of(ErrorCode.RUN_CANCELLED), state.run(), seq()));
     }
     calls.drive(new Waiting(call));
+    openCall = null;
     return accept(state, shell.catalog().newest(flow), input(call));
   }
 
   private Effect<JournalRecord, SessionState> fetch(SessionState state) {
     JournalRecord.Reply reply =
         replies.of(new Outcome.Complete(state.result()), state.run(), seq() + 1);
-    return Effect().persist(ended(reply)).thenRun(() -> answered(reply));
+    return Effect().persist(ended(state, reply)).thenRun(() -> answered(reply));
   }
 
   private Effect<JournalRecord, SessionState> next(SessionState state) {
@@ -218,21 +235,23 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (waiting != null) {
       return begin(state, waiting);
     }
-    return sleepy ? sleep() : Effect().none();
+    return sleepy ? sleep(new SessionCommand.Sleep(true)) : Effect().none();
   }
 
   private Effect<JournalRecord, SessionState> deadlinePassed(
       SessionState state, SessionCommand.DeadlinePassed passed) {
     Waiting current = calls.current();
     if (current != null && current.all.stream().anyMatch(c -> c.id() == passed.id())) {
-      JournalRecord.Reply reply = replies.of(HostError.STILL_WORKING.failure(), state.run(), seq());
-      if (unjournaled.isEmpty()) {
+      List<JournalRecord> entries = unjournaled.isEmpty() ? List.of() : working(state);
+      long seq = seq() + entries.size();
+      JournalRecord.Reply reply = replies.of(HostError.STILL_WORKING.failure(), state.run(), seq);
+      if (entries.isEmpty()) {
         calls.release();
         tellAll(current, reply);
         return Effect().none();
       }
       return Effect()
-          .persist(step(null, true))
+          .persist(entries)
           .thenRun(
               () -> {
                 journaled(true);
@@ -242,8 +261,12 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     }
     Waiting withdrawn = calls.withdraw(passed.id());
     if (withdrawn != null) {
-      HostError why = withdrawn.call.asksAgain() ? HostError.STILL_WORKING : HostError.BUSY;
-      tellAll(withdrawn, replies.of(why.failure(), state.run(), seq()));
+      Outcome.Failure why =
+          withdrawn.call.asksAgain()
+              ? HostError.STILL_WORKING.failure()
+              : HostError.BUSY.failure(
+                  "The call waited behind others until its deadline and was not handled");
+      tellAll(withdrawn, replies.of(why, state.run(), seq()));
     }
     return Effect().none();
   }
@@ -268,30 +291,31 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (current != null) {
       events.forEach(event -> current.visit(event, input.at()));
     }
-    return goOn(program, events.isEmpty());
+    return goOn(state, program, events.isEmpty());
   }
 
-  private Effect<JournalRecord, SessionState> goOn(FlowProgram<?> program, boolean nothingNew) {
+  private Effect<JournalRecord, SessionState> goOn(
+      SessionState state, FlowProgram<?> program, boolean nothingNew) {
     Program.Next next = program.next(ahead);
     if (next instanceof Program.Perform perform) {
-      return perform(program, perform.effects());
+      return perform(state, program, perform.effects());
     } else if (next instanceof Program.Pause pause) {
       Outcome open = nothingNew ? program.open(ahead) : null;
-      return settle(open == null ? pause.outcome() : open);
+      return settle(state, open == null ? pause.outcome() : open);
     }
-    return settle(((Program.Finish) next).outcome());
+    return settle(state, ((Program.Finish) next).outcome());
   }
 
   private Effect<JournalRecord, SessionState> perform(
-      FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
+      SessionState state, FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
     List<io.fermata.flow.Effect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
     boolean quick = fresh.stream().allMatch(e -> e.policy().idempotent() && e.retryAt() == null);
-    if (quick || unjournaled.isEmpty()) {
+    if (unjournaled.isEmpty() || (quick && !resultsUnjournaled)) {
       start(program, fresh);
       return Effect().none();
     }
     return Effect()
-        .persist(step(null, true))
+        .persist(working(state))
         .thenRun(
             () -> {
               journaled(true);
@@ -301,13 +325,17 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
     fresh.forEach(effect -> effects.start(program, ahead, effect, shell.clock().millis()));
+    if (sleepy) {
+      context.getSelf().tell(new SessionCommand.Sleep(true));
+    }
   }
 
   /** The program waits or has finished: journal everything, then reply. */
-  private Effect<JournalRecord, SessionState> settle(Outcome outcome) {
+  private Effect<JournalRecord, SessionState> settle(SessionState state, Outcome outcome) {
     Waiting current = calls.current();
     boolean ended = !ahead.running();
-    int records = unjournaled.isEmpty() ? 0 : ended ? 2 : 1;
+    List<JournalRecord> entries = new ArrayList<>(abandoned(state));
+    int records = unjournaled.isEmpty() ? 0 : entries.size() + (ended ? 2 : 1);
     JournalRecord.Reply reply =
         replies.of(
             body(outcome, current),
@@ -318,10 +346,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       answered(reply);
       return Effect().none();
     }
-    List<JournalRecord> entries = new ArrayList<>();
     entries.add(step(ended ? null : reply, false));
     if (ended) {
-      entries.add(ended(reply));
+      entries.add(ended(state, reply));
     }
     return Effect()
         .persist(entries)
@@ -346,6 +373,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (!effects.end(ended.effect())) {
       return Effect().none();
     }
+    resultsUnjournaled |= !ended.effect().policy().idempotent();
     if (ended.result() instanceof Input.Failed failed) {
       context
           .getLog()
@@ -408,8 +436,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     resuming = false;
     Optional<FlowProgram<?>> program = program(ahead, null);
     if (program.isEmpty()) {
-      context.getLog().warn("Run {}: {}", ahead.runId(), replies.versionChanged(ahead).message());
-      return next(state);
+      Outcome.Failure changed = replies.versionChanged(ahead);
+      context.getLog().warn("Run {}: {}", ahead.runId(), changed.message());
+      return answer(replies.withOpen(changed, state.run(), seq()));
     }
     return accept(state, program.get(), new Input.Recovered(shell.clock().millis()));
   }
@@ -425,10 +454,21 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     shell.sessions().tell(new Sessions.Passivate(entityId, context.getSelf()));
   }
 
-  private Effect<JournalRecord, SessionState> sleep() {
-    sleepy = true;
-    boolean quiet = calls.none() && effects.noneRunning() && !resuming;
-    return quiet ? Effect().stop() : Effect().none();
+  private Effect<JournalRecord, SessionState> sleep(SessionCommand.Sleep sleep) {
+    sleepy |= sleep.whenDone();
+    boolean quiet = calls.none() && !resuming && (sleepy ? effects.noneRunning() : effects.none());
+    if (quiet) {
+      return Effect().stop();
+    }
+    if (!sleepy) {
+      shell.sessions().tell(new Sessions.StayAwake(entityId, context.getSelf()));
+    }
+    return Effect().none();
+  }
+
+  private Effect<JournalRecord, SessionState> effectBegun(SessionCommand.EffectBegun begun) {
+    effects.begun(begun.effect());
+    return Effect().none();
   }
 
   // --- records and replies --------------------------------------------------------------------
@@ -450,7 +490,32 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         List.copyOf(unjournaled));
   }
 
-  private JournalRecord ended(JournalRecord.Reply reply) {
+  /** What is not journaled yet, while effects are outstanding. */
+  private List<JournalRecord> working(SessionState state) {
+    List<JournalRecord> entries = new ArrayList<>(abandoned(state));
+    entries.add(step(null, true));
+    return entries;
+  }
+
+  /** The end of a run that another one replaces, so that nothing of it needs to be kept. */
+  private List<JournalRecord> abandoned(SessionState state) {
+    if (unjournaled.isEmpty() || !(unjournaled.get(0) instanceof Event.Abandoned)) {
+      return List.of();
+    }
+    return List.of(
+        new JournalRecord.Ended(
+            shell.clock().millis(),
+            state.run().runId(),
+            state.run().version(),
+            RunState.Status.ABANDONED,
+            null,
+            null,
+            state.callsExcept(null),
+            false,
+            null));
+  }
+
+  private JournalRecord ended(SessionState state, JournalRecord.Reply reply) {
     String callId = callId();
     boolean unheard = calls.current() == null && ahead.status() == RunState.Status.COMPLETED;
     return new JournalRecord.Ended(
@@ -460,6 +525,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         ahead.status(),
         callId,
         callId == null ? null : reply,
+        state.callsExcept(callId),
         unheard,
         unheard ? ahead.result() : null);
   }
@@ -467,8 +533,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   /** The name of the call that what is going on belongs to, even if another waits for it now. */
   private @Nullable String callId() {
     Waiting current = calls.current();
-    String named = current == null ? null : current.call.callId();
-    return named == null ? openCall : named;
+    return openCall != null || current == null ? openCall : current.call.callId();
   }
 
   private long seq() {
@@ -477,6 +542,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private void journaled(boolean working) {
     openCall = working ? callId() : null;
+    resultsUnjournaled = false;
     unjournaled.clear();
     if (!ahead.running()) {
       ahead = RunState.ended(ahead.status(), ahead.runId(), ahead.version(), ahead.changedAt());

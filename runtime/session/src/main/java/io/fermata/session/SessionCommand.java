@@ -35,6 +35,9 @@ sealed interface SessionCommand {
   /** The answer to a call. */
   record SessionReply(long id, JournalRecord.Reply reply) implements GatewayCommand {}
 
+  /** An effect's handler has begun, on a thread of its own. */
+  record EffectBegun(Effect effect) implements SessionCommand {}
+
   /** An effect has ended. */
   record EffectEnded(Effect effect, Input.Result result) implements SessionCommand {}
 
@@ -59,6 +62,10 @@ sealed interface SessionCommand {
   /** Nobody has called for a while, or memory is wanted for others. */
   record Idle() implements SessionCommand {}
 
-  /** Stop as soon as nothing is under way. */
-  record Sleep() implements SessionCommand {}
+  /**
+   * Stop, if nothing is under way.
+   *
+   * @param whenDone stop as soon as nothing is under way, instead of staying awake
+   */
+  record Sleep(boolean whenDone) implements SessionCommand {}
 }

@@ -3,7 +3,9 @@ package io.fermata.session;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.RunState;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -12,19 +14,22 @@ import org.jspecify.annotations.Nullable;
  *
  * @param run the session's run
  * @param replies what the latest calls that named themselves were told
+ * @param past the names of calls whose replies went with their run
  * @param openCall the named call that is still being driven
  * @param unheard a result that nobody has been told
  */
 record SessionState(
     RunState run,
     Map<String, JournalRecord.Reply> replies,
+    List<String> past,
     @Nullable String openCall,
     boolean unheard,
     @Nullable JsonNode result) {
 
-  private static final int REMEMBERED_REPLIES = 16;
+  private static final int REMEMBERED_CALLS = 16;
 
-  static final SessionState EMPTY = new SessionState(RunState.NONE, Map.of(), null, false, null);
+  static final SessionState EMPTY =
+      new SessionState(RunState.NONE, Map.of(), List.of(), null, false, null);
 
   SessionState apply(JournalRecord entry) {
     if (entry instanceof JournalRecord.Step step) {
@@ -39,9 +44,9 @@ record SessionState(
     JournalRecord.Reply reply = step.reply();
     if (callId == null || reply == null) {
       String open = step.working() ? callId : null;
-      return new SessionState(after, replies, open, false, null);
+      return new SessionState(after, replies, past, open, false, null);
     }
-    return new SessionState(after, remember(callId, reply), null, false, null);
+    return new SessionState(after, remember(callId, reply), past, null, false, null);
   }
 
   private static SessionState ended(JournalRecord.Ended ended) {
@@ -50,16 +55,29 @@ record SessionState(
     JournalRecord.Reply reply = ended.reply();
     Map<String, JournalRecord.Reply> replies =
         callId == null || reply == null ? Map.of() : Map.of(callId, reply);
-    return new SessionState(run, replies, null, ended.unheard(), ended.result());
+    return new SessionState(run, replies, ended.calls(), null, ended.unheard(), ended.result());
   }
 
   private Map<String, JournalRecord.Reply> remember(String callId, JournalRecord.Reply reply) {
     Map<String, JournalRecord.Reply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
-    if (more.size() > REMEMBERED_REPLIES) {
+    if (more.size() > REMEMBERED_CALLS) {
       more.remove(more.keySet().iterator().next());
     }
     return more;
+  }
+
+  /** What a call of that name was told, if it is remembered. */
+  JournalRecord.@Nullable Reply recorded(@Nullable String callId) {
+    return callId == null ? null : replies.get(callId);
+  }
+
+  /** The names of the latest calls, without one. */
+  List<String> callsExcept(@Nullable String callId) {
+    List<String> names = new ArrayList<>(past);
+    names.addAll(replies.keySet());
+    names.remove(callId);
+    return List.copyOf(names.subList(Math.max(0, names.size() - REMEMBERED_CALLS), names.size()));
   }
 
   @JsonIgnore

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * which takes its place on several nodes.
  */
 final class Sessions extends AbstractBehavior<Sessions.Message> {
+  /** How many of the least used sessions are looked at when another wakes. */
+  private static final int LOOKED_AT = 64;
+
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
   /** What the region is told. */
@@ -32,6 +35,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   /** A session offers to go to sleep. */
   record Passivate(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** A session that was told to sleep has work to do. */
+  record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
   /** Look for sessions that nobody has called for a while. */
   private record Tick() implements Message {}
@@ -52,10 +58,19 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private static final class Awake {
     final ActorRef<SessionCommand> session;
     long lastUsed;
+    boolean asked;
+    long lastCall;
     @Nullable List<SessionCommand> held;
 
     Awake(ActorRef<SessionCommand> session) {
       this.session = session;
+    }
+
+    void tell(SessionCommand command) {
+      if (command instanceof SessionCommand.Call call) {
+        lastCall = call.id();
+      }
+      session.tell(command);
     }
   }
 
@@ -100,6 +115,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Envelope.class, this::deliver)
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
+        .onMessage(StayAwake.class, this::stayAwake)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
@@ -117,10 +133,11 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       entry = wake(envelope.entityId());
     }
     entry.lastUsed = clock.millis();
+    entry.asked = false;
     if (entry.held != null) {
       entry.held.add(envelope.command());
     } else {
-      entry.session.tell(envelope.command());
+      entry.tell(envelope.command());
     }
     return this;
   }
@@ -135,12 +152,19 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return entry;
   }
 
-  /** Asks the least used sessions whether they can sleep; those at work stay. */
+  /** Asks the least used session that was not asked before whether it can sleep. */
   private void makeRoom() {
-    int tooMany = awake.size() - bound;
+    if (awake.size() <= bound) {
+      return;
+    }
     Iterator<Awake> leastUsedFirst = awake.values().iterator();
-    for (int i = 0; i < tooMany && leastUsedFirst.hasNext(); i++) {
-      leastUsedFirst.next().session.tell(new SessionCommand.Idle());
+    for (int i = 0; i < LOOKED_AT && leastUsedFirst.hasNext(); i++) {
+      Awake entry = leastUsedFirst.next();
+      if (!entry.asked) {
+        entry.asked = true;
+        entry.session.tell(new SessionCommand.Idle());
+        return;
+      }
     }
   }
 
@@ -152,6 +176,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       }
       leastUsedFirst.session.tell(new SessionCommand.Idle());
     }
+    makeRoom();
     return this;
   }
 
@@ -159,8 +184,23 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     Awake entry = awake.get(passivate.entityId());
     if (entry != null && entry.session.equals(passivate.session()) && entry.held == null) {
       entry.held = new ArrayList<>();
-      entry.session.tell(new SessionCommand.Sleep());
+      entry.session.tell(new SessionCommand.Sleep(false));
     }
+    return this;
+  }
+
+  private Behavior<Message> stayAwake(StayAwake awakened) {
+    Awake entry = awake.get(awakened.entityId());
+    if (entry == null || entry.held == null || !entry.session.equals(awakened.session())) {
+      return this;
+    }
+    if (sleepingAll != null) {
+      entry.session.tell(new SessionCommand.Sleep(true));
+      return this;
+    }
+    List<SessionCommand> held = entry.held;
+    entry.held = null;
+    held.forEach(entry::tell);
     return this;
   }
 
@@ -171,7 +211,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
             entry -> {
               if (entry.held == null) {
                 entry.held = new ArrayList<>();
-                entry.session.tell(new SessionCommand.Sleep());
+                entry.session.tell(new SessionCommand.Sleep(true));
               }
             });
     finishSleepingAll();
@@ -190,11 +230,10 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       return this;
     }
     awake.remove(terminated.entityId());
-    List<SessionCommand> held = entry.held;
+    List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
+    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall));
     if (sleepingAll != null) {
       finishSleepingAll();
-    } else if (held == null) {
-      gateway.tell(new GatewayCommand.SessionLost(terminated.entityId()));
     } else {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
     }

@@ -66,8 +66,17 @@ class JournalFormatTest {
         new JournalRecord.Step(1, origin, "call", reply, true, events()),
         new JournalRecord.Step(2, null, null, null, false, List.of()),
         new JournalRecord.Ended(
-            3, "run-1", 3, RunState.Status.COMPLETED, "call", reply, true, Json.tree("r")),
-        new JournalRecord.Ended(4, "run-1", 3, RunState.Status.CANCELLED, null, null, false, null));
+            3,
+            "run-1",
+            3,
+            RunState.Status.COMPLETED,
+            "call",
+            reply,
+            List.of("c1"),
+            true,
+            Json.tree("r")),
+        new JournalRecord.Ended(
+            4, "run-1", 3, RunState.Status.CANCELLED, null, null, List.of(), false, null));
   }
 
   @Test

@@ -332,6 +332,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       recover();
     } else if (ending instanceof Performer.Ended ended) {
       feed(new Input.EffectEnded(effect, ended.result(), now.toEpochMilli()));
+      if (!effect.policy().idempotent() && working()) {
+        write();
+      }
     } else {
       history.add(effect.place() + " attempt " + effect.attempt() + " does not end");
       hanging = new Hanging(effect, now.plus(effect.policy().timeout()));

@@ -1,0 +1,347 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.session.PromisesTest.await;
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import io.fermata.session.TestFlows.Trip;
+import io.fermata.session.TestHost.Client;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What happens when things meet: late results, sleep, repetitions, the end of a run or a host. */
+class RacesTest {
+  @TempDir Path dir;
+
+  private Store sqlite() {
+    return Store.sqlite(dir.resolve("test.db"));
+  }
+
+  @Test
+  void aLateResultOfAnEarlierRunIsNotTakenForTheResultOfALaterOne() {
+    List<CompletableFuture<Integer>> prices = new CopyOnWriteArrayList<>();
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  CompletableFuture<Integer> price = new CompletableFuture<>();
+                  prices.add(price);
+                  return price.thenAccept(value -> run.set("price", value));
+                },
+                o -> o.timeout(Duration.ofMillis(300)))
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      assertThat(code(client.start("from", "Ulm"))).isEqualTo("step_timeout");
+      CompletableFuture<ToolReply> second =
+          client.sendLater(client.arguments("start").put("intent", "again"), "from", "Bonn");
+      await(() -> prices.size() == 2);
+      prices.get(0).complete(111);
+      prices.get(1).complete(222);
+      assertThat(field(got(second))).isEqualTo("to");
+      assertThat(client.proceed("to", "x").structured().at("/result/price").asInt()).isEqualTo(222);
+    }
+  }
+
+  @Test
+  void aSessionThatIsOfferedToSleepStaysReachableWhenWorkArrivesFirst() {
+    Flow<Trip> flow = TestFlows.trip(run -> Thread.sleep(3), o -> {}).compile();
+    try (TestHost host =
+        new TestHost(Store.memory(), s -> s.callDeadline(Duration.ofSeconds(5)), flow)) {
+      Client client = host.client();
+      for (int i = 0; i < 300; i++) {
+        assertThat(field(client.start("from", "Ulm"))).isEqualTo("to");
+        List<CompletableFuture<ToolReply>> both = new ArrayList<>();
+        both.add(client.proceedLater("to", "Bonn"));
+        both.add(client.sendLater(client.arguments("start").put("intent", "i"), "from", "A"));
+        assertThat(status(got(both.get(0)))).isEqualTo("complete");
+        assertThat(field(got(both.get(1)))).isEqualTo("to");
+        client.cancel();
+      }
+    }
+  }
+
+  @Test
+  void theResultOfAStepIsJournaledBeforeAnIdempotentStepBegins() throws Exception {
+    record Bill(String name, String receipt) {}
+    AtomicInteger charged = new AtomicInteger();
+    CountDownLatch looking = new CountDownLatch(1);
+    AtomicInteger looks = new AtomicInteger();
+    Flow<Bill> flow =
+        Flow.of("bill", Bill.class)
+            .description("Charges.")
+            .ask("ask", q -> q.question("name", "Who?"))
+            .act("charge", run -> charged.incrementAndGet(), EffectOptions::once)
+            .actAsync(
+                "look",
+                run -> {
+                  looking.countDown();
+                  return looks.incrementAndGet() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(null);
+                },
+                EffectOptions::idempotent)
+            .ask("ask_receipt", q -> q.question("receipt", "Receipt?"))
+            .edge(START, "ask")
+            .edge("ask", "charge")
+            .edge("charge", "look")
+            .edge("look", "ask_receipt")
+            .edge("ask_receipt", END)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.proceedLater("name", "Ann");
+      assertThat(looking.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash();
+      assertThat(code(got(lost))).isEqualTo("shutting_down");
+      assertThat(field(client.proceed())).isEqualTo("receipt");
+      assertThat(charged).hasValue(1);
+    }
+  }
+
+  @Test
+  void aRepeatedCancelDoesNotCancelTheNextRun() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, o -> {}).compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      client.start();
+      assertThat(client.callId("x").cancel().structured().path("cancelled").asBoolean()).isTrue();
+      client.noMeta().start();
+      CompletableFuture<ToolReply> driving = client.proceedLater("from", "Ulm");
+      client.callId("x").cancel();
+      assertThat(driving).isNotDone();
+      gate.complete(null);
+      assertThat(field(got(driving))).isEqualTo("to");
+    }
+  }
+
+  @Test
+  void aLookThatNamesItselfDoesNotMakeTheOriginalCallUnknown() {
+    List<CompletableFuture<Void>> gates = new CopyOnWriteArrayList<>();
+    AtomicInteger ran = new AtomicInteger();
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  ran.incrementAndGet();
+                  CompletableFuture<Void> gate = new CompletableFuture<>();
+                  gates.add(gate);
+                  return gate;
+                },
+                o -> {})
+            .compile();
+    try (TestHost host =
+        new TestHost(Store.memory(), s -> s.callDeadline(Duration.ofMillis(300)), flow)) {
+      Client client = host.client();
+      client.start();
+      assertThat(code(client.callId("c1").proceed("from", "Ulm"))).isEqualTo("still_working");
+      CompletableFuture<ToolReply> look = client.callId("c2").proceedLater();
+      gates.get(0).complete(null);
+      assertThat(field(got(look))).isEqualTo("to");
+      assertThat(field(client.callId("c1").proceed("from", "Ulm"))).isEqualTo("to");
+      assertThat(ran).hasValue(1);
+    }
+  }
+
+  @Test
+  void aRepeatedStartDrivesNothingEvenAfterItsRunHasCompleted() {
+    AtomicInteger ran = new AtomicInteger();
+    Flow<Trip> flow = TestFlows.trip(run -> ran.incrementAndGet(), o -> {}).compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.callId("s1").start("from", "Ulm");
+      client.callId("c2").proceed("to", "Bonn");
+      host.crash();
+      assertThat(code(client.callId("s1").start("from", "Ulm"))).isEqualTo("run_completed");
+      assertThat(ran).hasValue(1);
+      assertThat(field(client.callId("s3").start("from", "Ulm"))).isEqualTo("to");
+    }
+  }
+
+  @Test
+  void aRunAtWorkWhoseVersionIsGoneSaysSoAtOnce() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  begun.countDown();
+                  return new CompletableFuture<>();
+                },
+                o -> {})
+            .compile();
+    Flow<Trip> other =
+        Flow.of("trip", Trip.class)
+            .description("Another.")
+            .ask("ask_to", q -> q.question("to", "Where to?"))
+            .edge(START, "ask_to")
+            .edge("ask_to", END)
+            .version(2)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
+      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash(other);
+      assertThat(code(got(lost))).isEqualTo("shutting_down");
+      assertThat(code(client.proceed())).isEqualTo("version_changed");
+    }
+  }
+
+  @Test
+  void abandonedRunsLeaveNothingBehind() {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
+      Client client = host.client();
+      for (int i = 0; i < 50; i++) {
+        client.start("from", "Ulm");
+      }
+      await(() -> rows() <= 4);
+      assertThat(field(client.proceed())).isEqualTo("to");
+      host.crash();
+      assertThat(client.proceed("to", "Bonn").structured().at("/result/from").asText())
+          .isEqualTo("Ulm");
+    }
+  }
+
+  private long rows() {
+    try (Connection connection =
+            DriverManager.getConnection("jdbc:sqlite:" + dir.resolve("test.db"));
+        Statement statement = connection.createStatement();
+        ResultSet result = statement.executeQuery("select count(*) from event_journal")) {
+      return result.next() ? result.getLong(1) : -1;
+    } catch (SQLException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void aCallerThatWaitsInsideItsContinuationHoldsUpNobody() throws Exception {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      Fermata fermata = host.fermata();
+      ObjectNode start = Json.object().put("action", "start").put("intent", "i");
+      CompletableFuture<ToolReply> nested =
+          fermata
+              .call(new ToolCall("trip", "a", start, Json.object(), null))
+              .thenApply(
+                  first ->
+                      fermata
+                          .call(new ToolCall("trip", "b", start, Json.object(), null))
+                          .toCompletableFuture()
+                          .join())
+              .toCompletableFuture();
+      assertThat(field(nested.get(20, TimeUnit.SECONDS))).isEqualTo("from");
+    }
+  }
+
+  @Test
+  void aFailureIsToldWhateverItsTextIsMadeOf() {
+    Flow<Trip> flow =
+        TestFlows.trip(
+                run -> {
+                  throw new IllegalStateException("x".repeat(499 - 33) + "😀😀\ud83d" + "y");
+                },
+                o -> {})
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      assertThat(code(host.client().start("from", "Ulm"))).isEqualTo("step_failed");
+    }
+  }
+
+  @Test
+  void aHugeNumberOfUnknownArgumentsGetsAShortAnswer() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      Client client = host.client();
+      ObjectNode many = client.arguments("start");
+      for (int i = 0; i < 20_000; i++) {
+        many.put("argument" + i, i);
+      }
+      ToolReply reply = client.send(many);
+      assertThat(code(reply)).isEqualTo("invalid_arguments");
+      assertThat(reply.structured().toString().length()).isLessThan(10_000);
+    }
+  }
+
+  @Test
+  void floodingOneSessionIsRefusedAsBusyAndHurtsNobodyElse() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, o -> {}).compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> driving = client.proceedLater("from", "Ulm");
+      List<CompletableFuture<ToolReply>> flood = new ArrayList<>();
+      for (int i = 0; i < 9_000; i++) {
+        flood.add(client.proceedLater());
+      }
+      assertThat(field(host.client().start())).isEqualTo("from");
+      gate.complete(null);
+      assertThat(field(got(driving))).isEqualTo("to");
+      flood.forEach(reply -> assertThat(code(got(reply))).isIn("busy", "none"));
+    }
+  }
+
+  @Test
+  void manySessionsOnAHostThatHoldsFewAllGetTheirAnswer() {
+    try (TestHost host = new TestHost(Store.memory(), s -> s.awake(50), TestFlows.trip())) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "i");
+      List<CompletableFuture<ToolReply>> all = new ArrayList<>();
+      for (int i = 0; i < 5_000; i++) {
+        ToolCall call = new ToolCall("trip", "p" + i, start, Json.object(), null);
+        all.add(host.fermata().call(call).toCompletableFuture());
+      }
+      all.forEach(reply -> assertThat(field(got(reply))).isEqualTo("from"));
+    }
+  }
+
+  @Test
+  void aClosedHostSaysSoAndClosingItAgainDoesNothing() {
+    TestHost host = new TestHost(Store.memory(), TestFlows.trip());
+    Client client = host.client();
+    client.start();
+    host.close();
+    assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("shutting_down");
+    host.close();
+  }
+
+  @Test
+  void aHostClosesWithoutWaitingForTheNextAttemptOfAFailedStep() {
+    Flow<Trip> flow =
+        TestFlows.trip(
+                run -> {
+                  Thread.sleep(200);
+                  throw new IllegalStateException("not yet");
+                },
+                o -> o.retry(3, Duration.ofSeconds(50)))
+            .compile();
+    TestHost host = new TestHost(Store.memory(), s -> s.callDeadline(Duration.ofMillis(50)), flow);
+    Client client = host.client();
+    assertThat(code(client.start("from", "Ulm"))).isEqualTo("still_working");
+    long before = System.nanoTime();
+    host.close();
+    assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(20));
+  }
+}
