@@ -83,10 +83,12 @@ public final class CrashHarness implements Callable<Integer> {
         workUntilKilled(store, effects, bookkeepers, threads, moments.nextInt(LONGEST_LIFE_MILLIS));
       }
       checkAtRest(store, effects, bookkeepers);
+      return report(effects, bookkeepers, kills, seed);
+    } catch (IllegalStateException e) {
+      throw new IllegalStateException(e.getMessage() + " (seed " + seed + ")", e);
     } finally {
       threads.shutdownNow();
     }
-    return report(effects, bookkeepers, kills, seed);
   }
 
   private static void workUntilKilled(

@@ -13,7 +13,7 @@ public interface ToolHost {
 
   /**
    * Calls a flow's tool. The stage never fails: what goes wrong is a reply whose status is {@code
-   * error}. It completes on a thread of the host, which must not be held.
+   * error}. It completes on a thread kept for replies, which a caller may hold.
    *
    * @throws IllegalArgumentException if there is no flow with the call's name
    */
