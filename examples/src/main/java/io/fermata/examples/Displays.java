@@ -49,14 +49,20 @@ public final class Displays {
     return DisplayTool.of(name, title, description, page(name)).inputSchema(schema);
   }
 
+  /** A host takes a page as one text, so the script it shares with others goes into it. */
   private static String page(String name) {
-    try (InputStream page = Displays.class.getResourceAsStream(name + ".html")) {
-      if (page == null) {
-        throw new IllegalStateException("The page " + name + ".html is not in this jar");
+    String script = "<script>\n" + resource("widget.js") + "</script>";
+    return resource(name + ".html").replace("<script src=\"widget.js\"></script>", script);
+  }
+
+  private static String resource(String name) {
+    try (InputStream in = Displays.class.getResourceAsStream(name)) {
+      if (in == null) {
+        throw new IllegalStateException("The resource " + name + " is not in this jar");
       }
-      return new String(page.readAllBytes(), StandardCharsets.UTF_8);
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException e) {
-      throw new UncheckedIOException("The page " + name + ".html cannot be read", e);
+      throw new UncheckedIOException("The resource " + name + " cannot be read", e);
     }
   }
 }
