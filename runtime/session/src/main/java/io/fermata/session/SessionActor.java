@@ -140,7 +140,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (calls.joins(call)) {
       return Effect().none();
     }
-    if (call.action() == Action.CANCEL && !idleNow() && state.run().running()) {
+    boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(call);
+    if (ends && !idleNow()) {
       return cancelNow(state, call);
     }
     if (idleNow()) {
@@ -154,7 +155,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return Effect().none();
   }
 
-  /** What a call is told that was handled before, or that speaks of a state gone by. */
+  /** What a call is told that was handled before. */
   private JournalRecord.@Nullable Reply known(SessionState state, Call call) {
     JournalRecord.Reply recorded = state.recorded(call.callId());
     if (recorded != null) {
@@ -163,8 +164,12 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (call.callId() != null && state.past().contains(call.callId())) {
       return replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.run(), seq());
     }
-    boolean stale = call.expectedSeq() != null && call.expectedSeq() != seq();
-    return stale ? replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()) : null;
+    return null;
+  }
+
+  /** Whether a call speaks of a state that the run has left behind. */
+  private boolean stale(Call call) {
+    return call.expectedSeq() != null && call.expectedSeq() != seq();
   }
 
   private boolean idleNow() {
@@ -183,6 +188,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     JournalRecord.Reply known = known(state, call);
     if (known != null) {
       return answer(known);
+    }
+    if (stale(call)) {
+      return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
     }
     if (state.unheard() && call.action() == Action.CONTINUE) {
       return fetch(state);

@@ -141,6 +141,23 @@ class RacesTest {
   }
 
   @Test
+  void aRepetitionOfACallThatSaysWhichStateItAnswersWaitsWithIt() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, o -> {}).compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      long seq = client.start().meta().at("/fermata~1run/seq").asLong();
+      client.meta = Json.object().put("fermata/callId", "c").put("fermata/seq", seq);
+      CompletableFuture<ToolReply> first = client.proceedLater("from", "Ulm");
+      CompletableFuture<ToolReply> second = client.proceedLater("from", "Ulm");
+      assertThat(second).isNotDone();
+      gate.complete(null);
+      assertThat(field(got(first))).isEqualTo("to");
+      assertThat(field(got(second))).isEqualTo("to");
+    }
+  }
+
+  @Test
   void aLookThatNamesItselfDoesNotMakeTheOriginalCallUnknown() {
     List<CompletableFuture<Void>> gates = new CopyOnWriteArrayList<>();
     AtomicInteger ran = new AtomicInteger();
