@@ -70,7 +70,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
         ActorSystem.create(
             Gateway.create(settings, builder.clock, handles, replies, birth),
             "fermata",
-            ActorSystemSetup.create(BootstrapSetup.create(configuration(store)), store.setup()));
+            ActorSystemSetup.create(
+                BootstrapSetup.create(builder.config.withFallback(configuration(store))),
+                store.setup()));
     takeUpUnfinishedWork();
     sweepRegularly();
   }
@@ -108,6 +110,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
   @Override
   public Handles handles() {
     return handles;
+  }
+
+  /** The actor system, for those who watch it, or move its time in a test. */
+  public ActorSystem<?> system() {
+    return system;
   }
 
   /** Refuses new calls, lets those under way finish, and closes the store. */
@@ -206,6 +213,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<DisplayTool> displays = new ArrayList<>();
     private Settings settings = Settings.DEFAULT;
     private InstantSource clock = InstantSource.system();
+    private Config config = ConfigFactory.empty();
     private @Nullable Store store;
 
     private Builder() {}
@@ -230,6 +238,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
     public Builder settings(Settings chosen) {
       settings = chosen;
+      return this;
+    }
+
+    /** Settings of the actor system that go before the host's own. */
+    public Builder config(Config overrides) {
+      config = overrides;
       return this;
     }
 

@@ -16,10 +16,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.UnaryOperator;
+import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,6 +40,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(40);
+  private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
+
+  /** With manual time: how long a call may work before time passes, and how much passes then. */
+  private static final Duration GLIMPSE = Duration.ofMillis(20);
+
+  private static final Duration STEP = Duration.ofMillis(250);
 
   private final String flow;
   private final UnaryOperator<Fermata.Builder> setup;
@@ -48,14 +56,19 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
   private ObjectNode meta = Json.object();
   private @Nullable String handle;
   private @Nullable ToolReply reply;
+  private final boolean manualTime;
   private volatile Duration passed = Duration.ZERO;
 
-  private HostProbe(Flow<?> flow, Store store, UnaryOperator<Fermata.Builder> more) {
+  private HostProbe(
+      Flow<?> flow, Store store, boolean manualTime, UnaryOperator<Fermata.Builder> more) {
     this.flow = flow.id();
-    this.setup =
-        builder ->
-            more.apply(builder.store(store).flow(flow).clock(() -> Instant.now().plus(passed)));
+    this.manualTime = manualTime;
+    this.setup = builder -> more.apply(builder.store(store).flow(flow).clock(this::now));
     this.host = open();
+  }
+
+  private Instant now() {
+    return (manualTime ? BEGINNING : Instant.now()).plus(passed);
   }
 
   /** A host in memory. Display tools that the flow needs are made up. */
@@ -65,14 +78,26 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
 
   /** A host on a store. Display tools that the flow needs are made up. */
   public static HostProbe of(Flow<?> flow, Store store) {
-    return of(
+    return of(flow, store, builder -> withDisplays(flow, builder));
+  }
+
+  /**
+   * A host in memory whose time, that of its timers included, stands still until {@link #passTime}.
+   * Only while a call gets no answer it passes by itself, until the call's deadline if need be, so
+   * that the call comes to {@code still_working}.
+   */
+  public static HostProbe manualTime(Flow<?> flow) {
+    return new HostProbe(
         flow,
-        store,
-        builder -> {
-          flow.displayTools()
-              .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
-          return builder;
-        });
+        Store.memory(),
+        true,
+        builder -> withDisplays(flow, builder).config(ManualTime.config()));
+  }
+
+  private static Fermata.Builder withDisplays(Flow<?> flow, Fermata.Builder builder) {
+    flow.displayTools()
+        .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
+    return builder;
   }
 
   /**
@@ -81,7 +106,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
    * @param more what else the host is given, each time it starts
    */
   public static HostProbe of(Flow<?> flow, Store store, UnaryOperator<Fermata.Builder> more) {
-    return new HostProbe(flow, store, more);
+    return new HostProbe(flow, store, false, more);
   }
 
   private Fermata open() {
@@ -153,11 +178,27 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     return this;
   }
 
-  /** Sets the host's clock forward. */
+  /** Sets the host's clock forward; with manual time its timers too. */
   public HostProbe passTime(Duration time) {
     history.add("» " + time + " pass");
-    passed = passed.plus(time);
+    advance(time);
     return this;
+  }
+
+  private void advance(Duration time) {
+    passed = passed.plus(time);
+    if (manualTime) {
+      ManualTime.get(host.system()).timePasses(time);
+    }
+  }
+
+  private void passTimeUntil(CompletableFuture<?> reply) throws InterruptedException {
+    for (Duration left = PATIENCE; !reply.isDone() && !left.isNegative(); left = left.minus(STEP)) {
+      Thread.sleep(GLIMPSE.toMillis());
+      if (!reply.isDone()) {
+        advance(STEP);
+      }
+    }
   }
 
   /** The handle that the results of this session carry. */
@@ -246,7 +287,11 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     }
     ToolCall call = new ToolCall(flow, principal, arguments, meta, null);
     try {
-      return host.call(call).toCompletableFuture().get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+      CompletableFuture<ToolReply> next = host.call(call).toCompletableFuture();
+      if (manualTime) {
+        passTimeUntil(next);
+      }
+      return next.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
       throw new AssertionError("The host did not answer within " + PATIENCE + ": " + arguments, e);
     } catch (ExecutionException e) {

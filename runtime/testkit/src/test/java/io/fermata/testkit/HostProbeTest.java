@@ -1,10 +1,13 @@
 package io.fermata.testkit;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Retry;
 import io.fermata.persistence.Store;
 import io.fermata.session.HostError;
 import io.fermata.testkit.Orders.Order;
@@ -86,6 +89,33 @@ class HostProbeTest {
           .resume(handle)
           .cancel()
           .cancels();
+    }
+  }
+
+  @Test
+  void letsTheWaitBeforeANextAttemptPassInNoTime() {
+    AtomicInteger attempts = new AtomicInteger();
+    Flow<Order> stubborn =
+        Flow.of("stubborn", Order.class)
+            .description("Fails once.")
+            .act(
+                "cook",
+                run -> {
+                  if (attempts.incrementAndGet() == 1) {
+                    throw new IllegalStateException("The oven is cold");
+                  }
+                },
+                o -> o.retry(new Retry(2, Duration.ofHours(2), Duration.ofHours(2))))
+            .ask("ask", q -> q.question("dish", "What else?"))
+            .edge(START, "cook")
+            .edge("cook", "ask")
+            .edge("ask", END)
+            .compile();
+    try (HostProbe host = HostProbe.manualTime(stubborn)) {
+      host.start("is hungry").fails("still_working");
+      host.passTime(Duration.ofHours(1)).status().fails("still_working");
+      host.restart().passTime(Duration.ofHours(1)).again().asks("dish");
+      assertThat(attempts).hasValue(2);
     }
   }
 
