@@ -105,7 +105,7 @@ class HostProbeTest {
                     throw new IllegalStateException("The oven is cold");
                   }
                 },
-                o -> o.retry(new Retry(2, Duration.ofHours(2), Duration.ofHours(2))))
+                o -> o.retry(new Retry(2, Duration.ofMinutes(20), Duration.ofMinutes(20))))
             .ask("ask", q -> q.question("dish", "What else?"))
             .edge(START, "cook")
             .edge("cook", "ask")
@@ -113,8 +113,8 @@ class HostProbeTest {
             .compile();
     try (HostProbe host = HostProbe.manualTime(stubborn)) {
       host.start("is hungry").fails("still_working");
-      host.passTime(Duration.ofHours(1)).status().fails("still_working");
-      host.restart().passTime(Duration.ofHours(1)).again().asks("dish");
+      host.passTime(Duration.ofMinutes(10)).status().fails("still_working");
+      host.restart().passTime(Duration.ofMinutes(10)).again().asks("dish");
       assertThat(attempts).hasValue(2);
     }
   }
