@@ -38,14 +38,9 @@ public sealed interface Outcome {
     }
 
     static Failure of(ErrorCode code, List<Violation> violations) {
-      StringBuilder message = new StringBuilder(code.cause()).append(':');
-      for (Violation v : violations) {
-        message.append(' ').append(v.field()).append(' ').append(v.message()).append(';');
-      }
-      message.setCharAt(message.length() - 1, '.');
-      message.append(' ').append(code.repair()).append('.');
+      String message = Violation.listed(code.cause(), violations) + ' ' + code.repair() + '.';
       String field = violations.size() == 1 ? violations.get(0).field() : null;
-      return new Failure(code.wireName(), message.toString(), field, violations, null);
+      return new Failure(code.wireName(), message, field, violations, null);
     }
 
     public Failure open(@Nullable Outcome pause) {

@@ -1,4 +1,15 @@
 package io.fermata.flow;
 
+import java.util.List;
+import java.util.stream.Collectors;
+
 /** One reason why a call's values were refused: which field, and what is wrong with it. */
-public record Violation(String field, String message) {}
+public record Violation(String field, String message) {
+
+  /** One sentence that names a cause and every violation behind it. */
+  public static String listed(String cause, List<Violation> violations) {
+    return violations.stream()
+        .map(v -> v.field() + " " + v.message())
+        .collect(Collectors.joining("; ", cause + ": ", "."));
+  }
+}

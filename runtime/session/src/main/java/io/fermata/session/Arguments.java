@@ -74,12 +74,9 @@ record Arguments(
     }
 
     private Outcome.Failure failure() {
-      StringBuilder message = new StringBuilder(HostError.INVALID_ARGUMENTS.cause()).append(':');
-      violations.forEach(
-          v -> message.append(' ').append(v.field()).append(' ').append(v.message()).append(';'));
-      message.setCharAt(message.length() - 1, '.');
+      String message = Violation.listed(HostError.INVALID_ARGUMENTS.cause(), violations);
       return new Outcome.Failure(
-          HostError.INVALID_ARGUMENTS.wireName(), message.toString(), null, violations, null);
+          HostError.INVALID_ARGUMENTS.wireName(), message, null, violations, null);
     }
 
     private void unknown() {

@@ -250,22 +250,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       SessionState state, SessionCommand.DeadlinePassed passed) {
     Waiting current = calls.current();
     if (current != null && current.all.stream().anyMatch(c -> c.id() == passed.id())) {
-      List<JournalRecord> entries = unjournaled.isEmpty() ? List.of() : working(state);
-      long seq = seq() + entries.size();
-      JournalRecord.Reply reply = replies.of(HostError.STILL_WORKING.failure(), state.run(), seq);
-      if (entries.isEmpty()) {
-        calls.release();
-        tellAll(current, reply);
-        return Effect().none();
-      }
-      return Effect()
-          .persist(entries)
-          .thenRun(
-              () -> {
-                journaled(true);
-                calls.release();
-                tellAll(current, reply);
-              });
+      return stopWaiting(state, current);
     }
     Waiting withdrawn = calls.withdraw(passed.id());
     if (withdrawn != null) {
@@ -277,6 +262,20 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       tellAll(withdrawn, replies.of(why, state.run(), seq()));
     }
     return Effect().none();
+  }
+
+  /** The work goes on without the call; what the reply speaks of is journaled first. */
+  private Effect<JournalRecord, SessionState> stopWaiting(SessionState state, Waiting current) {
+    List<JournalRecord> entries = unjournaled.isEmpty() ? List.of() : working(state);
+    long seq = seq() + entries.size();
+    JournalRecord.Reply reply = replies.of(HostError.STILL_WORKING.failure(), state.run(), seq);
+    return write(
+        entries,
+        true,
+        () -> {
+          calls.release();
+          tellAll(current, reply);
+        });
   }
 
   // --- the program ----------------------------------------------------------------------------
@@ -318,17 +317,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       SessionState state, FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
     List<io.fermata.flow.Effect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
     boolean quick = fresh.stream().allMatch(e -> e.policy().idempotent() && e.retryAt() == null);
-    if (unjournaled.isEmpty() || (quick && !resultsUnjournaled)) {
-      start(program, fresh);
-      return Effect().none();
-    }
-    return Effect()
-        .persist(working(state))
-        .thenRun(
-            () -> {
-              journaled(true);
-              start(program, fresh);
-            });
+    boolean atOnce = unjournaled.isEmpty() || (quick && !resultsUnjournaled);
+    List<JournalRecord> entries = atOnce ? List.of() : working(state);
+    return write(entries, true, () -> start(program, fresh));
   }
 
   private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
@@ -343,27 +334,36 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     Waiting current = calls.current();
     boolean ended = !ahead.running();
     List<JournalRecord> entries = new ArrayList<>(abandoned(state));
-    int records = unjournaled.isEmpty() ? 0 : entries.size() + (ended ? 2 : 1);
+    boolean news = !unjournaled.isEmpty();
+    int records = news ? entries.size() + (ended ? 2 : 1) : 0;
     JournalRecord.Reply reply =
         replies.of(
             body(outcome, current),
             ahead,
             current == null ? List.of() : current.visited,
             seq() + records);
-    if (records == 0) {
-      answered(reply);
-      return Effect().none();
+    if (news) {
+      entries.add(step(ended ? null : reply, false));
     }
-    entries.add(step(ended ? null : reply, false));
-    if (ended) {
+    if (news && ended) {
       entries.add(ended(state, reply));
+    }
+    return write(entries, false, () -> answered(reply));
+  }
+
+  /** Journals the entries, if there are any, and only then goes on. */
+  private Effect<JournalRecord, SessionState> write(
+      List<JournalRecord> entries, boolean working, Runnable then) {
+    if (entries.isEmpty()) {
+      then.run();
+      return Effect().none();
     }
     return Effect()
         .persist(entries)
         .thenRun(
             () -> {
-              journaled(false);
-              answered(reply);
+              journaled(working);
+              then.run();
             });
   }
 
