@@ -76,6 +76,23 @@ public sealed interface Event {
   record Tried(String rule, boolean matched) {}
 
   /**
+   * A look at the state: by a condition, which compares, or by a function, of which only what it
+   * read is known. Containers and long texts are kept as short texts.
+   *
+   * @param what a field's path, or {@code visits of} a node
+   * @param is the value that was there; null if there was none
+   * @param op the operator, {@code gt}, and the other field if it compares two: {@code gt limit}
+   * @param than what it was compared with; the other field's value if it compares two
+   * @param held whether the comparison held
+   */
+  record Seen(
+      String what,
+      @Nullable JsonNode is,
+      @Nullable String op,
+      @Nullable JsonNode than,
+      @Nullable Boolean held) {}
+
+  /**
    * The run went on from one place to the next.
    *
    * @param asks the next node asks a person, so a correction may come back to it

@@ -27,6 +27,7 @@ import java.math.BigDecimal;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -118,12 +119,42 @@ final class StateSchema<S extends Record> {
         return;
       }
       if (at.lastIndexOf('.') < 0) {
-        throw new IllegalArgumentException(
-            "There is no field "
-                + path
-                + Nearest.to(path, paths()).map(n -> "; did you mean " + n + "?").orElse(""));
+        throw unknown(path);
       }
     }
+  }
+
+  /** The refusal of a path that the state does not have. */
+  IllegalArgumentException unknown(String path) {
+    return new IllegalArgumentException(
+        "There is no field "
+            + path
+            + Nearest.to(path, paths()).map(n -> "; did you mean " + n + "?").orElse(""));
+  }
+
+  /**
+   * The type of what a path names, below maps and trees too, where every name may be; null if
+   * nothing can be there.
+   */
+  @Nullable JavaType typeAt(String path) {
+    JavaType at = Json.MAPPER.constructType(type);
+    for (String name : path.split("\\.", -1)) {
+      at = at == null ? null : partOf(at, name);
+    }
+    return at;
+  }
+
+  private static @Nullable JavaType partOf(JavaType whole, String name) {
+    if (whole.isMapLikeType()) {
+      return whole.getContentType();
+    } else if (whole.isRecordType()) {
+      return Arrays.stream(whole.getRawClass().getRecordComponents())
+          .filter(component -> name(component).equals(name))
+          .findFirst()
+          .map(component -> Json.MAPPER.constructType(component.getGenericType()))
+          .orElse(null);
+    }
+    return Kind.of(whole) == Kind.ANY ? whole : null;
   }
 
   /** The state as the author's record. Fields without a value are null. */
@@ -188,7 +219,7 @@ final class StateSchema<S extends Record> {
               String path = prefix + entry.getKey();
               Field field = fields.get(path);
               if (field == null) {
-                violations.add(unknown(path));
+                violations.add(unknownViolation(path));
               } else if (field.computed()) {
                 violations.add(new Violation(path, "is computed by the flow and cannot be set"));
               } else if (field.nested() && entry.getValue() instanceof ObjectNode object) {
@@ -229,7 +260,7 @@ final class StateSchema<S extends Record> {
         : value;
   }
 
-  private Violation unknown(String path) {
+  private Violation unknownViolation(String path) {
     if (path.length() > LONGEST_NAME) {
       return new Violation(Texts.shortened(path, LONGEST_NAME), "is not a field of this flow");
     }
