@@ -1,5 +1,6 @@
 package io.fermata.examples;
 
+import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -83,7 +84,7 @@ public final class QuoteFlow {
         .decide(
             "classify",
             d ->
-                d.when("company", quote -> quote.segment() == Segment.COMPANY)
+                d.when("company", eq("segment", Segment.COMPANY))
                     .to("ask_company")
                     .otherwise("price"))
         .edge("ask_company", "price")

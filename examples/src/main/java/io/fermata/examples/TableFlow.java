@@ -1,5 +1,9 @@
 package io.fermata.examples;
 
+import static io.fermata.flow.Condition.and;
+import static io.fermata.flow.Condition.exists;
+import static io.fermata.flow.Condition.gte;
+import static io.fermata.flow.Condition.not;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -93,11 +97,11 @@ public final class TableFlow {
         .decide(
             "find_tables",
             d ->
-                d.when("closed that day", b -> b.date() == null)
+                d.when("closed that day", not(exists("date")))
                     .to("ask_other_day")
-                    .when("no table then", b -> b.time() == null)
+                    .when("no table then", not(exists("time")))
                     .to("ask_other_time")
-                    .when("large party", b -> b.guests() >= LARGE_PARTY && b.phone() == null)
+                    .when("large party", and(gte("guests", LARGE_PARTY), not(exists("phone"))))
                     .to("ask_phone")
                     .otherwise("choose_table"))
         .edge("ask_other_day", "find_tables")
@@ -105,8 +109,7 @@ public final class TableFlow {
         .edge("ask_phone", "choose_table")
         .edge("choose_table", "reserve")
         .decide(
-            "reserve",
-            d -> d.when("booked", b -> b.reference() != null).to(END).otherwise("find_tables"))
+            "reserve", d -> d.when("booked", exists("reference")).to(END).otherwise("find_tables"))
         .result(TableFlow::confirmation)
         .compile();
   }

@@ -1,5 +1,6 @@
 package io.fermata.examples.crash;
 
+import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -34,7 +35,7 @@ final class LedgerFlow {
         .edge(START, "ask_amount")
         .edge("ask_amount", "book")
         .edge("book", "sum")
-        .decide("sum", d -> d.when("done", l -> l.amount() == 0).to(END).otherwise("ask_amount"))
+        .decide("sum", d -> d.when("done", eq("amount", 0)).to(END).otherwise("ask_amount"))
         .result(ledger -> ledger)
         .compile();
   }

@@ -1,5 +1,6 @@
 package io.fermata.examples.load;
 
+import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -49,8 +50,7 @@ final class Workload {
         .ask("ask_contact", q -> q.question("contact", "Whom shall we tell?"))
         .edge(START, "ask_topic")
         .decide(
-            "ask_topic",
-            d -> d.when("urgent", t -> t.urgency() > 3).to("escalate").otherwise("assign"))
+            "ask_topic", d -> d.when("urgent", gt("urgency", 3)).to("escalate").otherwise("assign"))
         .edge("assign", "ask_contact")
         .edge("escalate", "ask_contact")
         .edge("ask_contact", END)

@@ -13,11 +13,12 @@ import io.fermata.flow.Conditions.Some;
 import io.fermata.flow.Conditions.Subject;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Finds what is wrong with a condition before any run tests it. */
+/** Finds what is wrong with the rules of a decision before any run tries them. */
 final class ConditionCheck {
   private final StateSchema<?> schema;
   private final Set<String> nodes;
@@ -26,6 +27,25 @@ final class ConditionCheck {
   private ConditionCheck(StateSchema<?> schema, Set<String> nodes) {
     this.schema = schema;
     this.nodes = nodes;
+  }
+
+  /** What is wrong with the rules of the decision after a node, in whole sentences. */
+  static List<String> rules(
+      String from, List<Route.Rule> rules, StateSchema<?> schema, Set<String> nodes) {
+    List<String> defects = new ArrayList<>();
+    Set<String> labels = new HashSet<>();
+    for (Route.Rule rule : rules) {
+      String name = "The rule \"" + rule.label() + "\" after " + from;
+      if (rule.label().isBlank()) {
+        defects.add("A rule after " + from + " has a blank label; say in it what the rule means");
+      } else if (!labels.add(rule.label())) {
+        defects.add(name + " is there twice; give one of the two another label");
+      }
+      if (rule.test() instanceof Route.Test.Holds holds) {
+        condition(holds.condition(), schema, nodes).forEach(d -> defects.add(name + " " + d));
+      }
+    }
+    return defects;
   }
 
   /** What is wrong with a condition, as predicates to go with the name of what it belongs to. */

@@ -7,29 +7,49 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A choice between ways out of a node: the first rule that matches decides, and {@code otherwise}
- * takes the rest. Targets are declared, so the graph is known before it runs.
+ * takes the rest. Targets are declared, so the graph is known before it runs, and the journal keeps
+ * what each rule looked at.
  *
  * <pre>{@code
- * .decide("classify", d -> d.when("company", q -> q.segment() == COMPANY).to("ask_company")
+ * .decide("classify", d -> d.when("company", eq("segment", COMPANY)).to("ask_company")
  *                           .otherwise("price"))
  * }</pre>
  */
 public final class Decision<S extends Record> {
-  private final List<Route.Rule<S>> rules = new ArrayList<>();
+  private final List<Route.Rule> rules = new ArrayList<>();
   private @Nullable String otherwise;
   private int begun;
 
   Decision() {}
 
+  /** Begins a rule that is called what its condition says. */
+  public When<S> when(Condition condition) {
+    return when(condition.text(), condition);
+  }
+
   /**
    * Begins a rule.
    *
    * @param label what the rule means, for the journal and the picture
-   * @param condition quick, and touches nothing outside
    */
-  public When<S> when(String label, Predicate<S> condition) {
+  public When<S> when(String label, Condition condition) {
+    return begin(label, new Route.Test.Holds(condition));
+  }
+
+  /**
+   * Begins a rule that no condition can say. If the function throws, the run stops there, and the
+   * journal keeps what it had read.
+   *
+   * @param label what the rule means, for the journal and the picture
+   * @param function quick, touches nothing outside, and decides on what it reads here alone
+   */
+  public When<S> when(String label, Predicate<Reads> function) {
+    return begin(label, new Route.Test.Passes(function));
+  }
+
+  private When<S> begin(String label, Route.Test test) {
     begun++;
-    return new When<>(this, label, condition);
+    return new When<>(this, label, test);
   }
 
   /** Where to go when no rule matches. */
@@ -42,16 +62,16 @@ public final class Decision<S extends Record> {
   public static final class When<S extends Record> {
     private final Decision<S> decision;
     private final String label;
-    private final Predicate<S> condition;
+    private final Route.Test test;
 
-    private When(Decision<S> decision, String label, Predicate<S> condition) {
+    private When(Decision<S> decision, String label, Route.Test test) {
       this.decision = decision;
       this.label = label;
-      this.condition = condition;
+      this.test = test;
     }
 
     public Decision<S> to(String target) {
-      decision.rules.add(new Route.Rule<>(label, condition, target));
+      decision.rules.add(new Route.Rule(label, test, target));
       return decision;
     }
   }

@@ -390,27 +390,16 @@ final class Drive<S extends Record> {
     if (!(route instanceof Route.Choice<S> choice)) {
       return visit(route.targets().get(0));
     }
-    try {
-      return visit(decide(place, choice));
-    } catch (Throwable e) {
-      stop(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, e);
+    Facts facts = Facts.of(state, flow.nodes().keySet());
+    Rules.Found found = Rules.first(choice.rules(), facts, flow.schema());
+    if (found.failure() != null) {
+      emit(new Event.Decided(place, found.tried(), List.of()));
+      stop(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, found.failure());
       return null;
     }
-  }
-
-  private String decide(Place place, Route.Choice<S> choice) {
-    List<Event.Tried> tried = new ArrayList<>();
-    String target = choice.otherwise();
-    for (Route.Rule<S> rule : choice.rules()) {
-      boolean matched = rule.when().test(view());
-      tried.add(new Event.Tried(rule.label(), matched));
-      if (matched) {
-        target = rule.target();
-        break;
-      }
-    }
-    emit(new Event.Decided(place, tried, target));
-    return target;
+    String target = found.targets().isEmpty() ? choice.otherwise() : found.targets().get(0);
+    emit(new Event.Decided(place, found.tried(), List.of(target)));
+    return visit(target);
   }
 
   private Place visit(String node) {

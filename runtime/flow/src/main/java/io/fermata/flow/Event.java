@@ -69,11 +69,20 @@ public sealed interface Event {
   /** An action's writes, all of them. */
   record Committed(Place place, List<Write> writes) implements Event {}
 
-  /** A decision was taken: which rules were tried, in order, and which way the run goes. */
-  record Decided(Place place, List<Tried> tried, String target) implements Event {}
+  /**
+   * Rules were tried.
+   *
+   * @param tried the rules, in order; those after the one that decided were not
+   * @param targets which way the run goes; empty if the last rule failed, so that none was chosen
+   */
+  record Decided(Place place, List<Tried> tried, List<String> targets) implements Event {}
 
-  /** A rule that was tried. */
-  record Tried(String rule, boolean matched) {}
+  /**
+   * A rule that was tried.
+   *
+   * @param seen what it looked at, in order
+   */
+  record Tried(String rule, boolean matched, List<Seen> seen) {}
 
   /**
    * A look at the state: by a condition, which compares, or by a function, of which only what it

@@ -152,6 +152,10 @@ final class GraphCheck<S extends Record> {
                 + suggestion(target, flow.nodes().keySet()));
       }
     }
+    if (route instanceof Route.Choice<S> choice) {
+      Set<String> nodes = flow.nodes().keySet();
+      defects.addAll(ConditionCheck.rules(from, choice.rules(), flow.schema(), nodes));
+    }
   }
 
   private void waysOut() {

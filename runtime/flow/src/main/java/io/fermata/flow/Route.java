@@ -17,7 +17,7 @@ sealed interface Route<S extends Record> {
   }
 
   /** The first rule that matches, or else the last way. */
-  record Choice<S extends Record>(List<Rule<S>> rules, String otherwise) implements Route<S> {
+  record Choice<S extends Record>(List<Rule> rules, String otherwise) implements Route<S> {
     @Override
     public List<String> targets() {
       List<String> targets = new ArrayList<>();
@@ -27,5 +27,12 @@ sealed interface Route<S extends Record> {
     }
   }
 
-  record Rule<S extends Record>(String label, Predicate<S> when, String target) {}
+  record Rule(String label, Test test, String target) {}
+
+  /** What makes a rule match. */
+  sealed interface Test {
+    record Holds(Condition condition) implements Test {}
+
+    record Passes(Predicate<Reads> function) implements Test {}
+  }
 }

@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -67,7 +68,7 @@ final class QuoteFlow {
         .decide(
             "classify",
             d ->
-                d.when("company", q -> q.segment() == Segment.company)
+                d.when("company", eq("segment", Segment.company))
                     .to("ask_company")
                     .otherwise("price"))
         .edge("ask_company", "price")

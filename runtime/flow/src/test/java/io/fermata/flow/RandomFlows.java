@@ -4,11 +4,13 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
@@ -82,12 +84,34 @@ final class RandomFlows {
 
   private void decide(FlowBuilder<Data> flow, String node, String elsewhere, String onward) {
     int modulo = 2 + random.nextInt(2);
+    Condition condition = condition(node);
+    boolean byFunction = random.nextBoolean();
     flow.decide(
         node,
         d ->
-            d.when("elsewhere", data -> own(data.hashCode()) % modulo == 0)
+            (byFunction
+                    ? d.when("elsewhere", data -> own(hash(data)) % modulo == 0)
+                    : d.when(condition))
                 .to(elsewhere)
                 .otherwise(onward));
+  }
+
+  private static int hash(Reads data) {
+    return Objects.hash(
+        data.text("a"),
+        data.value("part", Part.class),
+        data.integer("number"),
+        data.flag("flag"),
+        data.value("log", JsonNode.class));
+  }
+
+  private Condition condition(String node) {
+    return switch (random.nextInt(4)) {
+      case 0 -> Condition.and(Condition.exists("a"), Condition.ne("a", Condition.field("b")));
+      case 1 -> Condition.or(Condition.gt("number", 1), Condition.eq("flag", true));
+      case 2 -> Condition.visits(node).lt(3);
+      default -> Condition.not(Condition.matches("part.c", "[a-y]*"));
+    };
   }
 
   private void node(FlowBuilder<Data> flow, String node) {

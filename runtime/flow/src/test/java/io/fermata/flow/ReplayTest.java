@@ -54,7 +54,8 @@ class ReplayTest {
             .edge("act", "show")
             .decide(
                 "show",
-                d -> d.when("again", s -> own(s.c().equals("again"))).to("ask").otherwise(END))
+                d ->
+                    d.when("again", s -> own("again".equals(s.text("c")))).to("ask").otherwise(END))
             .result(s -> own(s))
             .compile());
   }

@@ -48,7 +48,18 @@ class VersionAndEventsJsonTest {
                     verb ->
                         new Write(verb, "a.b", verb == Write.Verb.DELETE ? null : Json.tree("x")))
                 .toList()),
-        new Event.Decided(PLACE, List.of(new Event.Tried("rule", true)), "next"),
+        new Event.Decided(
+            PLACE,
+            List.of(
+                new Event.Tried(
+                    "rule",
+                    true,
+                    List.of(
+                        new Event.Seen("n", Json.tree(7), "gt", Json.tree(6.5), true),
+                        new Event.Seen("a", null, "exists", null, false),
+                        new Event.Seen("b", Json.tree("x"), null, null, null)))),
+            List.of("next")),
+        new Event.Decided(PLACE, List.of(new Event.Tried("rule", false, List.of())), List.of()),
         new Event.Moved(PLACE, new Place("next#odd", 1), true, 7),
         new Event.Stopped(PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail"),
         new Event.Retried(PLACE),

@@ -48,7 +48,15 @@ class JournalFormatTest {
                 new Write(Write.Verb.MERGE, "b", Json.object()),
                 new Write(Write.Verb.APPEND, "c", text),
                 new Write(Write.Verb.DELETE, "d", null))),
-        new Event.Decided(place, List.of(new Event.Tried("company", true)), "next"),
+        new Event.Decided(
+            place,
+            List.of(
+                new Event.Tried(
+                    "company",
+                    true,
+                    List.of(
+                        new Event.Seen("seats", Json.tree(7), "gt limit", Json.tree(5), true)))),
+            List.of("next")),
         new Event.Moved(place, new Place("next", 1), true, 7),
         new Event.Stopped(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, "m", "d"),
         new Event.Retried(place),

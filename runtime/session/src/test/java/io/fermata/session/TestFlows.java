@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -53,7 +54,7 @@ final class TestFlows {
         .act("note", run -> run.append("said", run.state().word()), EffectOptions::idempotent)
         .edge(START, "hear")
         .edge("hear", "note")
-        .decide("note", d -> d.when("bye", t -> "bye".equals(t.word())).to(END).otherwise("hear"))
+        .decide("note", d -> d.when("bye", eq("word", "bye")).to(END).otherwise("hear"))
         .result(Talk::said)
         .compile();
   }

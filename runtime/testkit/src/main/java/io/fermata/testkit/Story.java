@@ -66,7 +66,7 @@ final class Story {
     } else if (event instanceof Event.Committed e) {
       return e.place() + " wrote " + writes(e);
     } else if (event instanceof Event.Decided e) {
-      return e.place() + " decided for " + e.target() + ", having tried " + tried(e);
+      return e.place() + decided(e) + ", having tried " + tried(e);
     } else if (event instanceof Event.Moved e) {
       return e.to().node().equals(Flow.END) ? "→ END" : "→ " + e.to();
     } else if (event instanceof Event.Stopped e) {
@@ -105,10 +105,25 @@ final class Story {
             .collect(Collectors.joining(", "));
   }
 
+  private static String decided(Event.Decided e) {
+    return e.targets().isEmpty()
+        ? " could not decide"
+        : " decided for " + String.join(", ", e.targets());
+  }
+
   private static String tried(Event.Decided e) {
     return e.tried().stream()
-        .map(t -> t.rule() + (t.matched() ? " (yes)" : " (no)"))
+        .map(t -> t.rule() + (t.matched() ? " (yes" : " (no") + seen(t) + ")")
         .collect(Collectors.joining(", "));
+  }
+
+  private static String seen(Event.Tried tried) {
+    String seen =
+        tried.seen().stream()
+            .map(s -> s.what() + (s.is() == null ? " is absent" : " = " + s.is()))
+            .distinct()
+            .collect(Collectors.joining(", "));
+    return seen.isEmpty() ? "" : ": " + Trees.shortened(seen, LONGEST);
   }
 
   private static String values(Map<String, JsonNode> values) {

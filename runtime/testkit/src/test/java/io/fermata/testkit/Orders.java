@@ -1,5 +1,6 @@
 package io.fermata.testkit;
 
+import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
@@ -47,8 +48,7 @@ final class Orders {
         .actAsync("cook", kitchen, options)
         .edge(START, "ask_dish")
         .edge("ask_dish", "price")
-        .decide(
-            "price", d -> d.when("large", o -> o.servings() > 4).to("show_sides").otherwise("cook"))
+        .decide("price", d -> d.when("large", gt("servings", 4)).to("show_sides").otherwise("cook"))
         .edge("show_sides", "cook")
         .edge("cook", END)
         .result(o -> o)
