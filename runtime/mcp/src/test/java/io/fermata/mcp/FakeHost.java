@@ -8,6 +8,7 @@ import io.fermata.session.TestHandles;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
+import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
 import java.util.List;
 import java.util.Queue;
@@ -15,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /** A host whose tools each do one thing that a transport must cope with. */
 final class FakeHost implements ToolHost {
@@ -50,7 +52,7 @@ final class FakeHost implements ToolHost {
   }
 
   @Override
-  public CompletionStage<ToolReply> call(ToolCall call) {
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     if (call.tool().equals("noop")) {
       return CompletableFuture.completedFuture(nothing);
     }
