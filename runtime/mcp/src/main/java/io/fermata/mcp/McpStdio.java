@@ -112,7 +112,9 @@ public final class McpStdio implements AutoCloseable {
     if (!id.isMissingNode() && !open.add(id)) {
       throw Refusal.invalid("The id is that of another request under way.");
     }
-    protocol.answer(message, peer).whenComplete((answer, never) -> answered(message, id, answer));
+    protocol
+        .answer(message, peer, null)
+        .whenComplete((answer, never) -> answered(message, id, answer));
   }
 
   private static JsonNode cancelled(JsonNode message) {
