@@ -115,11 +115,14 @@ final class Progress {
 
   /** Adds as much as there is room for, and says whether the transport is to be woken. */
   private synchronized boolean add(@Nullable String node, String message) {
+    if (ended) {
+      return false;
+    }
     Waiting last = waiting.peekLast();
     boolean joins = last != null && node != null && node.equals(last.node());
     int fitting = Math.min(message.length(), joins ? room : room - AROUND);
     // After the first that does not fit all are left out: the gap is in one place, and named there.
-    if (ended || leftOut > 0 || fitting <= 0) {
+    if (leftOut > 0 || fitting <= 0) {
       leftOut++;
       return false;
     }

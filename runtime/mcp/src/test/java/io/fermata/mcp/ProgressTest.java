@@ -7,13 +7,16 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.Json;
+import io.fermata.session.ToolProgress;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -114,11 +117,11 @@ class ProgressTest {
     CompletableFuture<Events> answer = listen("1");
     FakeHost.Work work = host.work();
     StringBuilder told = new StringBuilder();
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 45; i++) {
       work.streams("a" + i, "b" + i);
       work.tells("search", "step", TextNode.valueOf(i + ";"));
       told.append("a" + i + "b" + i + "step: " + i + ";");
-      if (i % 20 == 0) {
+      if (i % 15 == 0) {
         Thread.sleep(2L * Progress.PAUSE_MILLIS);
       }
     }
@@ -178,16 +181,31 @@ class ProgressTest {
 
   @Test
   void whatThereIsNoRoomForIsCountedWhereItIsMissing() throws Exception {
-    CompletableFuture<Events> answer = listen("1");
-    FakeHost.Work work = host.work();
-    work.streams("x".repeat(10 * Progress.ROOM), "y", "z");
-    work.ends();
+    Progress progress = new Progress(woken -> {});
+    Consumer<ToolProgress> listener = progress.listener(Json.object().put("progressToken", 1));
+    listener.accept(ToolProgress.text("write", "x".repeat(10 * Progress.ROOM)));
+    listener.accept(ToolProgress.text("write", "y"));
+    listener.accept(new ToolProgress("search", "found", Json.object()));
+    List<JsonNode> first = read(progress.take());
+    listener.accept(ToolProgress.text("write", "z"));
+    List<JsonNode> second = read(progress.end());
+    listener.accept(ToolProgress.text("write", "too late"));
 
-    List<JsonNode> notifications = Events.beforeTheResponse(answer.get().rest());
-    assertThat(Events.said(notifications))
+    assertThat(Events.said(first))
         .startsWith("xxx")
         .hasSizeLessThan(2 * Progress.ROOM)
         .endsWith("x… (3 left out)");
+    assertThat(Events.said(second)).isEqualTo("z");
+    assertThat(second.get(0).at("/params/progress").asInt()).isEqualTo(first.size() + 1);
+    assertThat(progress.end()).isEmpty();
+  }
+
+  private static List<JsonNode> read(List<byte[]> messages) throws IOException {
+    List<JsonNode> read = new ArrayList<>();
+    for (byte[] message : messages) {
+      read.add(Wired.JSON.readTree(message));
+    }
+    return read;
   }
 
   @Test
