@@ -7,10 +7,12 @@ import io.fermata.session.Handles;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
+import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 
 /** The yardstick of the HTTP server: a tool that does nothing, behind the same protocol. */
 record NoopHost(Handles handles) implements ToolHost {
@@ -28,7 +30,7 @@ record NoopHost(Handles handles) implements ToolHost {
   }
 
   @Override
-  public CompletionStage<ToolReply> call(ToolCall call) {
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     ObjectNode nothing = Json.object().put("status", "complete");
     return CompletableFuture.completedFuture(new ToolReply(nothing, Json.object()));
   }

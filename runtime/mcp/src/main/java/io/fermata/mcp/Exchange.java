@@ -28,6 +28,9 @@ final class Exchange {
   private final HttpServerRequest request;
   private final Function<byte[], CompletionStage<Answer>> answering;
 
+  /** What the response may become; null if the client takes plain JSON only. */
+  private final @Nullable EventStream stream;
+
   /** Where the request is handled, and the only place where its response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
@@ -41,21 +44,35 @@ final class Exchange {
 
   private Exchange(
       HttpServerRequest request,
+      @Nullable EventStream stream,
       Function<byte[], CompletionStage<Answer>> answering,
       @Nullable Refusal refusal) {
     this.request = request;
+    this.stream = stream;
     this.answering = answering;
     this.refusal = refusal;
   }
 
-  static void answer(HttpServerRequest request, Protocol protocol, String principal) {
-    new Exchange(request, bytes -> protocol.answer(bytes, arrival(request, principal)), null)
+  /**
+   * Has a request answered.
+   *
+   * @param streams whether the client takes a stream of events for an answer
+   */
+  static void answer(
+      HttpServerRequest request, Protocol protocol, String principal, boolean streams) {
+    EventStream stream = streams ? new EventStream(request.response()) : null;
+    Progress progress = stream == null ? null : stream.progress();
+    new Exchange(
+            request,
+            stream,
+            bytes -> protocol.answer(bytes, arrival(request, principal), progress),
+            null)
         .begin();
   }
 
   /** Turns a request away, in a way that its sender gets to read why. */
   static void refuse(HttpServerRequest request, Refusal refusal) {
-    new Exchange(request, bytes -> CompletableFuture.failedFuture(refusal), refusal).begin();
+    new Exchange(request, null, bytes -> CompletableFuture.failedFuture(refusal), refusal).begin();
   }
 
   private void begin() {
@@ -154,6 +171,9 @@ final class Exchange {
   private void write(Answer answer) {
     HttpServerResponse response = request.response();
     if (response.ended() || response.closed()) {
+      return;
+    }
+    if (stream != null && answer.body != null && stream.ended(answer.body)) {
       return;
     }
     response.setStatusCode(answer.status);

@@ -9,6 +9,7 @@ import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpVersion;
 import io.vertx.core.net.SocketAddress;
 import java.time.Duration;
 import java.util.Locale;
@@ -133,7 +134,7 @@ final class HttpEdge extends VerticleBase {
           request,
           Refusal.transport(406, "Accept must list application/json and text/event-stream."));
     } else {
-      Exchange.answer(request, protocol, principal);
+      Exchange.answer(request, protocol, principal, streams(request));
     }
   }
 
@@ -172,13 +173,26 @@ final class HttpEdge extends VerticleBase {
 
   /** Modern clients must take both kinds of answers; of others, JSON is all that is asked. */
   private static boolean accepts(HttpServerRequest request) {
-    String accept = String.join(",", request.headers().getAll(HttpHeaders.ACCEPT));
+    String accept = accepted(request);
     if (accept.isEmpty() || accept.contains("*/*")) {
       return true;
     }
-    String lower = accept.toLowerCase(Locale.ROOT);
-    boolean json = lower.contains("application/json") || lower.contains("application/*");
-    boolean stream = lower.contains("text/event-stream") || lower.contains("text/*");
-    return json && (stream || !modern(request));
+    boolean json = accept.contains("application/json") || accept.contains("application/*");
+    return json && (listsStreams(accept) || !modern(request));
+  }
+
+  /** Whether the answer may be a stream; who does not say so gets what all clients can read. */
+  private static boolean streams(HttpServerRequest request) {
+    String accept = accepted(request);
+    return (listsStreams(accept) || accept.contains("*/*"))
+        && request.version() != HttpVersion.HTTP_1_0;
+  }
+
+  private static boolean listsStreams(String accept) {
+    return accept.contains("text/event-stream") || accept.contains("text/*");
+  }
+
+  private static String accepted(HttpServerRequest request) {
+    return String.join(",", request.headers().getAll(HttpHeaders.ACCEPT)).toLowerCase(Locale.ROOT);
   }
 }

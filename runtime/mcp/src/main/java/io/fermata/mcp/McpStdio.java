@@ -3,13 +3,16 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.util.Arrays;
-import java.util.Set;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -32,15 +35,19 @@ public final class McpStdio implements AutoCloseable {
   private final LineReader lines;
   private final Arrival.Line peer = new Arrival.Line("local");
 
-  /** Requests that still want an answer. */
-  private final Set<JsonNode> open = ConcurrentHashMap.newKeySet();
+  /** Requests that still want an answer, each with its progress. */
+  private final Map<JsonNode, Progress> open = new ConcurrentHashMap<>();
 
   private final Semaphore underWay = new Semaphore(MAX_UNDER_WAY);
   private final CountDownLatch ended = new CountDownLatch(1);
 
-  /** Writes one answer after the other, so that a slow reader holds no thread of the host. */
+  /** Writes one message after the other, so that a slow reader holds no thread of the host. */
   private final ExecutorService writer =
       Executors.newSingleThreadExecutor(task -> daemon(task, "fermata-mcp-writer"));
+
+  /** Brings the writer back to a request that had progress. */
+  private final Executor later =
+      CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
   private McpStdio(Protocol protocol, InputStream in, OutputStream out) {
     this.protocol = protocol;
@@ -99,20 +106,23 @@ public final class McpStdio implements AutoCloseable {
       }
       receive(Wire.read(line));
     } catch (Refusal refusal) {
-      write(Wire.error(NullNode.getInstance(), refusal));
+      write(List.of(Wire.error(NullNode.getInstance(), refusal)));
     }
   }
 
   private void receive(JsonNode message) {
-    JsonNode cancelled = cancelled(message);
-    if (!cancelled.isMissingNode()) {
-      open.remove(cancelled);
+    Progress cancelled = open.remove(cancelled(message));
+    if (cancelled != null) {
+      cancelled.end();
     }
     JsonNode id = message.path("id");
-    if (!id.isMissingNode() && !open.add(id)) {
+    Progress progress = new Progress(woken -> writer.execute(() -> tell(woken)));
+    if (!id.isMissingNode() && open.putIfAbsent(id, progress) != null) {
       throw Refusal.invalid("The id is that of another request under way.");
     }
-    protocol.answer(message, peer).whenComplete((answer, never) -> answered(message, id, answer));
+    protocol
+        .answer(message, peer, progress)
+        .whenComplete((answer, never) -> answered(message, id, progress, answer));
   }
 
   private static JsonNode cancelled(JsonNode message) {
@@ -121,10 +131,12 @@ public final class McpStdio implements AutoCloseable {
         : MissingNode.getInstance();
   }
 
-  private void answered(JsonNode message, JsonNode id, Answer answer) {
-    boolean wanted = id.isMissingNode() ? !notification(message) : open.remove(id);
+  private void answered(JsonNode message, JsonNode id, Progress progress, Answer answer) {
+    boolean wanted = id.isMissingNode() ? !notification(message) : open.remove(id, progress);
+    List<byte[]> last = progress.end();
     if (answer.body != null && wanted) {
-      write(answer.body);
+      last.add(answer.body);
+      write(last);
     } else {
       underWay.release();
     }
@@ -135,25 +147,43 @@ public final class McpStdio implements AutoCloseable {
     return message.isObject() && message.path("method").isTextual();
   }
 
-  private void write(byte[] body) {
-    byte[] line = Arrays.copyOf(body, body.length + 1);
-    line[body.length] = '\n';
+  /** Writes the progress of a request, and looks for more until there is none for a while. */
+  private void tell(Progress progress) {
+    List<byte[]> notifications = progress.take();
+    if (!notifications.isEmpty()) {
+      writeNow(notifications);
+      later.execute(() -> tell(progress));
+    }
+  }
+
+  /** Writes the last that there is to say about a message. */
+  private void write(List<byte[]> messages) {
     try {
-      writer.execute(() -> writeNow(line));
+      writer.execute(
+          () -> {
+            try {
+              writeNow(messages);
+            } finally {
+              underWay.release();
+            }
+          });
     } catch (RejectedExecutionException closed) {
       underWay.release();
     }
   }
 
-  private void writeNow(byte[] line) {
+  private void writeNow(List<byte[]> messages) {
+    ByteArrayOutputStream lines = new ByteArrayOutputStream();
+    for (byte[] message : messages) {
+      lines.writeBytes(message);
+      lines.write('\n');
+    }
     try {
-      out.write(line);
+      lines.writeTo(out);
       out.flush();
     } catch (IOException e) {
       LOG.warn("The output cannot be written any more: {}", e.getMessage());
       close();
-    } finally {
-      underWay.release();
     }
   }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.ToolProgress;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,20 +35,24 @@ final class Protocol {
     this.eras = new Eras(methods);
   }
 
-  /** Answers a message. The stage never fails. */
-  CompletionStage<Answer> answer(byte[] bytes, Arrival arrival) {
+  /**
+   * Answers a message. The stage never fails.
+   *
+   * @param progress takes what happens until then; null if the client could not be told
+   */
+  CompletionStage<Answer> answer(byte[] bytes, Arrival arrival, @Nullable Progress progress) {
     JsonNode tree;
     try {
       tree = Wire.read(bytes);
     } catch (Refusal refusal) {
       return now(refused(unknownId(arrival), refusal));
     }
-    return answer(tree, arrival);
+    return answer(tree, arrival, progress);
   }
 
   /** Answers a message that has been read. The stage never fails. */
-  CompletionStage<Answer> answer(JsonNode tree, Arrival arrival) {
-    return tree.isArray() ? batch(tree, arrival) : single(tree, arrival, false);
+  CompletionStage<Answer> answer(JsonNode tree, Arrival arrival, @Nullable Progress progress) {
+    return tree.isArray() ? batch(tree, arrival) : single(tree, arrival, false, progress);
   }
 
   /** What an error says in place of the id that it cannot know. */
@@ -55,7 +61,8 @@ final class Protocol {
     return arrival instanceof Arrival.Line ? NullNode.getInstance() : MissingNode.getInstance();
   }
 
-  private CompletionStage<Answer> single(JsonNode tree, Arrival arrival, boolean batched) {
+  private CompletionStage<Answer> single(
+      JsonNode tree, Arrival arrival, boolean batched, @Nullable Progress progress) {
     JsonNode id = Message.idOf(tree, unknownId(arrival));
     try {
       if (Message.isResponse(tree)) {
@@ -68,7 +75,7 @@ final class Protocol {
       if (message.method().equals("initialize") && !Eras.declaresVersion(message)) {
         return now(handshake(message, arrival, batched));
       }
-      return call(message, arrival);
+      return call(message, arrival, progress);
     } catch (Refusal refusal) {
       return now(refused(id, refusal));
     } catch (RuntimeException | IOException e) {
@@ -111,13 +118,17 @@ final class Protocol {
     return answer.opening(sessions.open());
   }
 
-  private CompletionStage<Answer> call(Message message, Arrival arrival) {
+  private CompletionStage<Answer> call(
+      Message message, Arrival arrival, @Nullable Progress progress) {
     Revision revision = eras.of(message, arrival);
     String session = arrival instanceof Arrival.Post post ? sessionOf(post, revision) : null;
     Method method = methods.named(message.method(), revision);
+    Consumer<ToolProgress> listener =
+        progress == null ? unheard -> {} : progress.listener(message.meta());
     return method
         .answer(
-            new Request(revision, arrival.principal(), session, message.params(), message.meta()))
+            new Request(
+                revision, arrival.principal(), session, message.params(), message.meta(), listener))
         .handle((result, failure) -> answered(message.id(), result, failure));
   }
 
@@ -162,7 +173,7 @@ final class Protocol {
     }
     List<CompletableFuture<Answer>> answers = new ArrayList<>(tree.size());
     for (JsonNode element : tree) {
-      answers.add(single(element, arrival, true).toCompletableFuture());
+      answers.add(single(element, arrival, true, null).toCompletableFuture());
     }
     return CompletableFuture.allOf(answers.toArray(CompletableFuture<?>[]::new))
         .thenApply(all -> joined(answers.stream().map(CompletableFuture::join).toList()));

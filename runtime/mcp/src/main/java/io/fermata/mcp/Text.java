@@ -29,6 +29,11 @@ final class Text {
     }
   }
 
+  /** Text that can be written: a question mark stands where there was half a character. */
+  static String repaired(String text) {
+    return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
+  }
+
   /** Jackson lets some malformed sequences pass. */
   private static void requireUtf8(byte[] bytes) {
     try {

@@ -53,7 +53,8 @@ final class ToolCalls implements Method {
     ToolCall call =
         new ToolCall(
             name, request.principal(), arguments(request), request.meta(), request.session());
-    return host.call(call).thenApply(reply -> replied(reply, request.revision()));
+    return host.call(call, request.progress())
+        .thenApply(reply -> replied(reply, request.revision()));
   }
 
   private Result replied(ToolReply reply, Revision revision) {

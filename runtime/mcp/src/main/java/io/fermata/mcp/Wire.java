@@ -16,11 +16,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
-/** JSON-RPC as bytes: reads messages within limits, writes responses. */
+/** JSON-RPC as bytes: reads messages within limits, writes responses and notifications. */
 final class Wire {
   /** How long a message may be. */
   static final int MAX_BYTES = 1 << 20;
@@ -118,6 +121,13 @@ final class Wire {
       throw new IllegalStateException("An array of bytes takes whatever is written", e);
     }
     return bytes.toByteArray();
+  }
+
+  /** A notification. */
+  static byte[] notification(String method, ObjectNode params) {
+    ObjectNode whole = JsonNodeFactory.instance.objectNode();
+    whole.put("jsonrpc", "2.0").put("method", method).set("params", params);
+    return json(whole).getBytes(StandardCharsets.UTF_8);
   }
 
   private static void open(JsonGenerator out, JsonNode id) throws IOException {

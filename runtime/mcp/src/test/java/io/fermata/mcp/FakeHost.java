@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.session.DisplayTool;
@@ -8,17 +9,41 @@ import io.fermata.session.TestHandles;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
+import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /** A host whose tools each do one thing that a transport must cope with. */
 final class FakeHost implements ToolHost {
   static final String PAGE = "<!doctype html><title>Plans</title><p>Plans: ☕ 𝄐</p>";
+
+  /** A call that goes on until a test has it answered. */
+  record Work(Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply) {
+    void tells(String node, String name, JsonNode payload) {
+      progress.accept(new ToolProgress(node, name, payload));
+    }
+
+    void streams(String... pieces) {
+      for (String piece : pieces) {
+        progress.accept(ToolProgress.text("write", piece));
+      }
+    }
+
+    void ends() {
+      reply.complete(new ToolReply(status("complete"), Json.object()));
+    }
+  }
+
+  private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();
 
   /** All calls that arrived. */
   final Queue<ToolCall> calls = new ConcurrentLinkedQueue<>();
@@ -32,6 +57,7 @@ final class FakeHost implements ToolHost {
         contract("noop", "Answers at once"),
         contract("echo", "Says how it was called"),
         contract("slow", "Takes its time"),
+        contract("working", "Works until it is told to end"),
         contract("wrong", "Ends in an error"),
         contract("failing", "Breaks its promise never to fail"),
         contract("throwing", "Throws"));
@@ -50,7 +76,7 @@ final class FakeHost implements ToolHost {
   }
 
   @Override
-  public CompletionStage<ToolReply> call(ToolCall call) {
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     if (call.tool().equals("noop")) {
       return CompletableFuture.completedFuture(nothing);
     }
@@ -58,6 +84,7 @@ final class FakeHost implements ToolHost {
     return switch (call.tool()) {
       case "echo" -> CompletableFuture.completedFuture(echo(call));
       case "slow" -> later(call);
+      case "working" -> working(call, progress);
       case "wrong" ->
           CompletableFuture.completedFuture(
               new ToolReply(status("error").put("code", "handler_failed"), Json.object()));
@@ -65,6 +92,26 @@ final class FakeHost implements ToolHost {
       case "throwing" -> throw new IllegalStateException("secret /etc");
       default -> throw new IllegalArgumentException("No flow " + call.tool());
     };
+  }
+
+  private CompletionStage<ToolReply> working(ToolCall call, Consumer<ToolProgress> progress) {
+    Work work = new Work(progress, new CompletableFuture<>());
+    works.add(work);
+    if (call.arguments().path("atOnce").asBoolean()) {
+      work.tells("search", "offers", Json.object().put("found", 3));
+      work.streams("at once");
+      work.ends();
+    }
+    return work.reply();
+  }
+
+  /** The call that works, once it has arrived. */
+  Work work() {
+    try {
+      return Objects.requireNonNull(works.poll(10, TimeUnit.SECONDS), "no call arrived");
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   private static CompletionStage<ToolReply> later(ToolCall call) {

@@ -53,7 +53,8 @@ class ModernEraTest {
     JsonNode result = client().modern("tools/list", "").result();
 
     assertThat(result.path("tools").findValuesAsText("name"))
-        .containsExactly("noop", "echo", "slow", "wrong", "failing", "throwing", "show_plans");
+        .containsExactly(
+            "noop", "echo", "slow", "working", "wrong", "failing", "throwing", "show_plans");
     JsonNode flow = result.at("/tools/0");
     assertThat(flow.path("title").asText()).isEqualTo("The noop");
     assertThat(flow.at("/inputSchema/type").asText()).isEqualTo("object");
@@ -63,7 +64,7 @@ class ModernEraTest {
 
   @Test
   void aDisplayToolNamesItsPageInEveryDialect() {
-    JsonNode display = client().modern("tools/list", "").result().path("tools").path(6);
+    JsonNode display = client().modern("tools/list", "").result().path("tools").path(7);
 
     String page = "ui://fermata/show_plans.html";
     assertThat(display.at("/_meta/ui/resourceUri").asText()).isEqualTo(page);

@@ -7,17 +7,24 @@ import io.modelcontextprotocol.client.McpSyncClient;
 import io.modelcontextprotocol.client.transport.HttpClientStreamableHttpTransport;
 import io.modelcontextprotocol.spec.McpSchema;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** A client of another vendor finds its way. */
 class SdkClientTest {
   @Test
-  void theJavaSdkListsAndCallsTools() {
-    try (McpServer server = McpServer.serving(new FakeHost()).name("fake").port(0).start();
+  void theJavaSdkListsAndCallsToolsAndHearsOfProgress() throws InterruptedException {
+    FakeHost host = new FakeHost();
+    BlockingQueue<String> heard = new LinkedBlockingQueue<>();
+    try (McpServer server = McpServer.serving(host).name("fake").port(0).start();
         McpSyncClient client =
             McpClient.sync(
                     HttpClientStreamableHttpTransport.builder("http://localhost:" + server.port())
                         .build())
+                .progressConsumer(progress -> heard.add(progress.message()))
                 .build()) {
       McpSchema.InitializeResult welcome = client.initialize();
       assertThat(welcome.serverInfo().name()).isEqualTo("fake");
@@ -30,6 +37,17 @@ class SdkClientTest {
       assertThat(result.isError()).isFalse();
       assertThat(String.valueOf(result.structuredContent())).contains("Köln", "transportSession");
       assertThat(client.listResources().resources()).hasSize(1);
+
+      CompletableFuture<Void> work =
+          CompletableFuture.runAsync(
+              () -> {
+                FakeHost.Work working = host.work();
+                working.streams("Good day");
+                working.ends();
+              });
+      client.callTool(McpSchema.CallToolRequest.builder("working").progressToken("t").build());
+      work.join();
+      assertThat(heard.poll(10, TimeUnit.SECONDS)).isEqualTo("Good day");
     }
   }
 }

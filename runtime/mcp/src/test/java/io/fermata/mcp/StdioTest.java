@@ -4,13 +4,19 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Json;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -19,6 +25,7 @@ import org.junit.jupiter.api.Timeout;
 /** What a client meets that has started the server as a process of its own. */
 @Timeout(30)
 class StdioTest {
+  private final FakeHost host = new FakeHost();
   private final PipedOutputStream toServer = new PipedOutputStream();
   private BufferedReader fromServer;
   private McpStdio server;
@@ -29,7 +36,7 @@ class StdioTest {
     PipedOutputStream out = new PipedOutputStream();
     fromServer =
         new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
-    server = McpServer.serving(new FakeHost()).name("fake").stdio(in, out);
+    server = McpServer.serving(host).name("fake").stdio(in, out);
   }
 
   @AfterEach
@@ -123,6 +130,116 @@ class StdioTest {
       heard.add(hear().path("id").asInt());
     }
     assertThat(heard).hasSize(200);
+  }
+
+  private void work(int id) throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"working\",\"_meta\":{\"progressToken\":\"t%d\"}}}"
+            .formatted(id, id));
+  }
+
+  /** All that is heard until the response to a request. */
+  private List<JsonNode> hearUntil(int id) throws IOException {
+    List<JsonNode> heard = new ArrayList<>(List.of(hear()));
+    while (heard.get(heard.size() - 1).path("id").asInt() != id) {
+      heard.add(hear());
+    }
+    return heard;
+  }
+
+  @Test
+  void progressComesBeforeTheAnswer() throws IOException {
+    work(1);
+    FakeHost.Work work = host.work();
+    work.tells("search", "offers", Json.object().put("found", 3));
+    JsonNode first = hear();
+    assertThat(first.path("method").asText()).isEqualTo("notifications/progress");
+    assertThat(first.at("/params/progressToken").asText()).isEqualTo("t1");
+    assertThat(first.at("/params/message").asText()).isEqualTo("offers: {\"found\":3}");
+    work.streams("Good ", "day");
+    work.ends();
+
+    assertThat(Events.said(Events.beforeTheResponse(hearUntil(1)))).isEqualTo("Good day");
+  }
+
+  @Test
+  void aCallWithoutTokenIsSilentUntilItsAnswer() throws IOException {
+    call(1, "working", "{}");
+    FakeHost.Work work = host.work();
+    work.streams("unheard");
+    work.ends();
+
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void ofACancelledCallNothingIsHeardAnyMore() throws IOException {
+    work(1);
+    FakeHost.Work cancelled = host.work();
+    say(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}");
+    work(1);
+    FakeHost.Work again = host.work();
+    cancelled.streams("unheard");
+    cancelled.ends();
+    again.streams("heard");
+    again.ends();
+
+    assertThat(Events.said(Events.beforeTheResponse(hearUntil(1)))).isEqualTo("heard");
+  }
+
+  @Test
+  void progressOfManyCallsIsNotMixedUp() throws Exception {
+    int calls = 20;
+    StringBuilder all = new StringBuilder();
+    IntStream.range(0, 200).forEach(i -> all.append("piece ").append(i));
+    for (int id = 0; id < calls; id++) {
+      work(id);
+    }
+    List<Thread> working = new ArrayList<>();
+    for (int id = 0; id < calls; id++) {
+      FakeHost.Work work = host.work();
+      Thread thread =
+          new Thread(
+              () -> {
+                IntStream.range(0, 200).forEach(i -> work.streams("piece " + i));
+                work.ends();
+              });
+      thread.start();
+      working.add(thread);
+    }
+    Map<String, String> said = new HashMap<>();
+    for (int answers = 0; answers < calls; ) {
+      JsonNode heard = hear();
+      if (heard.has("id")) {
+        answers++;
+        assertThat(said).containsEntry("t" + heard.path("id").asInt(), all.toString());
+      } else {
+        JsonNode params = heard.path("params");
+        said.merge(
+            params.path("progressToken").asText(), params.path("message").asText(), String::concat);
+      }
+    }
+    for (Thread thread : working) {
+      thread.join();
+    }
+  }
+
+  @Test
+  void aReaderThatIsSlowMakesTheServerHoldNothing() throws Exception {
+    work(1);
+    FakeHost.Work work = host.work();
+    String piece = "x".repeat(Progress.ROOM / 2);
+    int rounds = 40;
+    for (int i = 0; i < rounds; i++) {
+      work.streams(piece);
+      Thread.sleep(Progress.PAUSE_MILLIS + 5L);
+    }
+    work.ends();
+
+    String said = Events.said(Events.beforeTheResponse(hearUntil(1)));
+    assertThat(said.length()).isLessThan(rounds * piece.length() / 2);
+    assertThat(said).contains("left out");
   }
 
   @Test

@@ -10,6 +10,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 /** A client that says exactly what a test wants it to say. */
 final class Wired {
@@ -90,12 +92,25 @@ final class Wired {
     return sendTo(endpoint.resolve(path), HttpRequest.BodyPublishers.ofString("{}"));
   }
 
-  private Said sendTo(URI uri, HttpRequest.BodyPublisher body) {
+  /** Sends a message, and yields its answer as soon as that begins. */
+  CompletableFuture<Events> listen(String body) {
+    HttpRequest request = request(endpoint, HttpRequest.BodyPublishers.ofString(body));
+    return CLIENT
+        .sendAsync(request, HttpResponse.BodyHandlers.ofInputStream())
+        .orTimeout(10, TimeUnit.SECONDS)
+        .thenApply(Events::new);
+  }
+
+  private HttpRequest request(URI uri, HttpRequest.BodyPublisher body) {
     HttpRequest.Builder request = HttpRequest.newBuilder(uri).method(method, body);
     headers.forEach(request::header);
+    return request.build();
+  }
+
+  private Said sendTo(URI uri, HttpRequest.BodyPublisher body) {
     try {
       HttpResponse<byte[]> raw =
-          CLIENT.send(request.build(), HttpResponse.BodyHandlers.ofByteArray());
+          CLIENT.send(request(uri, body), HttpResponse.BodyHandlers.ofByteArray());
       JsonNode tree =
           raw.body().length == 0 ? MissingNode.getInstance() : JSON.readTree(raw.body());
       return new Said(raw.statusCode(), raw, tree);

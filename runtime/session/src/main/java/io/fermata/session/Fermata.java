@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
@@ -93,7 +94,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   @Override
-  public CompletionStage<ToolReply> call(ToolCall call) {
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     if (!catalog.has(call.tool())) {
       throw new IllegalArgumentException("There is no flow " + call.tool());
     }
@@ -103,7 +104,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return CompletableFuture.completedFuture(refusal);
     }
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
-    system.tell(new GatewayCommand.Incoming(call, reply));
+    system.tell(new GatewayCommand.Incoming(call, progress, reply));
     return reply;
   }
 

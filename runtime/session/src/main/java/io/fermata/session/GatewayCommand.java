@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
 
 /** What the gateway is told. */
@@ -14,8 +15,14 @@ sealed interface GatewayCommand
         GatewayCommand.Drain,
         SessionCommand.SessionReply {
 
-  /** A call has arrived. */
-  record Incoming(ToolCall call, CompletableFuture<ToolReply> reply) implements GatewayCommand {}
+  /**
+   * A call has arrived.
+   *
+   * @param progress is told what nodes tell until the reply completes
+   */
+  record Incoming(
+      ToolCall call, Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply)
+      implements GatewayCommand {}
 
   /**
    * A session's actor has ended. What it was told and has not answered will not be answered.

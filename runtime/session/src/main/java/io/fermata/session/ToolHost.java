@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 
 /** What a transport needs of a host: which tools there are, and a way to call them. */
 public interface ToolHost {
@@ -15,9 +16,17 @@ public interface ToolHost {
    * Calls a flow's tool. The stage never fails: what goes wrong is a reply whose status is {@code
    * error}. It completes on a thread kept for replies, which a caller may hold.
    *
+   * @param progress is told what nodes tell while the call is under way: on any thread, one after
+   *     the other in the order they told it, and never after the reply has completed. It must not
+   *     block, and not throw
    * @throws IllegalArgumentException if there is no flow with the call's name
    */
-  CompletionStage<ToolReply> call(ToolCall call);
+  CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress);
+
+  /** Calls a flow's tool for a caller who only wants the reply. */
+  default CompletionStage<ToolReply> call(ToolCall call) {
+    return call(call, unheard -> {});
+  }
 
   /** Mints and recognises session handles. */
   Handles handles();

@@ -1,0 +1,80 @@
+package io.fermata.mcp;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** An answer that a client reads as it comes: a stream of events, or one JSON text. */
+final class Events {
+  private final HttpResponse<InputStream> raw;
+  private final BufferedReader lines;
+
+  Events(HttpResponse<InputStream> raw) {
+    this.raw = raw;
+    this.lines = new BufferedReader(new InputStreamReader(raw.body(), UTF_8));
+  }
+
+  int status() {
+    return raw.statusCode();
+  }
+
+  String header(String name) {
+    return raw.headers().firstValue(name).orElse("");
+  }
+
+  boolean streamed() {
+    return header("Content-Type").equals("text/event-stream");
+  }
+
+  /** The whole of an answer that is plain JSON. */
+  JsonNode plain() throws IOException {
+    assertThat(header("Content-Type")).isEqualTo("application/json");
+    return Wired.JSON.readTree(lines);
+  }
+
+  /** The message of the next event; missing at the end. */
+  JsonNode next() throws IOException {
+    String event = lines.readLine();
+    if (event == null) {
+      return MissingNode.getInstance();
+    }
+    String data = lines.readLine();
+    assertThat(event).isEqualTo("event: message");
+    assertThat(data).startsWith("data: ");
+    assertThat(lines.readLine()).isEmpty();
+    return Wired.JSON.readTree(data.substring("data: ".length()));
+  }
+
+  List<JsonNode> rest() throws IOException {
+    List<JsonNode> rest = new ArrayList<>();
+    for (JsonNode next = next(); !next.isMissingNode(); next = next()) {
+      rest.add(next);
+    }
+    return rest;
+  }
+
+  /** All notifications but the last message, which must be the response. */
+  static List<JsonNode> beforeTheResponse(List<JsonNode> messages) {
+    List<JsonNode> before = messages.subList(0, messages.size() - 1);
+    assertThat(before).allMatch(it -> it.path("method").asText().equals("notifications/progress"));
+    assertThat(before).noneMatch(it -> it.has("id"));
+    assertThat(messages.get(before.size()).has("id")).isTrue();
+    return before;
+  }
+
+  static String said(List<JsonNode> notifications) {
+    return notifications.stream()
+        .map(it -> it.at("/params/message").asText())
+        .collect(Collectors.joining());
+  }
+}
