@@ -11,19 +11,19 @@ import java.util.Set;
  * Tells an answer to an open question from one that was given before: a repeated delivery must not
  * become the answer to the next question, and an earlier answer changes only by a correction.
  */
-final class Answers<S extends Record> {
-  private final Flow<S> flow;
+final class Answers {
+  private final Graph graph;
   private final RunState state;
   private final Set<String> ahead;
 
-  Answers(Flow<S> flow, RunState state) {
-    this.flow = flow;
+  Answers(Graph graph, RunState state) {
+    this.graph = graph;
     this.state = state;
     this.ahead =
-        GraphCheck.reachable(
-            flow,
+        graph.reachable(
             state.places().keySet().stream()
-                .flatMap(place -> flow.targets(place.node()).stream())
+                .filter(place -> !place.undoes())
+                .flatMap(place -> graph.targets(place.node()).stream())
                 .toList());
   }
 
@@ -56,7 +56,7 @@ final class Answers<S extends Record> {
     return state.places().entrySet().stream()
         .anyMatch(
             entry ->
-                asks(entry.getKey().node(), field)
+                asks(entry.getKey(), field)
                     && !acceptedAt(entry.getValue(), field)
                     && !checkedAt(entry.getValue(), field));
   }
@@ -67,21 +67,21 @@ final class Answers<S extends Record> {
    */
   private boolean settled(String field) {
     for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      if (asks(entry.getKey().node(), field)) {
+      if (asks(entry.getKey(), field)) {
         return acceptedAt(entry.getValue(), field);
       }
     }
-    List<String> askers = flow.nodes().keySet().stream().filter(node -> asks(node, field)).toList();
+    List<String> askers = graph.askers(field).stream().map(Step::path).toList();
     if (askers.isEmpty()) {
       return builtOn(field);
     }
     return askers.stream().noneMatch(ahead::contains)
-        && askers.stream().anyMatch(state.memory().left()::containsKey);
+        && state.branches().values().stream()
+            .anyMatch(b -> askers.stream().anyMatch(b.memory().left()::containsKey));
   }
 
-  private boolean asks(String id, String field) {
-    Node<S> node = flow.nodes().get(id);
-    return node != null && node.fields().stream().anyMatch(f -> Paths.related(f, field));
+  private boolean asks(Place place, String field) {
+    return !place.undoes() && Graph.concerns(graph.step(place), place, field);
   }
 
   private static boolean acceptedAt(At at, String field) {
@@ -96,15 +96,24 @@ final class Answers<S extends Record> {
 
   /** Whether a node was left since the field was given, so that something may rest on it. */
   private boolean builtOn(String field) {
-    Memory.Answer given = state.memory().answers().get(field);
+    return state.branches().values().stream().anyMatch(branch -> builtOn(branch.memory(), field));
+  }
+
+  private static boolean builtOn(Memory memory, String field) {
+    Memory.Answer given = memory.answers().get(field);
     return given != null
-        && state.memory().left().entrySet().stream()
+        && memory.left().entrySet().stream()
             .anyMatch(e -> !e.getKey().equals(Flow.START) && e.getValue() > given.tick());
   }
 
   private boolean known(String field, JsonNode value) {
-    Memory.Answer given = state.memory().answers().get(field);
+    return state.branches().values().stream()
+        .anyMatch(branch -> known(branch.memory(), field, value));
+  }
+
+  private static boolean known(Memory memory, String field, JsonNode value) {
+    Memory.Answer given = memory.answers().get(field);
     return (given != null && Json.same(given.value(), value))
-        || Json.same(Paths.get(state.data(), field), value);
+        || Json.same(Paths.get(memory.data(), field), value);
   }
 }

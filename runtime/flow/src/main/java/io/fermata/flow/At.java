@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param attempts how often an effect was attempted here
  * @param base the attempts before the present effect began; its retry policy counts from there
  * @param since when the place began to wait
+ * @param deadline when the wait is given up; null if never
+ * @param reminder the next reminder of those who are waited for; null if there is none
  */
 public record At(
     Phase phase,
@@ -27,13 +29,23 @@ public record At(
     @Nullable String context,
     int attempts,
     int base,
-    long since) {
+    long since,
+    @Nullable Long deadline,
+    @Nullable Reminder reminder) {
+
+  /**
+   * A reminder that is to come or is being sent.
+   *
+   * @param number counts from 1
+   * @param attempt 0 as long as its time has not come
+   */
+  public record Reminder(int number, long due, int attempt) {}
 
   /** Why an answer was refused, and when in the run's count of events. */
   public record Rejection(String message, long tick) {}
 
   static At entered(long at) {
-    return new At(new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at);
+    return new At(new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
   }
 
   /** The questions that still wait for an answer, in declared order. */
@@ -43,24 +55,61 @@ public record At(
   }
 
   At phase(Phase next) {
-    return new At(next, accepted, rejected, questions, context, attempts, base, since);
+    return new At(
+        next, accepted, rejected, questions, context, attempts, base, since, deadline, reminder);
   }
 
   At asked(Event.Asked asked) {
     return new At(
-        new Phase.Asking(),
-        accepted,
-        rejected,
-        asked.questions(),
-        asked.context(),
-        attempts,
-        base,
-        asked.at());
+            new Phase.Asking(),
+            accepted,
+            rejected,
+            asked.questions(),
+            asked.context(),
+            attempts,
+            base,
+            asked.at(),
+            deadline,
+            reminder)
+        .waiting(asked.patience());
   }
 
   At shown(Event.Shown shown) {
-    Phase showing = new Phase.Showing(shown.widget());
-    return new At(showing, accepted, rejected, questions, context, attempts, base, shown.at());
+    return waits(new Phase.Showing(shown.widget()), shown.at()).waiting(shown.patience());
+  }
+
+  /** It begins to wait for something that happens outside. */
+  At waits(Phase next, long at) {
+    return new At(
+        next, accepted, rejected, questions, context, attempts, base, at, deadline, reminder);
+  }
+
+  /** Bounds the wait. A question that is put again in the same visit keeps its deadline. */
+  At waiting(Event.@Nullable Patience patience) {
+    if (patience == null || deadline != null || reminder != null) {
+      return this;
+    }
+    Long remind = patience.remindAt();
+    Reminder first = remind == null ? null : new Reminder(1, remind, 0);
+    return timed(patience.deadline(), first);
+  }
+
+  At remind(@Nullable Reminder next) {
+    return timed(deadline, next);
+  }
+
+  private At timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {
+    return new At(
+        phase,
+        accepted,
+        rejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        newDeadline,
+        newReminder);
   }
 
   /**
@@ -70,7 +119,7 @@ public record At(
     if (phase instanceof Phase.Halted halted && halted.field() != null) {
       return accept(halted.field()).phase(asking());
     }
-    return phase(new Phase.Leaving());
+    return phase(new Phase.Leaving(null));
   }
 
   At accept(String field) {
@@ -87,7 +136,17 @@ public record At(
 
   private At judged(Set<String> newAccepted, Map<String, Rejection> newRejected) {
     Phase next = phase instanceof Phase.Working ? asking() : phase;
-    return new At(next, newAccepted, newRejected, questions, context, attempts, base, since);
+    return new At(
+        next,
+        newAccepted,
+        newRejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        deadline,
+        reminder);
   }
 
   /** It waits for answers again, or for its questions to be put if they were not yet. */
@@ -95,19 +154,29 @@ public record At(
     return questions.isEmpty() ? new Phase.Entering() : new Phase.Asking();
   }
 
-  At answered(Set<String> fields) {
+  At answered(Set<String> fields, boolean acknowledged) {
     Map<String, Rejection> left = new LinkedHashMap<>(rejected);
     left.keySet().removeIf(r -> anyRelated(fields, r));
-    return new At(afterAnswer(fields), accepted, left, questions, context, attempts, base, since);
+    return new At(
+        afterAnswer(fields, acknowledged),
+        accepted,
+        left,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        deadline,
+        reminder);
   }
 
   /**
    * A call that answers acknowledges a widget without a field, and a new answer ends the check of
    * the one that it replaces: its verdict would be about a value that is gone.
    */
-  private Phase afterAnswer(Set<String> fields) {
-    if (phase instanceof Phase.Showing showing && showing.widget().field() == null) {
-      return new Phase.Leaving();
+  private Phase afterAnswer(Set<String> fields, boolean acknowledged) {
+    if (acknowledged) {
+      return new Phase.Leaving(null);
     }
     boolean overtaken =
         phase instanceof Phase.Working working
@@ -132,7 +201,9 @@ public record At(
         context,
         attempted.attempt(),
         again ? base : attempts,
-        attempted.at());
+        attempted.at(),
+        deadline,
+        reminder);
   }
 
   private Map<String, Rejection> without(String field) {

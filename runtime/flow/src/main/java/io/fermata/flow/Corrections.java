@@ -1,80 +1,157 @@
 package io.fermata.flow;
 
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Finds how far back a correction goes. */
-final class Corrections<S extends Record> {
-  private final Flow<S> flow;
+final class Corrections {
+  private final Graph graph;
   private final RunState state;
 
-  Corrections(Flow<S> flow, RunState state) {
-    this.flow = flow;
+  Corrections(Graph graph, RunState state) {
+    this.graph = graph;
     this.state = state;
   }
 
+  /** A place to go back to, and when the run was there. */
+  private record Found(Event.Back back, long tick) {}
+
   /**
-   * A new visit to the earliest node that asked for one of the fields. To START for a field that no
-   * node asks for, as any node may have read it, and where the way back to the node is no longer
-   * known, after a correction within a loop. Null if every field is still to be asked.
+   * New visits to the earliest steps that asked for one of the fields, one in each branch that is
+   * concerned. To a fork whose branches have joined, for a field that was asked in one of them. To
+   * START for a field that no node asks for, as any node may have read it, and where the way back
+   * to the node is no longer known, after a correction within a loop. Empty if every field is still
+   * to be asked.
    */
-  @Nullable Place goBackTo(Set<String> fields) {
-    String earliest = null;
-    long tick = Long.MAX_VALUE;
+  List<Event.Back> goBackTo(Set<String> fields) {
+    Map<String, Found> byBranch = new LinkedHashMap<>();
     for (String field : fields) {
-      String node = askedBy(field);
-      RunState.Checkpoint checkpoint = node == null ? null : state.entered().get(node);
-      if (node != null && checkpoint != null && checkpoint.tick() < tick) {
-        earliest = node;
-        tick = checkpoint.tick();
+      Found found = askedBy(field);
+      if (found != null) {
+        byBranch.merge(
+            found.back().place().branch(), found, (a, b) -> a.tick() <= b.tick() ? a : b);
       }
     }
-    return earliest == null
-        ? null
-        : new Place(earliest, state.visits().getOrDefault(earliest, 0) + 1);
+    return byBranch.values().stream()
+        .filter(found -> byBranch.keySet().stream().noneMatch(b -> contains(b, found)))
+        .map(Found::back)
+        .toList();
   }
 
-  private @Nullable String askedBy(String field) {
-    boolean askedAtAll = false;
+  /** Going back in a branch ends all that branches off it. */
+  private static boolean contains(String branch, Found found) {
+    String own = found.back().place().branch();
+    return !branch.equals(own) && Place.within(own, branch);
+  }
+
+  private @Nullable Found askedBy(String field) {
+    List<Step<?>> askers = graph.askers(field);
     boolean passed = false;
-    String earliest = null;
-    long tick = Long.MAX_VALUE;
-    for (Node<S> node : flow.nodes().values()) {
-      if (node.fields().stream().noneMatch(asked -> Paths.related(asked, field))) {
-        continue;
-      }
-      askedAtAll = true;
-      passed |= state.memory().left().containsKey(node.id());
-      RunState.Checkpoint checkpoint = state.entered().get(node.id());
-      if (checkpoint != null && checkpoint.tick() < tick) {
-        earliest = node.id();
-        tick = checkpoint.tick();
+    Found earliest = null;
+    for (Step<?> step : askers) {
+      passed |= state.branches().values().stream().anyMatch(b -> left(b, step.path()));
+      Found found = wayBackTo(step, field);
+      if (found != null && (earliest == null || found.tick() < earliest.tick())) {
+        earliest = found;
       }
     }
     boolean lost = earliest == null && passed;
-    return askedAtAll && !lost ? earliest : Flow.START;
+    if (!askers.isEmpty() && !lost) {
+      return earliest;
+    }
+    return checkpoint("", Flow.START, Flow.START, true);
+  }
+
+  private static boolean left(Branch branch, String step) {
+    return branch.memory().left().containsKey(step);
+  }
+
+  /** Into the step where its branch is still open, else to the fork or list it lies in. */
+  private @Nullable Found wayBackTo(Step<?> step, String field) {
+    for (String branch : innermostFirst()) {
+      Place there = new Place(branch, step.path(), 1);
+      if (Graph.concerns(step, there, field)) {
+        Found found = checkpoint(branch, step.path(), step.path(), false);
+        if (found != null) {
+          return found;
+        }
+      }
+    }
+    for (String fork : graph.forksAround(step.path())) {
+      for (String branch : innermostFirst()) {
+        if (open(branch, fork)) {
+          continue;
+        }
+        boolean list = graph.step(fork).node() instanceof Node.Each;
+        String known = list && step.path().startsWith(fork + "/") ? fork : Fold.forkPoint(fork);
+        Found found = checkpoint(branch, fork, known, !known.equals(fork));
+        if (found != null) {
+          return found;
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Whether the branches of a fork have not joined yet, so that each can be gone back in. */
+  private boolean open(String branch, String fork) {
+    return state.places().keySet().stream()
+        .anyMatch(place -> place.branch().equals(branch) && place.node().equals(fork));
+  }
+
+  private List<String> innermostFirst() {
+    List<String> names = new ArrayList<>(state.branches().keySet());
+    names.sort((a, b) -> b.length() - a.length());
+    return names;
+  }
+
+  private @Nullable Found checkpoint(String branch, String node, String name, boolean leaving) {
+    Branch known = state.branch(branch);
+    Branch.Checkpoint checkpoint = known.entered().get(name);
+    if (checkpoint == null) {
+      return null;
+    }
+    Place place = new Place(branch, node, known.visits(node) + 1);
+    return new Found(new Event.Back(place, name, leaving), checkpoint.tick());
+  }
+
+  /** The moment that a place to go back to goes back to. */
+  long tick(Event.Back back) {
+    Branch.Checkpoint checkpoint =
+        state.branch(back.place().branch()).entered().get(back.checkpoint());
+    return checkpoint == null ? Long.MAX_VALUE : checkpoint.tick();
   }
 
   /** A step that may run only once and did or does run since the place was entered, if any. */
-  @Nullable String onceAfter(Place back) {
-    RunState.Checkpoint checkpoint = state.entered().get(back.node());
-    long tick = checkpoint == null ? 0 : checkpoint.tick();
-    for (Map.Entry<String, Long> ran : state.committed().entrySet()) {
-      if (once(ran.getKey()) && ran.getValue() > tick) {
-        return ran.getKey();
+  @Nullable String onceAfter(Event.Back back) {
+    long tick = tick(back);
+    String branch = back.place().branch();
+    for (Map.Entry<String, Branch> entry : state.branches().entrySet()) {
+      if (Place.within(entry.getKey(), branch)) {
+        for (Map.Entry<String, Long> ran : entry.getValue().committed().entrySet()) {
+          if (once(ran.getKey()) && ran.getValue() > tick) {
+            return ran.getKey();
+          }
+        }
       }
     }
     for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      String node = entry.getKey().node();
-      if (once(node) && entry.getValue().phase() instanceof Phase.Working) {
-        return node;
+      Place place = entry.getKey();
+      boolean working = entry.getValue().phase() instanceof Phase.Working;
+      if (working && Place.within(place.branch(), branch) && once(place.node())) {
+        return place.node();
       }
     }
     return null;
   }
 
   private boolean once(String node) {
-    return flow.nodes().get(node) instanceof Node.Act<S> act && act.policy().once();
+    return graph.has(node)
+        && graph.step(node).node() instanceof Node.Act<?> act
+        && act.policy().once();
   }
 }

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  *                           .otherwise("price"))
  * }</pre>
  */
-public final class Decision<S extends Record> {
+public final class Decision {
   private final List<Route.Rule> rules = new ArrayList<>();
   private @Nullable String otherwise;
   private int begun;
@@ -23,7 +23,7 @@ public final class Decision<S extends Record> {
   Decision() {}
 
   /** Begins a rule that is called what its condition says. */
-  public When<S> when(Condition condition) {
+  public When when(Condition condition) {
     return when(condition.text(), condition);
   }
 
@@ -32,7 +32,7 @@ public final class Decision<S extends Record> {
    *
    * @param label what the rule means, for the journal and the picture
    */
-  public When<S> when(String label, Condition condition) {
+  public When when(String label, Condition condition) {
     return begin(label, new Route.Test.Holds(condition));
   }
 
@@ -43,34 +43,34 @@ public final class Decision<S extends Record> {
    * @param label what the rule means, for the journal and the picture
    * @param function quick, touches nothing outside, and decides on what it reads here alone
    */
-  public When<S> when(String label, Predicate<Reads> function) {
+  public When when(String label, Predicate<Reads> function) {
     return begin(label, new Route.Test.Passes(function));
   }
 
-  private When<S> begin(String label, Route.Test test) {
+  private When begin(String label, Route.Test test) {
     begun++;
-    return new When<>(this, label, test);
+    return new When(this, label, test);
   }
 
   /** Where to go when no rule matches. */
-  public Decision<S> otherwise(String target) {
+  public Decision otherwise(String target) {
     otherwise = target;
     return this;
   }
 
   /** A rule that still lacks its target. */
-  public static final class When<S extends Record> {
-    private final Decision<S> decision;
+  public static final class When {
+    private final Decision decision;
     private final String label;
     private final Route.Test test;
 
-    private When(Decision<S> decision, String label, Route.Test test) {
+    private When(Decision decision, String label, Route.Test test) {
       this.decision = decision;
       this.label = label;
       this.test = test;
     }
 
-    public Decision<S> to(String target) {
+    public Decision to(String target) {
       decision.rules.add(new Route.Rule(label, test, target));
       return decision;
     }
@@ -80,7 +80,7 @@ public final class Decision<S extends Record> {
     return otherwise != null && !rules.isEmpty() && rules.size() == begun;
   }
 
-  Route.Choice<S> build() {
-    return new Route.Choice<>(List.copyOf(rules), otherwise == null ? "" : otherwise);
+  Route build() {
+    return new Route.Choice(List.copyOf(rules), otherwise == null ? "" : otherwise);
   }
 }

@@ -2,6 +2,8 @@ package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,21 +16,26 @@ import org.jspecify.annotations.Nullable;
  * One input's way through the graph: it emits events and folds them as it goes, until every place
  * waits for somebody or something. Lives for one call of {@link FlowProgram#accept}.
  */
-final class Drive<S extends Record> {
-  private final Flow<S> flow;
+final class Drive {
+  private final Graph graph;
+  private final Flow<?> flow;
   private final Limits limits;
   private final RunState before;
   private final long at;
   private final List<Event> events = new ArrayList<>();
+  private final Forks forks;
+  private final Nesting nesting;
   private RunState state;
-  private @Nullable S view;
 
-  Drive(Flow<S> flow, Limits limits, RunState state, long at) {
+  Drive(Flow<?> flow, Limits limits, RunState state, long at) {
     this.flow = flow;
+    this.graph = flow.graph();
     this.limits = limits;
     this.before = state;
     this.state = state;
     this.at = at;
+    this.forks = new Forks(this);
+    this.nesting = new Nesting(this);
   }
 
   RunState before() {
@@ -39,79 +46,158 @@ final class Drive<S extends Record> {
     return state;
   }
 
-  @SuppressWarnings("ReferenceEquality") // the same tree means the same view, cheaply
+  Graph graph() {
+    return graph;
+  }
+
+  long at() {
+    return at;
+  }
+
   void emit(Event event) {
     events.add(event);
-    RunState after = state.apply(event);
-    if (after.data() != state.data()) {
-      view = null;
-    }
-    state = after;
+    state = state.apply(event);
   }
 
-  /** Whether a call without answers moves anything: a halted place, or a widget without a field. */
-  boolean canGoOn() {
-    return state.places().values().stream()
-        .anyMatch(p -> p.phase() instanceof Phase.Halted || acknowledged(p.phase()));
-  }
-
-  private static boolean acknowledged(Phase phase) {
-    return phase instanceof Phase.Showing showing && showing.widget().field() == null;
-  }
-
-  /** Gives a call's values to the run and wakes the places that may go on with them. */
-  void answered(Map<String, JsonNode> values) {
-    boolean acknowledges = state.places().values().stream().anyMatch(p -> acknowledged(p.phase()));
-    List<Place> halted =
-        state.places().keySet().stream()
-            .filter(p -> at(p).phase() instanceof Phase.Halted)
-            .toList();
-    if (!values.isEmpty() || acknowledges) {
-      emit(new Event.Answered(values, at));
-    }
-    halted.forEach(place -> emit(new Event.Retried(place)));
-  }
-
-  /** Goes on until nothing moves any more. */
-  List<Event> run() {
-    for (Place place : List.copyOf(state.places().keySet())) {
-      Phase phase = at(place).phase();
-      if (phase instanceof Phase.Asking || phase instanceof Phase.Showing) {
-        enter(place);
-      }
-    }
-    for (Place place = movable(); place != null; place = movable()) {
-      if (at(place).phase() instanceof Phase.Leaving) {
-        leave(place);
-      } else {
-        enter(place);
-      }
-    }
+  List<Event> events() {
     return List.copyOf(events);
   }
 
-  private @Nullable Place movable() {
+  At at(Place place) {
+    return state.at(place);
+  }
+
+  // --- what a call gives ----------------------------------------------------------------------
+
+  /** Whether a call without answers moves anything: a halted place, or a widget without a field. */
+  boolean canGoOn() {
+    return state.places().values().stream().anyMatch(p -> p.phase() instanceof Phase.Halted)
+        || acknowledged() != null;
+  }
+
+  /** The widget that a call finds open and that needs no answer. */
+  private @Nullable Place acknowledged() {
     for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      Phase phase = entry.getValue().phase();
-      if (phase instanceof Phase.Entering || phase instanceof Phase.Leaving) {
-        return entry.getKey();
+      if (entry.getValue().phase() instanceof Phase.Showing showing) {
+        return showing.widget().field() == null ? entry.getKey() : null;
       }
     }
     return null;
   }
 
-  private void enter(Place place) {
-    if (place.node().equals(Flow.END)) {
-      complete(place);
-      return;
+  /** Gives a call's values to the run and wakes the places that may go on with them. */
+  void answered(Map<String, JsonNode> values) {
+    Place acknowledged = acknowledged();
+    List<Place> halted =
+        state.places().keySet().stream()
+            .filter(p -> at(p).phase() instanceof Phase.Halted)
+            .toList();
+    if (!values.isEmpty() || acknowledged != null) {
+      emit(new Event.Answered(values, acknowledged, at));
     }
-    Node<S> node = flow.nodes().get(place.node());
-    if (node instanceof Node.Ask<S> ask) {
-      ask(place, ask);
+    halted.forEach(place -> emit(new Event.Retried(place)));
+  }
+
+  // --- going on -------------------------------------------------------------------------------
+
+  /** Goes on until nothing moves any more. */
+  List<Event> run() {
+    boolean undoing = !state.undoing().isEmpty();
+    for (Place place : undoing ? List.<Place>of() : List.copyOf(state.places().keySet())) {
+      Phase phase = at(place).phase();
+      if (phase instanceof Phase.Asking
+          || phase instanceof Phase.Showing
+          || phase instanceof Phase.Awaiting) {
+        enter(place);
+      }
+    }
+    while (state.running() && goesOn()) {}
+    return events();
+  }
+
+  /** Makes one step, whichever is due. What is to be undone goes before everything else. */
+  private boolean goesOn() {
+    if (!state.undoing().isEmpty()) {
+      return undo(state.undoing().get(0).place());
+    }
+    RunState.Ending ending = state.ending();
+    if (ending != null) {
+      end(ending);
+      return false;
+    }
+    return forks.settleFailures() || move() || forks.joins();
+  }
+
+  private boolean move() {
+    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
+      Phase phase = entry.getValue().phase();
+      if (phase instanceof Phase.Entering) {
+        enter(entry.getKey());
+        return true;
+      } else if (phase instanceof Phase.Leaving leaving) {
+        leave(entry.getKey(), leaving.to());
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean undo(Place place) {
+    Place undo = place.undo();
+    if (!state.places().containsKey(undo)) {
+      emit(new Event.Undoing(place, at));
+    }
+    if (!(at(undo).phase() instanceof Phase.Entering)) {
+      return false;
+    }
+    attempt(undo, null);
+    return true;
+  }
+
+  private void end(RunState.Ending ending) {
+    ErrorCode code = ending.code();
+    emit(
+        code == null
+            ? new Event.Cancelled(at)
+            : new Event.Failed(code, Objects.requireNonNullElse(ending.message(), ""), at));
+  }
+
+  private void enter(Place place) {
+    enter(place, graph.step(place));
+  }
+
+  private <S extends Record> void enter(Place place, Step<S> step) {
+    Node<S> node = step.node();
+    Spot<S> spot = new Spot<>(state, place, step);
+    if (step.closes() != null) {
+      closed(place, step);
+    } else if (node == null) {
+      leave(place, null);
+    } else if (node instanceof Node.Ask<S> ask) {
+      ask(spot, ask);
     } else if (node instanceof Node.Show<S> show) {
-      show(place, show);
-    } else {
+      show(spot, show);
+    } else if (node instanceof Node.Act) {
       attempt(place, null);
+    } else if (node instanceof Node.Sleep<S> sleep) {
+      sleep(spot, sleep);
+    } else if (node instanceof Node.Await<S> await) {
+      await(spot, await);
+    } else if (node instanceof Node.Mount<S, ?> mount) {
+      nesting.open(spot, mount);
+    } else {
+      nesting.openEach(spot, (Node.Each<S, ?>) node);
+    }
+  }
+
+  private void closed(Place place, Step<?> step) {
+    Scope<?> closes = Objects.requireNonNull(step.closes());
+    if (closes.parent() == null) {
+      complete(place);
+    } else if (closes.each()) {
+      nesting.closeItem(place, closes);
+    } else {
+      nesting.close(place, step, closes);
     }
   }
 
@@ -119,39 +205,34 @@ final class Drive<S extends Record> {
     emit(new Event.Attempted(place, field, at(place).attempts() + 1, at));
   }
 
-  private At at(Place place) {
-    At here = state.places().get(place);
-    if (here == null) {
-      throw new IllegalStateException("The run is not at " + place);
-    }
-    return here;
-  }
-
   // --- asking ---------------------------------------------------------------------------------
 
-  private void ask(Place place, Node.Ask<S> ask) {
-    for (Node.Question<S> q = unjudged(place, ask); q != null; q = unjudged(place, ask)) {
+  private <S extends Record> void ask(Spot<S> spot, Node.Ask<S> ask) {
+    Place place = spot.place();
+    for (Node.Question<S> q = unjudged(spot, ask); q != null; q = unjudged(spot, ask)) {
       if (q.check() instanceof Node.Async) {
-        attempt(place, q.field());
+        attempt(place, spot.path(q.field()));
         return;
       }
-      if (!check(place, q)) {
+      if (!check(spot, q)) {
         return;
       }
     }
     List<Node.Question<S>> open =
-        ask.questions().stream().filter(q -> !at(place).accepted().contains(q.field())).toList();
+        ask.questions().stream()
+            .filter(q -> !at(place).accepted().contains(spot.path(q.field())))
+            .toList();
     if (open.isEmpty()) {
-      leave(place);
+      leave(place, null);
     } else if (!(at(place).phase() instanceof Phase.Asking)) {
-      put(place, ask, open);
+      put(spot.now(state), ask, open);
     }
   }
 
   /** The next question to judge; a verdict may answer questions before it, too. */
-  private Node.@Nullable Question<S> unjudged(Place place, Node.Ask<S> ask) {
+  private <S extends Record> Node.@Nullable Question<S> unjudged(Spot<S> spot, Node.Ask<S> ask) {
     for (Node.Question<S> question : ask.questions()) {
-      if (answered(place, question)) {
+      if (answered(spot.place(), spot.path(question.field()))) {
         return question;
       }
     }
@@ -159,61 +240,68 @@ final class Drive<S extends Record> {
   }
 
   /** Whether a question has an answer of this pass that nobody has judged yet. */
-  private boolean answered(Place place, Node.Question<S> question) {
+  private boolean answered(Place place, String path) {
     At here = at(place);
-    return !here.accepted().contains(question.field())
-        && !here.rejected().containsKey(question.field())
-        && state.memory().fresh(question.field(), place.node());
+    return !here.accepted().contains(path)
+        && !here.rejected().containsKey(path)
+        && state.memory(place.branch()).fresh(path, place.node());
   }
 
   /** Judges an answer within the step; false if the place had to stop. */
-  private boolean check(Place place, Node.Question<S> question) {
+  private <S extends Record> boolean check(Spot<S> spot, Node.Question<S> question) {
+    String path = spot.path(question.field());
     if (!(question.check() instanceof Node.Quick quick)) {
-      emit(new Event.Accepted(place, question.field(), null, Map.of()));
+      emit(new Event.Accepted(spot.place(), path, null, Map.of()));
       return true;
     }
     try {
-      JsonNode answer = Paths.get(state.data(), question.field());
-      Object typed = flow.schema().value(question.field(), answer);
-      emit(judged(place, question.field(), quick.validator().check(Objects.requireNonNull(typed))));
+      JsonNode answer = Paths.get(state.memory(spot.place().branch()).data(), path);
+      Object typed = spot.schema().value(question.field(), answer);
+      emit(judged(spot, path, quick.validator().check(Objects.requireNonNull(typed))));
       return true;
     } catch (Throwable e) {
-      stop(place, Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
+      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
       return false;
     }
   }
 
-  private Event judged(Place place, String field, Verdict verdict) {
+  private Event judged(Spot<?> spot, String path, Verdict verdict) {
     if (verdict instanceof Verdict.Rejected rejected) {
-      return new Event.Rejected(place, field, rejected.message());
+      return new Event.Rejected(spot.place(), path, rejected.message());
     }
     Verdict.Accepted accepted = (Verdict.Accepted) verdict;
     JsonNode value = accepted.normalised() == null ? null : Json.tree(accepted.normalised());
     Map<String, JsonNode> sets = new LinkedHashMap<>();
     for (Map.Entry<String, Object> set : accepted.sets().entrySet()) {
-      flow.schema().requireWritable(set.getKey());
-      sets.put(set.getKey(), Json.tree(set.getValue()));
+      spot.schema().requireWritable(set.getKey());
+      sets.put(spot.path(set.getKey()), Json.tree(set.getValue()));
     }
-    Event.Accepted event = new Event.Accepted(place, field, value, sets);
-    ObjectNode data = state.apply(event).data();
-    requireReadable(data);
-    if (tooLarge(data)) {
-      throw new IllegalStateException("The verdict on " + field + " makes the state too large");
-    }
+    Event.Accepted event = new Event.Accepted(spot.place(), path, value, sets);
+    requireKept(event, spot, "The verdict on " + path);
     return event;
   }
 
-  private void put(Place place, Node.Ask<S> ask, List<Node.Question<S>> open) {
-    try {
-      List<Event.Question> questions = open.stream().map(this::put).toList();
-      emit(new Event.Asked(place, questions, text(ask.context()), at));
-    } catch (Throwable e) {
-      stop(place, Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
+  /** Refuses an event after which the state would be unreadable, or too large. */
+  void requireKept(Event event, Spot<?> spot, String what) {
+    RunState after = state.apply(event);
+    spot.now(after).requireReadable(state);
+    if (tooLarge(after.memory(spot.place().branch()).data())) {
+      throw new IllegalStateException(what + " makes the state too large");
     }
   }
 
-  private Event.Question put(Node.Question<S> question) {
-    List<String> suggestions = List.copyOf(question.suggestions().apply(view()));
+  private <S extends Record> void put(Spot<S> spot, Node.Ask<S> ask, List<Node.Question<S>> open) {
+    try {
+      List<Event.Question> questions = open.stream().map(q -> put(spot, q)).toList();
+      String context = text(spot, ask.context());
+      emit(new Event.Asked(spot.place(), questions, context, patience(spot), at));
+    } catch (Throwable e) {
+      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
+    }
+  }
+
+  private static <S extends Record> Event.Question put(Spot<S> spot, Node.Question<S> question) {
+    List<String> suggestions = List.copyOf(question.suggestions().apply(spot.view()));
     if (suggestions.size() > Limits.SUGGESTIONS) {
       throw new IllegalStateException(
           "Question "
@@ -223,65 +311,116 @@ final class Drive<S extends Record> {
               + " suggestions");
     }
     return new Event.Question(
-        question.field(),
-        Objects.requireNonNull(question.text().apply(view()), "The question has no text"),
-        flow.schema().fieldSchema(question.field()),
+        spot.path(question.field()),
+        Objects.requireNonNull(question.text().apply(spot.view()), "The question has no text"),
+        spot.schema().fieldSchema(question.field()),
         suggestions,
-        text(question.context()));
+        text(spot, question.context()));
   }
 
-  private @Nullable String text(@Nullable Function<S, String> text) {
-    return text == null ? null : text.apply(view());
+  private static <S extends Record> @Nullable String text(
+      Spot<S> spot, @Nullable Function<S, String> text) {
+    return text == null ? null : text.apply(spot.view());
   }
 
-  // --- showing --------------------------------------------------------------------------------
+  // --- showing and waiting --------------------------------------------------------------------
 
-  private void show(Place place, Node.Show<S> show) {
-    String field = show.field();
-    if (field != null && state.memory().fresh(field, place.node())) {
-      emit(new Event.Accepted(place, field, null, Map.of()));
-      leave(place);
+  private <S extends Record> void show(Spot<S> spot, Node.Show<S> show) {
+    Place place = spot.place();
+    String path = show.field() == null ? null : spot.path(show.field());
+    if (path != null && state.memory(place.branch()).fresh(path, place.node())) {
+      emit(new Event.Accepted(place, path, null, Map.of()));
+      leave(place, null);
     } else if (!(at(place).phase() instanceof Phase.Showing)) {
-      putWidget(place, show);
+      putWidget(spot, show, path);
     }
   }
 
-  private void putWidget(Place place, Node.Show<S> show) {
+  private <S extends Record> void putWidget(
+      Spot<S> spot, Node.Show<S> show, @Nullable String path) {
     try {
-      JsonNode data = show.data() == null ? null : Json.tree(show.data().apply(view()));
-      JsonNode schema = show.field() == null ? null : flow.schema().fieldSchema(show.field());
-      Event.Widget widget =
-          new Event.Widget(show.tool(), data, show.interactive(), show.field(), schema);
-      emit(new Event.Shown(place, widget, at));
+      JsonNode data = show.data() == null ? null : Json.tree(show.data().apply(spot.view()));
+      JsonNode schema = show.field() == null ? null : spot.schema().fieldSchema(show.field());
+      Event.Widget widget = new Event.Widget(show.tool(), data, show.interactive(), path, schema);
+      emit(new Event.Shown(spot.place(), widget, patience(spot), at));
     } catch (Throwable e) {
-      stop(place, Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
+      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
+  }
+
+  private <S extends Record> void sleep(Spot<S> spot, Node.Sleep<S> sleep) {
+    try {
+      Instant now = Instant.ofEpochMilli(at);
+      long until = sleep.until().apply(spot.view(), now).toEpochMilli();
+      if (until <= at) {
+        leave(spot.place(), null);
+      } else {
+        emit(new Event.Slept(spot.place(), until, at));
+      }
+    } catch (Throwable e) {
+      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+    }
+  }
+
+  private <S extends Record> void await(Spot<S> spot, Node.Await<S> await) {
+    Place place = spot.place();
+    String field = await.field() == null ? null : spot.path(await.field());
+    for (RunState.Signal signal : state.signals()) {
+      if (signal.name().equals(await.signal())) {
+        emit(new Event.Received(place, signal.name(), field, signal.payload()));
+        leave(place, null);
+        return;
+      }
+    }
+    if (!(at(place).phase() instanceof Phase.Awaiting)) {
+      try {
+        emit(new Event.Awaited(place, await.signal(), patience(spot), at));
+      } catch (Throwable e) {
+        stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+      }
+    }
+  }
+
+  private <S extends Record> Event.@Nullable Patience patience(Spot<S> spot) {
+    Node.Waiting<S> waiting = spot.waiting();
+    Duration time = waiting.deadline() == null ? null : waiting.deadline().apply(spot.view());
+    Duration every = waiting.every();
+    return time == null && every == null
+        ? null
+        : new Event.Patience(
+            time == null ? null : at + time.toMillis(),
+            every == null ? null : at + every.toMillis());
   }
 
   // --- effects --------------------------------------------------------------------------------
 
   void ended(Effect effect, Input.Result result) {
-    Place place = effect.place();
     try {
-      if (result instanceof Input.Wrote wrote) {
-        commit(effect, wrote.writes());
-      } else if (result instanceof Input.Judged judged && effect.field() != null) {
-        emit(judged(place, effect.field(), judged.verdict()));
-      } else if (result instanceof Input.Failed failed) {
+      if (result instanceof Input.Failed failed) {
         failed(effect, failed);
+      } else if (effect.kind() == Effect.Kind.UNDO) {
+        emit(new Event.Undone(effect.place().undone()));
+      } else if (result instanceof Input.Wrote wrote) {
+        commit(effect, wrote);
+      } else if (result instanceof Input.Judged judged && effect.field() != null) {
+        Spot<?> spot = Spot.of(state, effect.place(), graph);
+        emit(judged(spot, effect.field(), judged.verdict()));
       }
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       ErrorCode code = ErrorCode.ofFailed(effect);
-      unkept(effect, code, Failures.message(place, code, e), Failures.detail(e));
+      unkept(effect, code, Failures.message(effect.place(), code, e), Failures.detail(e));
     }
   }
 
-  private void commit(Effect effect, List<Write> writes) {
-    Event.Committed event = new Event.Committed(effect.place(), writes);
-    ObjectNode data = state.apply(event).data();
-    requireReadable(data);
-    if (!writes.isEmpty() && tooLarge(data)) {
+  private void commit(Effect effect, Input.Wrote wrote) {
+    Spot<?> spot = Spot.of(state, effect.place(), graph);
+    Event.Committed event =
+        new Event.Committed(
+            effect.place(), wrote.writes(), wrote.reads(), wrote.emitted(), spot.undoable());
+    RunState after = state.apply(event);
+    spot.now(after).requireReadable(state);
+    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()).data())) {
       String message =
           "The step "
               + effect.place().node()
@@ -292,6 +431,9 @@ final class Drive<S extends Record> {
       return;
     }
     emit(event);
+    if (wrote.ends() != null) {
+      forks.breakOff(effect.place(), wrote.ends());
+    }
   }
 
   /** An effect succeeded, but what came of it cannot be kept. */
@@ -305,13 +447,6 @@ final class Drive<S extends Record> {
 
   private boolean tooLarge(ObjectNode data) {
     return Json.bytes(data) > limits.stateBytes();
-  }
-
-  @SuppressWarnings("ReferenceEquality") // what was readable before needs no second look
-  private void requireReadable(ObjectNode data) {
-    if (data != state.data()) {
-      flow.schema().view(data);
-    }
   }
 
   private void failed(Effect effect, Input.Failed failed) {
@@ -333,10 +468,14 @@ final class Drive<S extends Record> {
   /** Attempts that were under way when the process ended are lost, or their outcome is unknown. */
   void recover(Effect effect) {
     Place place = effect.place();
-    emit(
-        effect.policy().once()
-            ? interrupted(place, "the process ended during attempt " + effect.attempt())
-            : new Event.Attempted(place, effect.field(), effect.attempt() + 1, at));
+    At.Reminder reminder = at(place).reminder();
+    if (effect.kind() == Effect.Kind.REMIND && reminder != null) {
+      emit(new Event.Reminding(place, reminder.number(), reminder.attempt() + 1, at));
+    } else if (effect.policy().once()) {
+      emit(interrupted(place, "the process ended during attempt " + effect.attempt()));
+    } else {
+      emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, at));
+    }
   }
 
   private static Event.Stopped interrupted(Place place, String detail) {
@@ -349,7 +488,7 @@ final class Drive<S extends Record> {
         Event.Resume.WORKING,
         ErrorCode.OUTCOME_UNKNOWN,
         "The step "
-            + place.node()
+            + place.undone().node()
             + " may run only once and "
             + what
             + ". Find out, then decide: retry or skip.",
@@ -358,19 +497,73 @@ final class Drive<S extends Record> {
 
   // --- moving on ------------------------------------------------------------------------------
 
-  private void leave(Place place) {
-    Place to = target(place);
-    if (to == null) {
+  private void leave(Place place, @Nullable String settled) {
+    Step<?> step = graph.step(place);
+    if (settled != null) {
+      move(place, settled);
       return;
     }
-    if (state.visitsInRun() >= limits.visitsPerRun()) {
-      bounded(place, ErrorCode.RUN_LIMIT, limits.visitsPerRun());
-    } else if (state.visitsInCall() >= limits.visitsPerCall()) {
-      bounded(place, ErrorCode.VISIT_LIMIT, limits.visitsPerCall());
-    } else {
-      Node<S> next = flow.nodes().get(to.node());
-      emit(new Event.Moved(place, to, next != null && next.asks(), at));
+    Route route = step.route();
+    if (route == null) {
+      throw new IllegalStateException("Nothing leads out of " + place.node() + " in " + flow);
     }
+    if (route instanceof Route.Edge edge) {
+      move(place, step.scope().node(edge.to()));
+      return;
+    }
+    boolean all = route instanceof Route.Fork;
+    Rules.Found found = decide(place, step.scope(), route.rules(), all);
+    if (found == null) {
+      return;
+    }
+    if (route instanceof Route.Fork fork) {
+      forks.fork(place, step.scope(), fork, found);
+    } else {
+      String otherwise = ((Route.Choice) route).otherwise();
+      String target = found.targets().isEmpty() ? otherwise : found.targets().get(0);
+      emit(new Event.Decided(place, found.tried(), List.of(target)));
+      move(place, step.scope().node(target));
+    }
+  }
+
+  /** Tries the rules; null if one of them failed, so that the place had to stop. */
+  private Rules.@Nullable Found decide(
+      Place place, Scope<?> scope, List<Route.Rule> rules, boolean all) {
+    Facts facts = Facts.at(state, place, scope);
+    Rules.Found found =
+        all ? Rules.all(rules, facts, scope.schema()) : Rules.first(rules, facts, scope.schema());
+    if (found.failure() == null) {
+      return found;
+    }
+    emit(new Event.Decided(place, found.tried(), List.of()));
+    stop(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, found.failure());
+    return null;
+  }
+
+  /** Goes on to a step, or arrives at the join that the branch leads to. */
+  void move(Place place, String target) {
+    if (forks.arrives(place, target)) {
+      emit(new Event.Arrived(place, null, at));
+    } else if (mayVisit(place, 1)) {
+      Place to = new Place(place.branch(), target, visits(place.branch(), target) + 1);
+      emit(new Event.Moved(place, to, graph.step(target).asks(), at));
+    }
+  }
+
+  private int visits(String branch, String node) {
+    return state.branch(branch).visits(node);
+  }
+
+  /** Whether so many more nodes may be entered; else the place stops. */
+  boolean mayVisit(Place place, int nodes) {
+    if (state.visitsInRun() + nodes > limits.visitsPerRun()) {
+      bounded(place, ErrorCode.RUN_LIMIT, limits.visitsPerRun());
+      return false;
+    } else if (state.visitsInCall() > 0 && state.visitsInCall() + nodes > limits.visitsPerCall()) {
+      bounded(place, ErrorCode.VISIT_LIMIT, limits.visitsPerCall());
+      return false;
+    }
+    return true;
   }
 
   private void bounded(Place place, ErrorCode code, int limit) {
@@ -382,53 +575,26 @@ final class Drive<S extends Record> {
         "");
   }
 
-  private @Nullable Place target(Place place) {
-    Route<S> route = flow.routes().get(place.node());
-    if (route == null) {
-      throw new IllegalStateException("Nothing leads out of " + place.node() + " in " + flow);
-    }
-    if (!(route instanceof Route.Choice<S> choice)) {
-      return visit(route.targets().get(0));
-    }
-    Facts facts = Facts.of(state, flow.nodes().keySet());
-    Rules.Found found = Rules.first(choice.rules(), facts, flow.schema());
-    if (found.failure() != null) {
-      emit(new Event.Decided(place, found.tried(), List.of()));
-      stop(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, found.failure());
-      return null;
-    }
-    String target = found.targets().isEmpty() ? choice.otherwise() : found.targets().get(0);
-    emit(new Event.Decided(place, found.tried(), List.of(target)));
-    return visit(target);
-  }
-
-  private Place visit(String node) {
-    return new Place(node, state.visits().getOrDefault(node, 0) + 1);
-  }
-
   private void complete(Place place) {
-    Function<S, ?> mapper = flow.result();
     try {
-      emit(new Event.Completed(mapper == null ? null : Json.tree(mapper.apply(view())), at));
+      emit(new Event.Completed(result(Spot.of(state, place, graph)), state.reason(), at));
     } catch (Throwable e) {
       stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
     }
   }
 
-  private void stop(Place place, Event.Resume resume, ErrorCode code, Throwable cause) {
+  /** What the flow of a place returns. */
+  static <S extends Record> @Nullable JsonNode result(Spot<S> spot) {
+    Function<S, ?> mapper = spot.step().scope().flow().result();
+    return mapper == null ? null : Json.tree(mapper.apply(spot.view()));
+  }
+
+  void stop(Place place, Event.Resume resume, ErrorCode code, Throwable cause) {
     Failures.rethrowFatal(cause);
     halt(place, resume, code, Failures.message(place, code, cause), Failures.detail(cause));
   }
 
-  private void halt(
-      Place place, Event.Resume resume, ErrorCode code, String message, String detail) {
+  void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {
     emit(new Event.Stopped(place, resume, code, message, detail));
-  }
-
-  private S view() {
-    if (view == null) {
-      view = flow.schema().view(state.data());
-    }
-    return view;
   }
 }

@@ -1,10 +1,12 @@
 package io.fermata.flow;
 
 import java.time.Duration;
+import java.util.List;
 
 /** How an action or an async validator is carried out, as an author says it. */
 public final class EffectOptions {
   private Policy policy = Policy.DEFAULT;
+  private List<String> reads = List.of();
 
   EffectOptions() {}
 
@@ -40,6 +42,19 @@ public final class EffectOptions {
   public EffectOptions idempotent() {
     policy = policy.asIdempotent();
     return this;
+  }
+
+  /**
+   * What the action reads. It then sees nothing else of the state, so that the journal can tell
+   * what its writes rest on. Without this it is taken to rest on everything.
+   */
+  public EffectOptions reads(String... fields) {
+    reads = List.of(fields);
+    return this;
+  }
+
+  List<String> reads() {
+    return reads;
   }
 
   Policy policy() {

@@ -41,6 +41,23 @@ public enum ErrorCode {
       "The call entered more nodes than one call may", "Continue without stateUpdates to go on"),
   RUN_LIMIT("The run entered more nodes than a run may", "Cancel it, or start a new run"),
   STATE_TOO_LARGE("The state would become larger than it may", "Send less"),
+  BRANCH_CANCELLED("Another branch failed", "Continue without stateUpdates to try again"),
+  JOIN_CONFLICT(
+      "Branches that ran side by side disagree",
+      "Reset what one of them was told; tell the flow's author"),
+  JOIN_FAILED(
+      "Too many branches failed", "Continue without stateUpdates to try again, or cancel the run"),
+  TOO_MANY_BRANCHES("A list has more items than the flow takes", "Reset the list to fewer items"),
+  WAITING(
+      "The run waits for something that no call can give", "Continue without stateUpdates later"),
+  UNKNOWN_SIGNAL("The flow waits for no such signal", "Use the name that the flow declares"),
+  INVALID_SIGNAL("The signal does not carry what the flow expects", "Correct its payload"),
+  SIGNAL_LIMIT("Too many signals wait in this run", "Send it again later"),
+  COMPENSATION_FAILED(
+      "A step could not be undone",
+      "Continue without stateUpdates to try again, or resolve with skip once it is undone by hand"),
+  RUN_FAILED("This run has failed", "Start a new run"),
+  RUN_ENDING("The run is being undone", "Ask for its status"),
   UNKNOWN_RUN("There is no run of this flow in this session", "Start one"),
   RUN_COMPLETED("This run has completed", "Start a new run"),
   RUN_CANCELLED("This run was cancelled", "Start a new run"),
@@ -59,7 +76,28 @@ public enum ErrorCode {
 
   /** What the failure of an effect is called. */
   static ErrorCode ofFailed(Effect effect) {
-    return effect.field() == null ? STEP_FAILED : VALIDATOR_FAILED;
+    return switch (effect.kind()) {
+      case CHECK -> VALIDATOR_FAILED;
+      case UNDO -> COMPENSATION_FAILED;
+      default -> STEP_FAILED;
+    };
+  }
+
+  /** Whether it means that a step failed for good, and not that somebody has to decide. */
+  boolean ofStep() {
+    return switch (this) {
+      case STEP_FAILED,
+          STEP_TIMEOUT,
+          STATE_TOO_LARGE,
+          QUESTION_FAILED,
+          VALIDATOR_FAILED,
+          DECISION_FAILED,
+          TOO_MANY_BRANCHES,
+          JOIN_CONFLICT,
+          JOIN_FAILED ->
+          true;
+      default -> false;
+    };
   }
 
   /** The name on the wire: {@code run_completed}. */

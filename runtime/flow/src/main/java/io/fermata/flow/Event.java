@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * What happened in a run. A run's state is the fold of its events and nothing else, and an event
  * carries all that the fold needs, so a journal can be replayed without the flow's code.
  *
- * <p>Times are milliseconds of the epoch. Names are part of the journal's format: they never
- * change.
+ * <p>Times are milliseconds of the epoch; paths of fields are those of the whole run, with the
+ * sub-flow they belong to. Names are part of the journal's format: they never change.
  */
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "e")
 @JsonSubTypes({
@@ -22,17 +22,36 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Rejected.class, name = "rejected"),
   @JsonSubTypes.Type(value = Event.Asked.class, name = "asked"),
   @JsonSubTypes.Type(value = Event.Shown.class, name = "shown"),
+  @JsonSubTypes.Type(value = Event.Slept.class, name = "slept"),
+  @JsonSubTypes.Type(value = Event.Awaited.class, name = "awaited"),
+  @JsonSubTypes.Type(value = Event.Signalled.class, name = "signalled"),
+  @JsonSubTypes.Type(value = Event.Received.class, name = "received"),
+  @JsonSubTypes.Type(value = Event.Woken.class, name = "woken"),
+  @JsonSubTypes.Type(value = Event.Overdue.class, name = "overdue"),
+  @JsonSubTypes.Type(value = Event.Reminding.class, name = "reminding"),
+  @JsonSubTypes.Type(value = Event.Reminded.class, name = "reminded"),
   @JsonSubTypes.Type(value = Event.Attempted.class, name = "attempted"),
   @JsonSubTypes.Type(value = Event.AttemptFailed.class, name = "attempt_failed"),
   @JsonSubTypes.Type(value = Event.Committed.class, name = "committed"),
   @JsonSubTypes.Type(value = Event.Decided.class, name = "decided"),
   @JsonSubTypes.Type(value = Event.Moved.class, name = "moved"),
+  @JsonSubTypes.Type(value = Event.Forked.class, name = "forked"),
+  @JsonSubTypes.Type(value = Event.Arrived.class, name = "arrived"),
+  @JsonSubTypes.Type(value = Event.BranchFailed.class, name = "branch_failed"),
+  @JsonSubTypes.Type(value = Event.Joined.class, name = "joined"),
+  @JsonSubTypes.Type(value = Event.Opened.class, name = "opened"),
+  @JsonSubTypes.Type(value = Event.Closed.class, name = "closed"),
+  @JsonSubTypes.Type(value = Event.Broken.class, name = "broken"),
   @JsonSubTypes.Type(value = Event.Stopped.class, name = "stopped"),
   @JsonSubTypes.Type(value = Event.Retried.class, name = "retried"),
   @JsonSubTypes.Type(value = Event.Skipped.class, name = "skipped"),
   @JsonSubTypes.Type(value = Event.Reset.class, name = "reset"),
+  @JsonSubTypes.Type(value = Event.Undoing.class, name = "undoing"),
+  @JsonSubTypes.Type(value = Event.Undone.class, name = "undone"),
+  @JsonSubTypes.Type(value = Event.Ending.class, name = "ending"),
   @JsonSubTypes.Type(value = Event.Completed.class, name = "completed"),
   @JsonSubTypes.Type(value = Event.Cancelled.class, name = "cancelled"),
+  @JsonSubTypes.Type(value = Event.Failed.class, name = "failed"),
   @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
 })
 public sealed interface Event {
@@ -41,8 +60,13 @@ public sealed interface Event {
   record Started(String runId, int version, String fingerprint, String intent, long at)
       implements Event {}
 
-  /** A client gave values, by field path: answers to open questions, or values known early. */
-  record Answered(Map<String, JsonNode> values, long at) implements Event {}
+  /**
+   * A client gave values, by field path: answers to open questions, or values known early.
+   *
+   * @param acknowledged the widget without a field that was open, and needs no more than a call
+   */
+  record Answered(Map<String, JsonNode> values, @Nullable Place acknowledged, long at)
+      implements Event {}
 
   /** An answer stands, perhaps normalised, perhaps with further fields that follow from it. */
   record Accepted(Place place, String field, @Nullable JsonNode value, Map<String, JsonNode> sets)
@@ -52,11 +76,48 @@ public sealed interface Event {
   record Rejected(Place place, String field, String message) implements Event {}
 
   /** Questions were put, in the words that a recovered run will repeat. */
-  record Asked(Place place, List<Question> questions, @Nullable String context, long at)
+  record Asked(
+      Place place,
+      List<Question> questions,
+      @Nullable String context,
+      @Nullable Patience patience,
+      long at)
       implements Event {}
 
   /** A widget was put. */
-  record Shown(Place place, Widget widget, long at) implements Event {}
+  record Shown(Place place, Widget widget, @Nullable Patience patience, long at) implements Event {}
+
+  /** The run waits for a moment. */
+  record Slept(Place place, long until, long at) implements Event {}
+
+  /** The run waits for a signal from outside. */
+  record Awaited(Place place, String signal, @Nullable Patience patience, long at)
+      implements Event {}
+
+  /** A signal came from outside. It is kept until a node waits for it. */
+  record Signalled(String signal, @Nullable JsonNode payload, long at) implements Event {}
+
+  /** A node took the oldest signal of the name that it waits for. */
+  record Received(Place place, String signal, @Nullable String field, @Nullable JsonNode payload)
+      implements Event {}
+
+  /** The moment that a place waited for has come. */
+  record Woken(Place place, long at) implements Event {}
+
+  /** A wait has reached its deadline: the run goes on at another node. */
+  record Overdue(Place place, String target, long at) implements Event {}
+
+  /** A reminder is being sent. */
+  record Reminding(Place place, int number, int attempt, long at) implements Event {}
+
+  /**
+   * A reminder was sent, or could not be.
+   *
+   * @param failure why it could not be sent
+   * @param next when the next one is due
+   */
+  record Reminded(Place place, int number, @Nullable String failure, @Nullable Long next)
+      implements Event {}
 
   /** An effect begins. A field is named when the effect checks an answer to it. */
   record Attempted(Place place, @Nullable String field, int attempt, long at) implements Event {}
@@ -66,14 +127,23 @@ public sealed interface Event {
       Place place, int attempt, ErrorCode code, String message, String detail, long retryAt)
       implements Event {}
 
-  /** An action's writes, all of them. */
-  record Committed(Place place, List<Write> writes) implements Event {}
+  /**
+   * An action's writes, all of them.
+   *
+   * @param reads the fields it read; the empty path stands for the whole state
+   * @param emitted the events that it named while it worked
+   * @param undoable there is a compensation for it
+   */
+  record Committed(
+      Place place, List<Write> writes, List<String> reads, List<Emitted> emitted, boolean undoable)
+      implements Event {}
+
+  /** Something that an action had to tell. */
+  record Emitted(String name, @Nullable JsonNode payload) {}
 
   /**
-   * Rules were tried.
-   *
-   * @param tried the rules, in order; those after the one that decided were not
-   * @param targets which way the run goes; empty if the last rule failed, so that none was chosen
+   * A decision was taken: which rules were tried, in order, and which way the run goes. Without a
+   * target the decision failed.
    */
   record Decided(Place place, List<Tried> tried, List<String> targets) implements Event {}
 
@@ -108,6 +178,64 @@ public sealed interface Event {
    */
   record Moved(Place from, Place to, boolean asks, long at) implements Event {}
 
+  /**
+   * The run goes on in several branches at once.
+   *
+   * @param list the branches are the items of a list
+   */
+  record Forked(Place place, List<Head> heads, boolean list, long at) implements Event {}
+
+  /**
+   * The first place of a branch.
+   *
+   * @param asks the node asks a person
+   * @param item what the branch is for, if it is one of a list
+   */
+  record Head(String label, Place place, boolean asks, @Nullable JsonNode item) {}
+
+  /** A branch has reached the join and waits for the others. */
+  record Arrived(Place place, @Nullable JsonNode result, long at) implements Event {}
+
+  /** A branch is given up because one of its steps failed. */
+  record BranchFailed(Place place, ErrorCode code, String message, long at) implements Event {}
+
+  /**
+   * Branches have become one again.
+   *
+   * @param place where the run forked
+   * @param merged the branches that arrived
+   * @param dropped the branches that were not waited for
+   * @param writes what the merged branches changed, once reduced
+   * @param undo what dropped branches did and is to be undone
+   * @param to where the run goes on; null for the ordinary way out of the node
+   */
+  record Joined(
+      Place place,
+      List<String> merged,
+      List<String> dropped,
+      List<Write> writes,
+      List<Place> undo,
+      @Nullable String to,
+      long at)
+      implements Event {}
+
+  /**
+   * A sub-flow begins.
+   *
+   * @param scope where its state lives in the run's
+   * @param input what it is given
+   * @param kept the fields that the client has answered ahead
+   */
+  record Opened(Place place, String scope, Map<String, JsonNode> input, List<String> kept, long at)
+      implements Event {}
+
+  /** A sub-flow has ended: what of it goes into the state around it; its own state is forgotten. */
+  record Closed(Place place, String scope, List<Write> writes, @Nullable JsonNode result, long at)
+      implements Event {}
+
+  /** An action ended its flow early. */
+  record Broken(Place place, String reason, String end) implements Event {}
+
   /** A place cannot go on by itself. */
   record Stopped(Place place, Resume resume, ErrorCode code, String message, String detail)
       implements Event {}
@@ -116,7 +244,8 @@ public sealed interface Event {
   enum Resume {
     ENTERING,
     WORKING,
-    LEAVING
+    LEAVING,
+    JOINING
   }
 
   /** A stopped place is tried again. */
@@ -125,12 +254,48 @@ public sealed interface Event {
   /** Somebody decided that a step whose outcome is unknown needs no further attempt. */
   record Skipped(Place place) implements Event {}
 
-  /** Earlier answers were corrected: the run goes back to a node and keeps the other answers. */
-  record Reset(Place from, Place to, Map<String, JsonNode> corrected, long at) implements Event {}
+  /**
+   * Earlier answers were corrected: the run goes back and keeps the other answers.
+   *
+   * @param to where it goes back to, in each branch that is concerned
+   * @param undo the actions behind those places that are to be undone first
+   */
+  record Reset(List<Back> to, Map<String, JsonNode> corrected, List<Place> undo, long at)
+      implements Event {}
 
-  record Completed(@Nullable JsonNode result, long at) implements Event {}
+  /**
+   * A place to go back to.
+   *
+   * @param checkpoint the name of what was known there
+   * @param leaving the node there is done, and only its way out is taken again
+   */
+  record Back(Place place, String checkpoint, boolean leaving) {}
+
+  /** The compensation of an action begins. */
+  record Undoing(Place place, long at) implements Event {}
+
+  /** An action was undone. */
+  record Undone(Place place) implements Event {}
+
+  /**
+   * The run is to end, once what it did has been undone.
+   *
+   * @param code why it fails; null if somebody cancelled it
+   */
+  record Ending(@Nullable ErrorCode code, @Nullable String message, List<Place> undo, long at)
+      implements Event {}
+
+  /**
+   * The run has reached its end.
+   *
+   * @param reason why it ended early; null if it went all its way
+   */
+  record Completed(@Nullable JsonNode result, @Nullable String reason, long at) implements Event {}
 
   record Cancelled(long at) implements Event {}
+
+  /** The run ended with an error. */
+  record Failed(ErrorCode code, String message, long at) implements Event {}
 
   /** Another run was started in the same session before this one ended. */
   record Abandoned(long at) implements Event {}
@@ -150,4 +315,7 @@ public sealed interface Event {
       boolean interactive,
       @Nullable String field,
       @Nullable JsonNode schema) {}
+
+  /** How long a wait may last, and when somebody is to be reminded of it. */
+  record Patience(@Nullable Long deadline, @Nullable Long remindAt) {}
 }

@@ -11,12 +11,15 @@ interface Facts {
   /** How often the run has entered a node. */
   int visits(String node);
 
-  /** A run's state, in a flow with these nodes. */
-  static Facts of(RunState state, Set<String> nodes) {
+  /** What is known at a place, in the terms of the flow that the place belongs to. */
+  static Facts at(RunState state, Place place, Scope<?> scope) {
+    String prefix = scope.prefix(place);
+    JsonNode data = state.memory(place.branch()).data();
+    Set<String> nodes = scope.flow().nodeIds();
     return new Facts() {
       @Override
       public JsonNode value(String path) {
-        return Paths.get(state.data(), path);
+        return Paths.get(data, prefix + path);
       }
 
       @Override
@@ -27,7 +30,7 @@ interface Facts {
                   + node
                   + Nearest.to(node, nodes).map(n -> "; did you mean " + n + "?").orElse(""));
         }
-        return state.visits().getOrDefault(node, 0);
+        return state.visits(place.branch(), scope.node(node));
       }
     };
   }

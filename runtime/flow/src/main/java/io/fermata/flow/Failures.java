@@ -19,7 +19,7 @@ final class Failures {
     if (cause instanceof StepException told && told.getMessage() != null) {
       return Texts.shortened(told.getMessage(), LONGEST_MESSAGE);
     }
-    return code.cause() + ": " + place.node() + ". " + code.repair() + ".";
+    return code.cause() + ": " + place.undone().node() + ". " + code.repair() + ".";
   }
 
   static String detail(Throwable cause) {

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
@@ -13,7 +14,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,27 +47,42 @@ public final class Flow<S extends Record> {
   private final Header header;
   private final StateSchema<S> schema;
   private final Map<String, Node<S>> nodes;
-  private final Map<String, Route<S>> routes;
+  private final Map<String, Route> routes;
+  private final Map<String, Node.Waiting<S>> waits;
+  private final Map<String, Node.Compensation<S>> compensations;
+  private final Map<String, Reducer> reducers;
   private final @Nullable Function<S, ?> result;
   private final String fingerprint;
+  private @Nullable Graph graph;
 
   Flow(
       Header header,
       StateSchema<S> schema,
       Map<String, Node<S>> nodes,
-      Map<String, Route<S>> routes,
+      Map<String, Route> routes,
+      Map<String, Node.Waiting<S>> waits,
+      Map<String, Node.Compensation<S>> compensations,
+      Map<String, Reducer> reducers,
       @Nullable Function<S, ?> result) {
     this.header = header;
     this.schema = schema;
     this.nodes = Collections.unmodifiableMap(new LinkedHashMap<>(nodes));
     this.routes = Collections.unmodifiableMap(new LinkedHashMap<>(routes));
+    this.waits = Map.copyOf(waits);
+    this.compensations = Map.copyOf(compensations);
+    this.reducers = Collections.unmodifiableMap(new LinkedHashMap<>(reducers));
     this.result = result;
     this.fingerprint = digest(shape());
   }
 
   /** What names and describes a flow. */
   record Header(
-      String id, String title, String description, int version, @Nullable Duration expiry) {}
+      String id,
+      String title,
+      String description,
+      int version,
+      @Nullable Duration expiry,
+      boolean endsOnFailure) {}
 
   /** Begins a flow whose state is the given record. */
   public static <S extends Record> FlowBuilder<S> of(String id, Class<S> state) {
@@ -105,20 +120,42 @@ public final class Flow<S extends Record> {
     return schema.fieldSchema(path).deepCopy();
   }
 
-  /** The dotted fields that questions or widgets ask for. */
+  /**
+   * The dotted fields that questions or widgets ask for, sub-flows included. Those of a list's
+   * items are left out: they have no fixed names.
+   */
   public Set<String> askedPaths() {
-    return nodes.values().stream()
-        .flatMap(node -> node.fields().stream())
-        .filter(field -> field.contains("."))
-        .collect(Collectors.toCollection(TreeSet::new));
+    Set<String> paths = new TreeSet<>();
+    for (Step<?> step : graph().steps()) {
+      String template = step.scope().template();
+      if (step.node() != null && !template.contains("*")) {
+        step.node().fields().forEach(field -> paths.add(template + field));
+      }
+    }
+    paths.removeIf(path -> !path.contains("."));
+    return paths;
   }
 
-  /** The display tools that its widgets need. */
+  /** The display tools that its widgets need, and those of its sub-flows. */
   public Set<String> displayTools() {
-    return nodes.values().stream()
-        .filter(Node.Show.class::isInstance)
-        .map(node -> ((Node.Show<S>) node).tool())
-        .collect(Collectors.toCollection(TreeSet::new));
+    Set<String> tools = new TreeSet<>();
+    for (Step<?> step : graph().steps()) {
+      if (step.node() instanceof Node.Show<?> show) {
+        tools.add(show.tool());
+      }
+    }
+    return tools;
+  }
+
+  /** The signals that it may wait for, and its sub-flows. */
+  public Set<String> signals() {
+    Set<String> signals = new TreeSet<>();
+    for (Step<?> step : graph().steps()) {
+      if (step.node() instanceof Node.Await<?> await) {
+        signals.add(await.signal());
+      }
+    }
+    return signals;
   }
 
   /** The names of its nodes, in the order they were declared. */
@@ -153,8 +190,39 @@ public final class Flow<S extends Record> {
     return nodes;
   }
 
-  Map<String, Route<S>> routes() {
+  Map<String, Route> routes() {
     return routes;
+  }
+
+  /** The whole graph, sub-flows included; made when it is first asked for, after all checks. */
+  Graph graph() {
+    Graph made = graph;
+    if (made == null) {
+      made = new Graph(this);
+      graph = made;
+    }
+    return made;
+  }
+
+  Node.Waiting<S> waiting(String node) {
+    Node.Waiting<S> waiting = waits.get(node);
+    return waiting == null ? Node.Waiting.none() : waiting;
+  }
+
+  Map<String, Node.Waiting<S>> waits() {
+    return waits;
+  }
+
+  Map<String, Node.Compensation<S>> compensations() {
+    return compensations;
+  }
+
+  Map<String, Reducer> reducers() {
+    return reducers;
+  }
+
+  boolean endsOnFailure() {
+    return header.endsOnFailure();
   }
 
   @Nullable Function<S, ?> result() {
@@ -171,21 +239,31 @@ public final class Flow<S extends Record> {
     nodes.forEach(
         (id, node) -> {
           shape.append(node.getClass().getSimpleName()).append(' ').append(id);
-          shape.append(' ').append(node.fields());
-          if (node instanceof Node.Show<S> show) {
-            shape.append(' ').append(show.tool());
-          }
-          shape.append('\n');
+          shape.append(' ').append(node.fields()).append(' ').append(particulars(node));
+          String late = waiting(id).target();
+          shape.append(late == null ? "" : " late -> " + late).append('\n');
         });
     routes.forEach(
         (from, route) -> {
           shape.append(from).append(" -> ").append(route.targets());
-          if (route instanceof Route.Choice<S> choice) {
-            shape.append(' ').append(choice.rules().stream().map(Route.Rule::label).toList());
+          shape.append(' ').append(route.rules().stream().map(Route.Rule::text).toList());
+          if (route instanceof Route.Fork fork) {
+            shape.append(" join ").append(fork.join()).append(' ').append(fork.joining());
           }
           shape.append('\n');
         });
     return shape.toString();
+  }
+
+  private static String particulars(Node<?> node) {
+    if (node instanceof Node.Show<?> show) {
+      return show.tool();
+    } else if (node instanceof Node.Await<?> await) {
+      return await.signal() + " " + await.field();
+    } else if (node instanceof Node.Nested<?> nested) {
+      return nested.flow().id() + " " + nested.flow().fingerprint();
+    }
+    return "";
   }
 
   private static String digest(String text) {
@@ -198,8 +276,17 @@ public final class Flow<S extends Record> {
     }
   }
 
+  /** Where one of its own nodes may lead. */
   List<String> targets(String node) {
-    Route<S> route = routes.get(node);
-    return route == null ? List.of() : route.targets();
+    List<String> targets = new ArrayList<>();
+    Route route = routes.get(node);
+    if (route != null) {
+      targets.addAll(route.targets());
+    }
+    String late = waiting(node).target();
+    if (late != null) {
+      targets.add(late);
+    }
+    return targets;
   }
 }

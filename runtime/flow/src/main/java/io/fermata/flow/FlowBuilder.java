@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,13 +16,17 @@ public final class FlowBuilder<S extends Record> {
   private final String id;
   private final Class<S> state;
   private final Map<String, Node<S>> nodes = new LinkedHashMap<>();
-  private final Map<String, Route<S>> routes = new LinkedHashMap<>();
+  private final Map<String, Route> routes = new LinkedHashMap<>();
+  private final Map<String, Node.Waiting<S>> waits = new LinkedHashMap<>();
+  private final Map<String, Node.Compensation<S>> compensations = new LinkedHashMap<>();
+  private final Map<String, Reducer> reducers = new LinkedHashMap<>();
   private final List<String> defects = new ArrayList<>();
   private String title;
   private String description = "";
   private int version = 1;
   private @Nullable Function<S, ?> result;
   private @Nullable Duration expiry;
+  private boolean endsOnFailure;
 
   FlowBuilder(String id, Class<S> state) {
     this.id = id;
@@ -52,6 +57,15 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
+  /**
+   * A step that fails for good ends the run: what it did is undone, as {@link #compensate} says,
+   * and the run has failed. Without this it stands still there until somebody tries the step again.
+   */
+  public FlowBuilder<S> endOnFailure() {
+    endsOnFailure = true;
+    return this;
+  }
+
   /** Asks one or several questions and waits for the answers. */
   public FlowBuilder<S> ask(String node, Consumer<Questions<S>> questions) {
     Questions<S> asked = new Questions<>();
@@ -72,13 +86,14 @@ public final class FlowBuilder<S extends Record> {
   }
 
   public FlowBuilder<S> act(String node, Action<S> action, Consumer<EffectOptions> options) {
-    return actAsync(
-        node,
-        run -> {
-          action.perform(run);
-          return CompletableFuture.completedStage(null);
-        },
-        options);
+    return actAsync(node, staged(action), options);
+  }
+
+  private static <S extends Record> AsyncAction<S> staged(Action<S> action) {
+    return run -> {
+      action.perform(run);
+      return CompletableFuture.completedStage(null);
+    };
   }
 
   /** Acts with a stage, so that no thread waits meanwhile. */
@@ -90,17 +105,133 @@ public final class FlowBuilder<S extends Record> {
       String node, AsyncAction<S> action, Consumer<EffectOptions> options) {
     EffectOptions chosen = new EffectOptions();
     options.accept(chosen);
-    return add(new Node.Act<>(node, action, chosen.policy()));
+    return add(new Node.Act<>(node, action, chosen.policy(), chosen.reads()));
+  }
+
+  /** Waits for a while. The run sleeps meanwhile, through restarts, and needs no memory. */
+  public FlowBuilder<S> sleep(String node, Duration time) {
+    return sleep(node, state -> time);
+  }
+
+  public FlowBuilder<S> sleep(String node, Function<S, Duration> time) {
+    return add(new Node.Sleep<>(node, (state, now) -> now.plus(time.apply(state))));
+  }
+
+  /** Waits for a moment; one that has passed is not waited for. */
+  public FlowBuilder<S> sleepUntil(String node, Function<S, Instant> moment) {
+    return add(new Node.Sleep<>(node, (state, now) -> moment.apply(state)));
+  }
+
+  /** Waits for a signal from outside. One that came early is taken at once. */
+  public FlowBuilder<S> waitFor(String node, String signal) {
+    return add(new Node.Await<>(node, signal, null));
+  }
+
+  /** Waits for a signal whose payload goes to a field. */
+  public FlowBuilder<S> waitFor(String node, String signal, String field) {
+    return add(new Node.Await<>(node, signal, field));
+  }
+
+  /** Goes on to another node when a node has waited for so long. */
+  public FlowBuilder<S> deadline(String node, Duration time, String target) {
+    return deadline(node, state -> time, target);
+  }
+
+  public FlowBuilder<S> deadline(String node, Function<S, Duration> time, String target) {
+    Node.Waiting<S> w = waits.getOrDefault(node, Node.Waiting.none());
+    if (w.deadline() != null) {
+      defects.add("Node " + node + " has two deadlines; keep one");
+    }
+    waits.put(node, new Node.Waiting<>(time, target, w.every(), w.reminders(), w.reminder()));
+    return this;
+  }
+
+  /**
+   * Reminds somebody while a node waits.
+   *
+   * @param every the time between two reminders, and before the first
+   * @param times how many there are
+   * @param reminder what reminds; what it writes is not kept, and if it fails the next one is tried
+   */
+  public FlowBuilder<S> remind(String node, Duration every, int times, Action<S> reminder) {
+    Node.Waiting<S> w = waits.getOrDefault(node, Node.Waiting.none());
+    if (w.every() != null) {
+      defects.add("Node " + node + " has two reminders; keep one");
+    }
+    waits.put(node, new Node.Waiting<>(w.deadline(), w.target(), every, times, staged(reminder)));
+    return this;
+  }
+
+  /** How an action is undone when the run is cancelled, fails, or goes back over it. */
+  public FlowBuilder<S> compensate(String node, Action<S> undo) {
+    return compensate(node, undo, options -> {});
+  }
+
+  public FlowBuilder<S> compensate(String node, Action<S> undo, Consumer<EffectOptions> options) {
+    EffectOptions chosen = new EffectOptions();
+    options.accept(chosen);
+    if (compensations.put(node, new Node.Compensation<>(staged(undo), chosen.policy())) != null) {
+      defects.add("Node " + node + " has two compensations; keep one");
+    }
+    return this;
+  }
+
+  /** Runs a flow as a node of this one. Its fields are asked for as {@code node.field}. */
+  public <T extends Record> FlowBuilder<S> subflow(
+      String node, Flow<T> flow, Consumer<Mount<S, T>> options) {
+    Mount<S, T> mount = new Mount<>();
+    options.accept(mount);
+    return add(mount.build(node, flow));
+  }
+
+  /**
+   * Runs a flow for each item of a list, side by side. Its fields are asked for as {@code
+   * node.0.field}, {@code node.1.field} and so on.
+   */
+  public <T extends Record, I> FlowBuilder<S> forEach(
+      String node, Flow<T> flow, Consumer<ForEach<S, I>> options) {
+    ForEach<S, I> each = new ForEach<>();
+    options.accept(each);
+    if (!each.complete()) {
+      defects.add("The list of " + node + " needs items and a bound; call items(…) and atMost(…)");
+    }
+    return add(each.build(node, flow));
+  }
+
+  /** Goes on in several branches at once. */
+  public FlowBuilder<S> fork(String from, Consumer<Branches> branches) {
+    Branches chosen = new Branches();
+    branches.accept(chosen);
+    if (!chosen.complete()) {
+      defects.add(
+          "The fork after "
+              + from
+              + " needs at least one branch, a first node for each, and a join; add what is missing");
+    }
+    return route(from, chosen.build());
+  }
+
+  /** Goes on in all the branches whose rules match. */
+  public FlowBuilder<S> select(String from, Consumer<Branches> rules) {
+    return fork(from, rules);
+  }
+
+  /** What becomes of a field that several branches changed. */
+  public FlowBuilder<S> reduce(String field, Reducer reducer) {
+    if (reducers.put(field, reducer) != null) {
+      defects.add("Field " + field + " has two reducers; keep one");
+    }
+    return this;
   }
 
   /** Goes from a node, or from {@link Flow#START}, to a node or to {@link Flow#END}. */
   public FlowBuilder<S> edge(String from, String to) {
-    return route(from, new Route.Edge<>(to));
+    return route(from, new Route.Edge(to));
   }
 
   /** Chooses the way out of a node, or out of {@link Flow#START}. */
-  public FlowBuilder<S> decide(String from, Consumer<Decision<S>> rules) {
-    Decision<S> decision = new Decision<>();
+  public FlowBuilder<S> decide(String from, Consumer<Decision> rules) {
+    Decision decision = new Decision();
     rules.accept(decision);
     if (!decision.complete()) {
       defects.add(
@@ -123,13 +254,16 @@ public final class FlowBuilder<S extends Record> {
    * @throws InvalidFlowException naming every defect at once
    */
   public Flow<S> compile() {
-    StateSchema<S> schema = new StateSchema<>(state);
+    StateSchema<S> schema = new StateSchema<>(state, mounts());
     Flow<S> flow =
         new Flow<>(
-            new Flow.Header(id, title, description, version, expiry),
+            new Flow.Header(id, title, description, version, expiry, endsOnFailure),
             schema,
             nodes,
             routes,
+            waits,
+            compensations,
+            reducers,
             result);
     List<String> all = new ArrayList<>(defects);
     all.addAll(schema.defects());
@@ -140,6 +274,17 @@ public final class FlowBuilder<S extends Record> {
     return flow;
   }
 
+  private Map<String, StateSchema.Inner> mounts() {
+    Map<String, StateSchema.Inner> mounts = new LinkedHashMap<>();
+    for (Node<S> node : nodes.values()) {
+      if (node instanceof Node.Nested<S> nested) {
+        boolean each = node instanceof Node.Each;
+        mounts.put(node.id(), new StateSchema.Inner(nested.flow().schema(), each));
+      }
+    }
+    return mounts;
+  }
+
   private FlowBuilder<S> add(Node<S> node) {
     if (nodes.putIfAbsent(node.id(), node) != null) {
       defects.add("Node " + node.id() + " is declared twice; give one of them another name");
@@ -147,7 +292,7 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
-  private FlowBuilder<S> route(String from, Route<S> route) {
+  private FlowBuilder<S> route(String from, Route route) {
     if (routes.putIfAbsent(from, route) != null) {
       defects.add("Node " + from + " has two ways out; use one edge, or one decision between them");
     }

@@ -22,10 +22,16 @@ import org.jspecify.annotations.Nullable;
 public final class FlowProgram<S extends Record> implements Program<RunState, Input, Event> {
   private final Flow<S> flow;
   private final Limits limits;
+  private final Graph graph;
+  private final Wanted wanted;
+  private final Standing standing;
 
   FlowProgram(Flow<S> flow, Limits limits) {
     this.flow = flow;
     this.limits = limits;
+    this.graph = flow.graph();
+    this.wanted = new Wanted(graph);
+    this.standing = new Standing();
   }
 
   public Flow<S> flow() {
@@ -56,7 +62,9 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     } else if (input instanceof Input.Reset reset) {
       return reset(state, reset);
     } else if (input instanceof Input.Cancel cancel) {
-      return new Accepted<>(List.of(new Event.Cancelled(cancel.at())));
+      return cancel(state, cancel);
+    } else if (input instanceof Input.Signal signal) {
+      return signal(state, signal);
     } else if (input instanceof Input.Resolve resolve) {
       return resolve(state, resolve);
     } else if (input instanceof Input.EffectEnded ended) {
@@ -72,8 +80,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (!state.running()) {
       return new Finish(ended(state));
     }
-    List<Effect> effects = effects(state);
-    return effects.isEmpty() ? new Pause(pause(state)) : new Perform(effects);
+    List<Effect> effects = wanted.of(state);
+    boolean works = effects.stream().anyMatch(effect -> wanted.works(state, effect));
+    return works
+        ? new Perform(effects)
+        : new Pause(standing.pause(state), effects, standing.until(state));
   }
 
   /**
@@ -81,13 +92,17 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
    * its caller chooses the thread. The stage never fails; failures are results.
    */
   public CompletionStage<Input.Result> perform(RunState state, Effect effect) {
+    return perform(state, effect, Progress.NONE);
+  }
+
+  /**
+   * Carries out an effect.
+   *
+   * @param progress hears at once what the effect tells while it works
+   */
+  public CompletionStage<Input.Result> perform(RunState state, Effect effect, Progress progress) {
     try {
-      Node<S> node = node(effect.place());
-      String field = effect.field();
-      if (field != null && node instanceof Node.Ask<S> ask) {
-        return judge(state, ask, field, effect);
-      }
-      return act(state, (Node.Act<S>) node, effect);
+      return perform(effect, Spot.of(state, effect.place(), graph), state, progress);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       return CompletableFuture.completedStage(failed(effect, e));
@@ -110,7 +125,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     return new Input.Failed(
         ErrorCode.STEP_TIMEOUT,
         "The step "
-            + effect.place().node()
+            + effect.place().undone().node()
             + " took longer than it may. "
             + ErrorCode.STEP_TIMEOUT.repair()
             + ".",
@@ -123,6 +138,9 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (start.runId().equals(state.runId())) {
       return new Accepted<>(List.of());
     }
+    if (state.running() && state.ending() != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
     if (start.intent().isBlank()) {
       return refused(state, Outcome.Failure.of(ErrorCode.MISSING_INTENT));
     }
@@ -130,7 +148,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (!updates.violations().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
     }
-    Drive<S> drive = new Drive<>(flow, limits, state, start.at());
+    Drive drive = new Drive(flow, limits, state, start.at());
     if (state.running()) {
       drive.emit(new Event.Abandoned(start.at()));
     }
@@ -145,16 +163,19 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (!updates.violations().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
     }
-    if (unknownOutcome(state) != null) {
+    if (Standing.unknownOutcome(state) != null) {
       return refused(state, Outcome.Failure.of(ErrorCode.OUTCOME_UNKNOWN));
     }
-    Answers<S> answers = new Answers<>(flow, state);
+    Drive drive = new Drive(flow, limits, state, next.at());
+    if (state.ending() != null) {
+      return ending(drive, updates.filled());
+    }
+    Answers answers = new Answers(graph, state);
     List<Violation> conflicts = answers.conflicts(updates.filled());
     if (!conflicts.isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.ALREADY_ANSWERED, conflicts));
     }
     Map<String, JsonNode> news = answers.news(updates.filled());
-    Drive<S> drive = new Drive<>(flow, limits, state, next.at());
     if (news.isEmpty() && !drive.canGoOn()) {
       return new Accepted<>(List.of());
     }
@@ -169,39 +190,83 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (updates.values().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.MISSING_UPDATES));
     }
-    if (unknownOutcome(state) != null) {
+    if (Standing.unknownOutcome(state) != null) {
       return refused(state, Outcome.Failure.of(ErrorCode.OUTCOME_UNKNOWN));
     }
-    Corrections<S> corrections = new Corrections<>(flow, state);
-    Place back = corrections.goBackTo(updates.values().keySet());
-    Drive<S> drive = new Drive<>(flow, limits, state, reset.at());
-    if (back == null) {
+    if (state.ending() != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
+    Corrections corrections = new Corrections(graph, state);
+    List<Event.Back> back = corrections.goBackTo(updates.values().keySet());
+    Drive drive = new Drive(flow, limits, state, reset.at());
+    if (back.isEmpty()) {
       return answer(drive, updates.values());
     }
-    String once = corrections.onceAfter(back);
-    if (once != null) {
-      return refused(
-          state,
-          Outcome.Failure.of(
-              ErrorCode.RESET_PAST_ONCE,
-              "The correction lies before the step "
-                  + once
-                  + ", which may run only once and has begun. "
-                  + ErrorCode.RESET_PAST_ONCE.repair()
-                  + "."));
+    for (Event.Back to : back) {
+      String once = corrections.onceAfter(to);
+      if (once != null) {
+        return refused(state, pastOnce(once));
+      }
     }
-    drive.emit(
-        new Event.Reset(
-            state.places().keySet().iterator().next(), back, updates.values(), reset.at()));
+    List<Place> undo = new ArrayList<>();
+    for (Event.Back to : back) {
+      String branch = to.place().branch();
+      undo.addAll(
+          new Forks(drive)
+              .undoable(place -> Place.within(place.branch(), branch), corrections.tick(to)));
+    }
+    drive.emit(new Event.Reset(back, updates.values(), undo, reset.at()));
     return fits(drive, updates.values().keySet());
   }
 
+  private static Outcome.Failure pastOnce(String step) {
+    return Outcome.Failure.of(
+        ErrorCode.RESET_PAST_ONCE,
+        "The correction lies before the step "
+            + step
+            + ", which may run only once and has begun. "
+            + ErrorCode.RESET_PAST_ONCE.repair()
+            + ".");
+  }
+
+  /** A run that ends takes no answers any more; what could not be undone is tried again. */
+  private Acceptance<Event> ending(Drive drive, Map<String, JsonNode> news) {
+    if (!news.isEmpty()) {
+      return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
+    drive.answered(Map.of());
+    return new Accepted<>(drive.run());
+  }
+
+  private Acceptance<Event> cancel(RunState state, Input.Cancel cancel) {
+    if (state.ending() != null) {
+      return new Accepted<>(List.of());
+    }
+    Drive drive = new Drive(flow, limits, state, cancel.at());
+    List<Place> undo = new ArrayList<>(new Forks(drive).undoable(place -> true, 0));
+    if (undo.isEmpty() && state.undoing().isEmpty()) {
+      return new Accepted<>(List.of(new Event.Cancelled(cancel.at())));
+    }
+    drive.emit(new Event.Ending(null, null, undo, cancel.at()));
+    return new Accepted<>(drive.run());
+  }
+
+  private Acceptance<Event> signal(RunState state, Input.Signal signal) {
+    Outcome.Failure unfit = new Signals(graph, limits).unfit(state, signal);
+    if (unfit != null) {
+      return refused(state, unfit);
+    }
+    Drive drive = new Drive(flow, limits, state, signal.at());
+    drive.emit(new Event.Signalled(signal.name(), signal.payload(), signal.at()));
+    return new Accepted<>(drive.run());
+  }
+
   private Acceptance<Event> resolve(RunState state, Input.Resolve resolve) {
-    Place place = unknownOutcome(state);
+    Place place = Standing.undecided(state);
     if (place == null) {
       return refused(state, Outcome.Failure.of(ErrorCode.NOTHING_TO_RESOLVE));
     }
-    Drive<S> drive = new Drive<>(flow, limits, state, resolve.at());
+    Drive drive = new Drive(flow, limits, state, resolve.at());
     drive.emit(
         resolve.resolution() == Input.Resolution.RETRY
             ? new Event.Retried(place)
@@ -212,14 +277,17 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   /**
    * Gives values to a run and lets it go on, unless they make its state too large or unreadable.
    */
-  private Acceptance<Event> answer(Drive<S> drive, Map<String, JsonNode> values) {
+  private Acceptance<Event> answer(Drive drive, Map<String, JsonNode> values) {
     drive.answered(values);
     return fits(drive, values.keySet());
   }
 
-  private Acceptance<Event> fits(Drive<S> drive, Set<String> fields) {
-    ObjectNode data = drive.state().data();
-    if (Json.bytes(data) > limits.stateBytes()) {
+  private Acceptance<Event> fits(Drive drive, Set<String> fields) {
+    RunState told = drive.state();
+    boolean tooLarge =
+        told.branches().values().stream()
+            .anyMatch(branch -> Json.bytes(branch.memory().data()) > limits.stateBytes());
+    if (tooLarge) {
       return refused(
           drive.before(),
           Outcome.Failure.of(
@@ -231,7 +299,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
                   + "."));
     }
     try {
-      flow.schema().view(data);
+      told.branches().values().forEach(branch -> flow.schema().view(branch.memory().data()));
     } catch (IllegalArgumentException e) {
       String field = fields.isEmpty() ? "stateUpdates" : String.join(", ", fields);
       return refused(
@@ -260,108 +328,106 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
 
   private Acceptance<Event> effectEnded(RunState state, Input.EffectEnded ended) {
     Effect effect = ended.effect();
-    boolean lateFailure = ended.result() instanceof Input.Failed && waits(state, effect);
-    if (!underWay(state, effect) || lateFailure) {
+    Drive drive = new Drive(flow, limits, state, ended.at());
+    if (effect.kind() == Effect.Kind.REMIND) {
+      return wanted.underWay(state, effect)
+          ? reminded(drive, effect, ended)
+          : new Accepted<>(List.of());
+    }
+    boolean lateFailure = ended.result() instanceof Input.Failed && Wanted.waits(state, effect);
+    if (!wanted.underWay(state, effect) || lateFailure) {
       return new Accepted<>(List.of());
     }
-    Drive<S> drive = new Drive<>(flow, limits, state, ended.at());
     drive.ended(effect, ended.result());
     return new Accepted<>(drive.run());
   }
 
+  private Acceptance<Event> reminded(Drive drive, Effect effect, Input.EffectEnded ended) {
+    String failure = ended.result() instanceof Input.Failed failed ? failed.message() : null;
+    Node.Waiting<?> waiting = Spot.of(drive.state(), effect.place(), graph).waiting();
+    int number = Integer.parseInt(Objects.requireNonNull(effect.field()));
+    Duration every = waiting.every();
+    Long next =
+        every == null || number >= waiting.reminders() ? null : ended.at() + every.toMillis();
+    return new Accepted<>(List.of(new Event.Reminded(effect.place(), number, failure, next)));
+  }
+
   private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
     Effect effect = due.effect();
-    if (!underWay(state, effect) || !waits(state, effect)) {
+    if (!wanted.of(state).contains(effect)) {
       return new Accepted<>(List.of());
     }
-    return new Accepted<>(
-        List.of(
-            new Event.Attempted(effect.place(), effect.field(), effect.attempt() + 1, due.at())));
+    Place place = effect.place();
+    Drive drive = new Drive(flow, limits, state, due.at());
+    switch (effect.kind()) {
+      case SLEEP -> drive.emit(new Event.Woken(place, due.at()));
+      case DEADLINE -> drive.emit(new Event.Overdue(place, lateTarget(state, place), due.at()));
+      case REMIND -> drive.emit(new Event.Reminding(place, effect.attempt(), 1, due.at()));
+      default ->
+          drive.emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, due.at()));
+    }
+    return new Accepted<>(drive.run());
   }
 
-  /** Whether the effect failed and is to be tried again; a late success still counts. */
-  private static boolean waits(RunState state, Effect effect) {
-    At at = state.places().get(effect.place());
-    return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;
-  }
-
-  private static boolean underWay(RunState state, Effect effect) {
-    At at = state.places().get(effect.place());
-    return at != null
-        && state.runId().equals(effect.runId())
-        && at.phase() instanceof Phase.Working working
-        && working.attempt() == effect.attempt()
-        && Objects.equals(working.field(), effect.field());
+  private String lateTarget(RunState state, Place place) {
+    Spot<?> spot = Spot.of(state, place, graph);
+    return spot.step().scope().node(Objects.requireNonNull(spot.waiting().target()));
   }
 
   /** Begins anew what a crash interrupted, and goes on where a journal ends within a step. */
   private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
-    Drive<S> drive = new Drive<>(flow, limits, state, recovered.at());
-    effects(state).stream().filter(e -> e.retryAt() == null).forEach(drive::recover);
+    Drive drive = new Drive(flow, limits, state, recovered.at());
+    wanted.of(state).stream().filter(e -> !e.timer()).forEach(drive::recover);
     return new Accepted<>(drive.run());
   }
 
-  private List<Effect> effects(RunState state) {
-    List<Effect> effects = new ArrayList<>();
-    state
-        .places()
-        .forEach(
-            (place, at) -> {
-              if (at.phase() instanceof Phase.Working w) {
-                effects.add(
-                    new Effect(
-                        state.runId(),
-                        place,
-                        w.field(),
-                        w.attempt(),
-                        w.retryAt(),
-                        policy(place, w.field())));
-              }
-            });
-    return effects;
-  }
-
-  private Policy policy(Place place, @Nullable String field) {
-    Node<S> node = node(place);
-    if (node instanceof Node.Act<S> act) {
-      return act.policy();
-    }
-    if (node instanceof Node.Ask<S> ask && field != null) {
-      return asyncCheck(ask, field).policy();
-    }
-    throw new IllegalStateException("Place " + place + " of " + flow + " has no effect");
-  }
-
-  private Node.Async asyncCheck(Node.Ask<S> ask, String field) {
-    for (Node.Question<S> question : ask.questions()) {
-      if (question.field().equals(field) && question.check() instanceof Node.Async async) {
-        return async;
+  private <T extends Record> CompletionStage<Input.Result> perform(
+      Effect effect, Spot<T> spot, RunState state, Progress progress) throws Exception {
+    Node<T> node = spot.step().node();
+    return switch (effect.kind()) {
+      case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
+      case UNDO -> {
+        Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
+        Spot<T> then = spot.asOf(Wanted.undo(state, effect.place()).data());
+        yield act(undo.action(), run(state, effect, then, List.of(), progress), effect);
       }
-    }
-    throw new IllegalStateException("Field " + field + " of " + ask.id() + " has no async check");
+      case REMIND -> {
+        AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
+        yield act(reminder, run(state, effect, spot, List.of(), progress), effect);
+      }
+      default -> {
+        Node.Act<T> act = (Node.Act<T>) Objects.requireNonNull(node);
+        yield act(act.action(), run(state, effect, spot, act.reads(), progress), effect);
+      }
+    };
   }
 
-  private CompletionStage<Input.Result> act(RunState state, Node.Act<S> act, Effect effect)
-      throws Exception {
-    Run<S> run = new Run<>(flow.schema(), state, effect.place(), effect.attempt());
+  private static <T extends Record> Run<T> run(
+      RunState state, Effect effect, Spot<T> spot, List<String> reads, Progress progress) {
+    return new Run<>(spot.schema(), state, effect, spot.data(), spot.prefix(), reads, progress);
+  }
+
+  private <T extends Record> CompletionStage<Input.Result> act(
+      AsyncAction<T> action, Run<T> run, Effect effect) throws Exception {
     CompletionStage<?> acted;
     try {
-      acted = act.action().perform(run);
+      acted = action.perform(run);
     } catch (Throwable e) {
       run.close();
       throw e;
     }
     return acted.handle(
         (nothing, thrown) -> {
-          List<Write> writes = run.close();
-          return thrown == null ? new Input.Wrote(writes) : failed(effect, thrown);
+          Input.Wrote wrote = run.close();
+          return thrown == null ? wrote : failed(effect, thrown);
         });
   }
 
-  private CompletionStage<Input.Result> judge(
-      RunState state, Node.Ask<S> ask, String field, Effect effect) throws Exception {
-    Object answer = flow.schema().value(field, Paths.get(state.data(), field));
-    return asyncCheck(ask, field)
+  private <T extends Record> CompletionStage<Input.Result> judge(
+      Node.Ask<T> ask, Effect effect, Spot<T> spot) throws Exception {
+    String field = Objects.requireNonNull(effect.field()).substring(spot.prefix().length());
+    Object answer = spot.schema().value(field, Paths.get(spot.data(), field));
+    return Wanted.asyncCheck(ask, field)
         .validator()
         .check(Objects.requireNonNull(answer))
         .handle(
@@ -392,7 +458,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
 
   private static Outcome ended(RunState state) {
     return switch (state.status()) {
-      case COMPLETED -> new Outcome.Complete(state.result());
+      case COMPLETED -> new Outcome.Complete(state.result(), state.reason());
+      case FAILED ->
+          state.reason() == null
+              ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
+              : Outcome.Failure.of(ErrorCode.RUN_FAILED, state.reason());
       case CANCELLED -> Outcome.Failure.of(ErrorCode.RUN_CANCELLED);
       default -> Outcome.Failure.of(ErrorCode.UNKNOWN_RUN);
     };
@@ -404,72 +474,6 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
 
   /** What the run waits for, without what went wrong; null where it waits for nobody. */
   public @Nullable Outcome open(RunState state) {
-    List<Event.Question> questions = new ArrayList<>();
-    String context = null;
-    for (At at : state.places().values()) {
-      if (at.phase() instanceof Phase.Showing showing) {
-        return new Outcome.ShowWidget(showing.widget());
-      }
-      if (at.phase() instanceof Phase.Asking) {
-        questions.addAll(at.open());
-        context = at.context();
-      }
-    }
-    return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
-  }
-
-  private Outcome pause(RunState state) {
-    Outcome open = open(state);
-    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      if (entry.getValue().phase() instanceof Phase.Halted halted) {
-        return new Outcome.Failure(
-            halted.code().wireName(), halted.message(), halted.field(), List.of(), open);
-      }
-    }
-    Outcome.Failure rejected = rejected(state);
-    if (rejected != null) {
-      return rejected.open(open);
-    }
-    if (open == null) {
-      throw new IllegalStateException("Run " + state.runId() + " neither works nor waits");
-    }
-    return open;
-  }
-
-  private static Outcome.@Nullable Failure rejected(RunState state) {
-    List<Violation> violations = new ArrayList<>();
-    for (At at : state.places().values()) {
-      at.rejected()
-          .forEach(
-              (field, rejection) -> {
-                if (rejection.tick() > state.callTick()) {
-                  violations.add(new Violation(field, rejection.message()));
-                }
-              });
-    }
-    if (violations.isEmpty()) {
-      return null;
-    }
-    String message = String.join(" ", violations.stream().map(Violation::message).toList());
-    return new Outcome.Failure(
-        ErrorCode.ANSWER_REJECTED.wireName(), message, violations.get(0).field(), violations, null);
-  }
-
-  private static @Nullable Place unknownOutcome(RunState state) {
-    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      if (entry.getValue().phase() instanceof Phase.Halted halted
-          && halted.code() == ErrorCode.OUTCOME_UNKNOWN) {
-        return entry.getKey();
-      }
-    }
-    return null;
-  }
-
-  private Node<S> node(Place place) {
-    Node<S> node = flow.nodes().get(place.node());
-    if (node == null) {
-      throw new IllegalStateException("There is no node " + place.node() + " in " + flow);
-    }
-    return node;
+    return standing.open(state);
   }
 }

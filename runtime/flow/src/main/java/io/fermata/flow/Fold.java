@@ -1,11 +1,15 @@
 package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.RunState.Checkpoint;
 import io.fermata.flow.RunState.Draft;
 import io.fermata.flow.RunState.Status;
+import io.fermata.flow.RunState.Undo;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.function.UnaryOperator;
 
 /** What each event means for the state. */
 final class Fold {
@@ -46,16 +50,92 @@ final class Fold {
       skipped(state, e);
     } else if (event instanceof Event.Reset e) {
       reset(state, e);
-    } else if (event instanceof Event.Completed e) {
-      ended(state, Status.COMPLETED, e.at());
-      state.result = e.result();
-    } else if (event instanceof Event.Cancelled e) {
-      ended(state, Status.CANCELLED, e.at());
-    } else if (event instanceof Event.Abandoned) {
-      state.forget();
-    } else if (!(event instanceof Event.Decided)) {
+    } else if (!timed(state, event) && !branched(state, event) && !ended(state, event)) {
       throw new IllegalStateException("An event without a meaning: " + event);
     }
+  }
+
+  private static boolean timed(Draft state, Event event) {
+    if (event instanceof Event.Slept e) {
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.waits(new Phase.Sleeping(e.until()), e.at()));
+    } else if (event instanceof Event.Awaited e) {
+      state.changedAt = e.at();
+      state.at(
+          e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.patience()));
+    } else if (event instanceof Event.Signalled e) {
+      state.call();
+      state.changedAt = e.at();
+      state.signals = RunState.plus(state.signals, new RunState.Signal(e.signal(), e.payload()));
+    } else if (event instanceof Event.Received e) {
+      received(state, e);
+    } else if (event instanceof Event.Woken e) {
+      state.changedAt = e.at();
+      state.call();
+      state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+    } else if (event instanceof Event.Overdue e) {
+      state.changedAt = e.at();
+      state.call();
+      state.at(e.place(), at -> at.phase(new Phase.Leaving(e.target())));
+    } else if (event instanceof Event.Reminding e) {
+      At.Reminder sending = new At.Reminder(e.number(), e.at(), e.attempt());
+      state.at(e.place(), at -> at.remind(sending));
+    } else if (event instanceof Event.Reminded e) {
+      Long due = e.next();
+      At.Reminder next = due == null ? null : new At.Reminder(e.number() + 1, due, 0);
+      state.at(e.place(), at -> at.remind(next));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private static boolean branched(Draft state, Event event) {
+    if (event instanceof Event.Forked e) {
+      forked(state, e);
+    } else if (event instanceof Event.Arrived e) {
+      Phase.End end = new Phase.End(e.result(), null, null);
+      state.branch(
+          e.place().branch(), b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+      end(state, e.place().branch(), end);
+    } else if (event instanceof Event.BranchFailed e) {
+      end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
+    } else if (event instanceof Event.Joined e) {
+      joined(state, e);
+    } else if (event instanceof Event.Opened e) {
+      opened(state, e);
+    } else if (event instanceof Event.Closed e) {
+      closed(state, e);
+    } else if (event instanceof Event.Broken e) {
+      broken(state, e);
+    } else {
+      return event instanceof Event.Decided;
+    }
+    return true;
+  }
+
+  private static boolean ended(Draft state, Event event) {
+    if (event instanceof Event.Undoing e) {
+      state.put(e.place().undo(), At.entered(e.at()));
+    } else if (event instanceof Event.Undone e) {
+      undone(state, e.place());
+    } else if (event instanceof Event.Ending e) {
+      ending(state, e);
+    } else if (event instanceof Event.Completed e) {
+      end(state, Status.COMPLETED, e.at());
+      state.result = e.result();
+      state.reason = e.reason();
+    } else if (event instanceof Event.Cancelled e) {
+      end(state, Status.CANCELLED, e.at());
+    } else if (event instanceof Event.Failed e) {
+      end(state, Status.FAILED, e.at());
+      state.reason = e.message();
+    } else if (event instanceof Event.Abandoned) {
+      state.forget();
+    } else {
+      return false;
+    }
+    return true;
   }
 
   private static void started(Draft state, Event.Started e) {
@@ -68,37 +148,43 @@ final class Fold {
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.call();
-    state.put(new Place(Flow.START, 1), At.entered(e.at()).phase(new Phase.Leaving()));
-    state.visits = Map.of(Flow.START, 1);
-    state.entered = Map.of(Flow.START, new Checkpoint(state.tick, Memory.EMPTY));
+    state.put(new Place(Flow.START, 1), At.entered(e.at()).phase(new Phase.Leaving(null)));
+    Branch trunk = Branch.EMPTY.visit(Flow.START, 1).checkpoint(Flow.START, state.tick);
+    state.branches = Map.of("", trunk);
   }
 
   private static void answered(Draft state, Event.Answered e) {
     Map<Place, At> places = new LinkedHashMap<>(state.places);
-    places.replaceAll((place, at) -> at.answered(e.values().keySet()));
+    places.replaceAll(
+        (place, at) -> at.answered(e.values().keySet(), place.equals(e.acknowledged())));
     state.call();
     state.changedAt = e.at();
-    state.memory = state.memory.answer(e.values(), state.tick);
     state.places = places;
+    if (!e.values().isEmpty()) {
+      state.everyBranch(b -> b.memory(b.memory().answer(e.values(), state.tick)));
+    }
   }
 
   private static void accepted(Draft state, Event.Accepted e) {
+    String branch = e.place().branch();
     JsonNode value = e.value();
-    Memory memory = state.memory.accept(e.field(), state.tick);
+    state.branch(branch, b -> b.memory(b.memory().accept(e.field(), state.tick)));
     if (value != null) {
-      memory = memory.normalise(e.field(), value);
+      state.branch(branch, b -> b.memory(b.memory().normalise(e.field(), value)));
     }
+    touch(state, branch, e.field());
     for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
-      memory = memory.set(set.getKey(), set.getValue(), state.tick);
+      write(state, branch, new Write(Write.Verb.SET, set.getKey(), set.getValue()));
     }
-    state.memory = memory;
     state.at(e.place(), at -> at.accept(e.field()));
   }
 
   private static void rejected(Draft state, Event.Rejected e) {
     At.Rejection rejection = new At.Rejection(e.message(), state.tick);
     Map<String, JsonNode> forgotten = Map.of(e.field(), Json.MAPPER.nullNode());
-    state.memory = state.memory.answer(forgotten, state.tick);
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.memory(b.memory().answer(forgotten, state.tick)));
+    touch(state, branch, e.field());
     state.at(e.place(), at -> at.reject(e.field(), rejection));
   }
 
@@ -109,68 +195,242 @@ final class Fold {
   }
 
   private static void committed(Draft state, Event.Committed e) {
-    for (Write write : e.writes()) {
-      Memory memory = state.memory;
-      state.memory = memory.write(write.path(), write.applyTo(memory.data()), state.tick);
+    String branch = e.place().branch();
+    e.writes().forEach(write -> write(state, branch, write));
+    state.branch(branch, b -> b.commit(e.place().node(), state.tick));
+    if (e.undoable()) {
+      Undo undo = new Undo(e.place(), state.tick, state.branch(branch).memory().data());
+      state.done = RunState.plus(state.done, undo);
     }
-    state.committed = RunState.put(state.committed, e.place().node(), state.tick);
-    state.at(e.place(), at -> at.phase(new Phase.Leaving()));
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  private static void write(Draft state, String branch, Write write) {
+    state.branch(branch, b -> b.memory(b.memory().write(List.of(write), state.tick)));
+    touch(state, branch, write.path());
+  }
+
+  /** Only a branch needs to know what it has changed. */
+  private static void touch(Draft state, String branch, String path) {
+    if (!branch.isEmpty()) {
+      state.branch(branch, b -> b.touch(path));
+    }
   }
 
   private static void moved(Draft state, Event.Moved e) {
-    String node = e.to().node();
     state.changedAt = e.at();
-    state.memory = state.memory.leave(e.from().node(), state.tick);
     state.places = RunState.remove(state.places, e.from());
-    state.put(e.to(), At.entered(e.at()));
-    state.visits = RunState.put(state.visits, node, e.to().visit());
+    state.branch(e.from().branch(), b -> b.memory(b.memory().leave(e.from().node(), state.tick)));
+    enter(state, e.to(), e.asks(), e.at());
+  }
+
+  private static void enter(Draft state, Place place, boolean asks, long at) {
+    state.put(place, At.entered(at));
+    state.branch(place.branch(), b -> b.visit(place.node(), place.visit()));
+    if (asks) {
+      state.branch(place.branch(), b -> b.checkpoint(place.node(), state.tick));
+    }
     state.visitsInRun++;
     state.visitsInCall++;
-    if (e.asks()) {
-      Checkpoint here = new Checkpoint(state.tick, state.memory);
-      state.entered = RunState.put(state.entered, node, here);
+  }
+
+  // --- time -----------------------------------------------------------------------------------
+
+  private static void received(Draft state, Event.Received e) {
+    List<RunState.Signal> left = new ArrayList<>(state.signals);
+    left.stream()
+        .filter(signal -> signal.name().equals(e.signal()))
+        .findFirst()
+        .ifPresent(left::remove);
+    state.signals = left;
+    String field = e.field();
+    JsonNode payload = e.payload();
+    if (field != null && payload != null) {
+      write(state, e.place().branch(), new Write(Write.Verb.SET, field, payload));
+    }
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  // --- branches and sub-flows -----------------------------------------------------------------
+
+  private static void forked(Draft state, Event.Forked e) {
+    String from = e.place().branch();
+    List<String> labels = e.heads().stream().map(Event.Head::label).toList();
+    state.changedAt = e.at();
+    state.branch(from, b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+    state.branch(from, b -> b.checkpoint(forkPoint(e.place().node()), state.tick));
+    state.at(e.place(), at -> at.phase(new Phase.Forked(labels, e.list(), Map.of())));
+    for (Event.Head head : e.heads()) {
+      String branch = head.place().branch();
+      state.branches = RunState.put(state.branches, branch, state.branch(from).forked());
+      enter(state, head.place(), head.asks(), e.at());
     }
   }
 
+  /** What the moment before a fork is called among the checkpoints. */
+  static String forkPoint(String node) {
+    return node + ">";
+  }
+
+  private static void end(Draft state, String branch, Phase.End end) {
+    Place fork = Objects.requireNonNull(Place.forkOf(branch));
+    state.leave(branch);
+    state.at(fork, at -> forkedAt(at, f -> f.end(Place.labelOf(branch), end)));
+  }
+
+  private static At forkedAt(At at, UnaryOperator<Phase.Forked> change) {
+    if (at.phase() instanceof Phase.Forked forked) {
+      return at.phase(change.apply(forked));
+    }
+    return at.phase() instanceof Phase.Halted halted
+            && halted.before() instanceof Phase.Forked before
+        ? at.phase(change.apply(before))
+        : at;
+  }
+
+  private static void joined(Draft state, Event.Joined e) {
+    Place fork = e.place();
+    state.changedAt = e.at();
+    queueUndo(state, e.undo());
+    for (String label : e.merged()) {
+      Branch branch = state.branch(fork.branch(label));
+      state.branch(fork.branch(), b -> b.join(branch));
+    }
+    for (Write write : e.writes()) {
+      state.branch(fork.branch(), b -> b.memory(b.memory().replace(write)));
+      touch(state, fork.branch(), write.path());
+    }
+    List<String> all = new ArrayList<>(e.merged());
+    all.addAll(e.dropped());
+    all.forEach(label -> state.drop(fork.branch(label)));
+    state.at(fork, at -> at.phase(new Phase.Leaving(e.to())));
+  }
+
+  private static void opened(Draft state, Event.Opened e) {
+    String branch = e.place().branch();
+    state.branch(
+        branch, b -> b.memory(b.memory().open(e.scope(), e.input(), e.kept(), state.tick)));
+    touch(state, branch, e.scope());
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  private static void closed(Draft state, Event.Closed e) {
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.memory(b.memory().close(e.scope())));
+    e.writes().forEach(write -> write(state, branch, write));
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  private static void broken(Draft state, Event.Broken e) {
+    if (e.end().equals(Flow.END)) {
+      state.reason = e.reason();
+    }
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(e.end())));
+  }
+
+  // --- standing still and going back ----------------------------------------------------------
+
   private static At stopped(At at, Event.Stopped e) {
     String field = at.phase() instanceof Phase.Working working ? working.field() : null;
-    return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field));
+    Phase before = at.phase() instanceof Phase.Halted halted ? halted.before() : at.phase();
+    return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field, before));
   }
 
   private static At retried(At at) {
-    boolean leaving =
-        at.phase() instanceof Phase.Halted halted && halted.resume() == Event.Resume.LEAVING;
-    return at.phase(leaving ? new Phase.Leaving() : new Phase.Entering());
+    if (!(at.phase() instanceof Phase.Halted halted)) {
+      return at;
+    }
+    boolean anew = halted.before() instanceof Phase.Working;
+    boolean onlyHeld = halted.code() == ErrorCode.BRANCH_CANCELLED && !anew;
+    boolean goesOn =
+        onlyHeld
+            || halted.resume() == Event.Resume.LEAVING
+            || halted.resume() == Event.Resume.JOINING;
+    return at.phase(goesOn ? halted.before() : new Phase.Entering());
   }
 
   /** A skipped action counts as committed: a correction must not make it run again. */
   private static void skipped(Draft state, Event.Skipped e) {
     state.call();
-    state.committed = RunState.put(state.committed, e.place().node(), state.tick);
+    if (e.place().undoes()) {
+      undone(state, e.place().undone());
+      return;
+    }
+    state.branch(e.place().branch(), b -> b.commit(e.place().node(), state.tick));
     state.at(e.place(), At::skipped);
   }
 
   private static void reset(Draft state, Event.Reset e) {
-    Checkpoint back = state.entered.get(e.to().node());
-    if (back == null) {
-      return;
-    }
-    Map<String, JsonNode> answers = state.memory.answersAfter(back.tick());
-    answers.putAll(e.corrected());
-    Map<String, Checkpoint> earlier = new LinkedHashMap<>(state.entered);
-    earlier.values().removeIf(c -> c.tick() > back.tick());
-    boolean toStart = e.to().node().equals(Flow.START);
-    At at = At.entered(e.at());
     state.call();
     state.changedAt = e.at();
-    state.memory = back.memory().answer(answers, state.tick);
-    state.places = Map.of(e.to(), toStart ? at.phase(new Phase.Leaving()) : at);
-    state.visits = RunState.put(state.visits, e.to().node(), e.to().visit());
-    state.entered = earlier;
-    state.committed = Draft.before(state.committed, back.tick());
+    queueUndo(state, e.undo());
+    for (Event.Back back : e.to()) {
+      goBack(state, back, e);
+    }
+    List<String> corrected = e.to().stream().map(back -> back.place().branch()).toList();
+    state.branches.forEach(
+        (name, branch) -> {
+          if (corrected.stream().noneMatch(c -> Place.within(name, c))) {
+            Memory told = branch.memory().answer(e.corrected(), state.tick);
+            state.branch(name, b -> b.memory(told));
+          }
+        });
   }
 
-  private static void ended(Draft state, Status status, long at) {
+  private static void goBack(Draft state, Event.Back back, Event.Reset e) {
+    String name = back.place().branch();
+    Branch branch = state.branch(name);
+    Branch.Checkpoint checkpoint = branch.entered().get(back.checkpoint());
+    if (checkpoint == null) {
+      return;
+    }
+    Map<String, JsonNode> answers = branch.memory().answersAfter(checkpoint.tick());
+    answers.putAll(e.corrected());
+    Memory restored = checkpoint.memory().answer(answers, state.tick);
+    state.drop(name);
+    state.branches =
+        RunState.put(
+            state.branches,
+            name,
+            branch.backTo(checkpoint, restored).visit(back.place().node(), back.place().visit()));
+    At at = At.entered(e.at());
+    state.put(back.place(), back.leaving() ? at.phase(new Phase.Leaving(null)) : at);
+    Place fork = Place.forkOf(name);
+    if (fork != null) {
+      state.at(fork, there -> forkedAt(there, f -> f.reopen(Place.labelOf(name))));
+    }
+  }
+
+  // --- undoing and ending ---------------------------------------------------------------------
+
+  /** Places that have not committed are undone as well: what they did is not known. */
+  private static void queueUndo(Draft state, List<Place> places) {
+    for (Place place : places) {
+      Undo undo =
+          state.done.stream()
+              .filter(d -> d.place().equals(place))
+              .findFirst()
+              .orElseGet(
+                  () -> new Undo(place, state.tick, state.branch(place.branch()).memory().data()));
+      state.undoing = RunState.plus(state.undoing, undo);
+    }
+    state.done = state.done.stream().filter(d -> !places.contains(d.place())).toList();
+  }
+
+  private static void undone(Draft state, Place place) {
+    state.places = RunState.remove(state.places, place.undo());
+    state.undoing = state.undoing.stream().filter(u -> !u.place().equals(place)).toList();
+  }
+
+  private static void ending(Draft state, Event.Ending e) {
+    state.call();
+    state.changedAt = e.at();
+    queueUndo(state, e.undo());
+    state.places = Map.of();
+    state.ending = new RunState.Ending(e.code(), e.message());
+  }
+
+  private static void end(Draft state, Status status, long at) {
     state.status = status;
     state.changedAt = at;
     state.places = Map.of();

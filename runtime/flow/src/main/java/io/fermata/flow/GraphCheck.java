@@ -6,8 +6,10 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -28,6 +30,10 @@ final class GraphCheck<S extends Record> {
     header();
     flow.nodes().values().forEach(this::node);
     flow.routes().forEach(this::route);
+    waits();
+    compensations();
+    branches();
+    names();
     waysOut();
     reachability();
     endlessLoops();
@@ -71,6 +77,198 @@ final class GraphCheck<S extends Record> {
               + "\", which is no tool name");
     } else if (node instanceof Node.Act<S> act) {
       policy("Node " + node.id(), act.policy());
+      act.reads().forEach(field -> ownField("Node " + node.id() + " reads", field));
+    } else if (node instanceof Node.Await<S> await) {
+      if (await.field() != null) {
+        ownField("Node " + node.id() + " puts its signal into", await.field());
+      }
+    } else if (node instanceof Node.Mount<S, ?> mount) {
+      if (mount.into() != null) {
+        ownField("Node " + node.id() + " puts its result into", mount.into());
+      }
+    } else if (node instanceof Node.Each<S, ?> each) {
+      if (each.into() != null) {
+        ownField("Node " + node.id() + " puts its results into", each.into());
+      }
+      joining("the list of " + node.id(), each.joining(), each.atMost());
+    }
+  }
+
+  private void ownField(String what, String path) {
+    if (flow.schema().ownField(path) == null) {
+      defects.add(
+          what
+              + " "
+              + path
+              + ", which the state does not have"
+              + suggestion(path, flow.schema().paths()));
+    }
+  }
+
+  private void joining(String what, Joining joining, int branches) {
+    if (joining.needed() < 0 || joining.needed() > branches) {
+      defects.add(
+          "The join of "
+              + what
+              + " waits for "
+              + joining.needed()
+              + " of "
+              + branches
+              + " branches; wait for one of them at least and for all at most");
+    }
+    if (joining.into() != null) {
+      ownField("The join of " + what + " lists failures in", joining.into());
+    }
+  }
+
+  private void waits() {
+    flow.waits().forEach(this::waiting);
+  }
+
+  private void waiting(String id, Node.Waiting<S> waiting) {
+    Node<S> node = flow.nodes().get(id);
+    boolean waits =
+        node instanceof Node.Ask || node instanceof Node.Show || node instanceof Node.Await;
+    if (node == null) {
+      defects.add(
+          "There is a deadline or a reminder for "
+              + id
+              + ", but no such node"
+              + suggestion(id, flow.nodes().keySet()));
+    } else if (!waits) {
+      defects.add("Node " + id + " waits for nobody, so it needs no deadline and no reminder");
+    }
+    if (waiting.target() != null) {
+      target(id, waiting.target());
+    }
+    Duration every = waiting.every();
+    if (every != null && (every.isZero() || every.isNegative() || waiting.reminders() < 1)) {
+      defects.add("The reminders of " + id + " need a time that can pass and at least one time");
+    }
+  }
+
+  private void compensations() {
+    flow.compensations()
+        .forEach(
+            (id, compensation) -> {
+              if (!(flow.nodes().get(id) instanceof Node.Act)) {
+                defects.add(
+                    "There is a compensation for "
+                        + id
+                        + ", which is no action"
+                        + suggestion(id, flow.nodes().keySet()));
+              }
+              policy("The compensation of " + id, compensation.policy());
+            });
+    flow.reducers().keySet().forEach(field -> ownField("There is a reducer for", field));
+  }
+
+  /** The fields of a sub-flow begin with the name of its node. */
+  private void names() {
+    for (Node<S> node : flow.nodes().values()) {
+      if (node instanceof Node.Nested && flow.schema().ownField(node.id()) != null) {
+        defects.add(
+            "Node "
+                + node.id()
+                + " is called like a field, and the fields of its flow could not be told apart;"
+                + " rename one of the two");
+      }
+    }
+  }
+
+  // --- branches -------------------------------------------------------------------------------
+
+  private void branches() {
+    flow.routes()
+        .forEach(
+            (from, route) -> {
+              if (route instanceof Route.Fork fork) {
+                fork(from, fork);
+              }
+            });
+  }
+
+  private void fork(String from, Route.Fork fork) {
+    joining("the fork after " + from, fork.joining(), fork.heads().size());
+    Map<String, String> branchOf = new LinkedHashMap<>();
+    Map<String, String> askedIn = new LinkedHashMap<>();
+    Graph.Regions regions = new Graph.Regions(flow);
+    for (String head : fork.heads()) {
+      String branch = "Branch " + head + " of the fork after " + from;
+      if (head.equals(fork.join())) {
+        defects.add(branch + " is the join itself; give it a node, or leave it out");
+        continue;
+      }
+      Set<String> region = regions.branch(head, fork);
+      if (region.contains(Flow.END)) {
+        defects.add(
+            branch + " leads to END past the join " + fork.join() + "; lead it to the join");
+      }
+      if (region.contains(from)) {
+        defects.add(
+            branch
+                + " leads back to "
+                + from
+                + "; lead it to the join, and decide there to go back");
+      }
+      if (flow.nodes().containsKey(fork.join()) || fork.join().equals(Flow.END)) {
+        arrives(branch, head, fork);
+      }
+      for (String node : region) {
+        String other = branchOf.putIfAbsent(node, head);
+        if (other != null && !node.equals(from) && !node.equals(Flow.END)) {
+          defects.add(
+              branch + " shares node " + node + " with branch " + other + "; give each its own");
+        }
+        fields(node).forEach(field -> askedOnce(branch, head, field, askedIn));
+      }
+      region.remove(from);
+      outsiders(branch, region, from);
+    }
+  }
+
+  private void arrives(String branch, String head, Route.Fork fork) {
+    if (!reachable(flow, Set.of(head)).contains(fork.join())) {
+      defects.add(branch + " never reaches the join " + fork.join() + "; lead it there");
+    }
+  }
+
+  private List<String> fields(String id) {
+    Node<S> node = flow.nodes().get(id);
+    return node == null ? List.of() : node.fields();
+  }
+
+  private void askedOnce(String branch, String head, String field, Map<String, String> askedIn) {
+    for (Map.Entry<String, String> asked : askedIn.entrySet()) {
+      if (!asked.getValue().equals(head) && Paths.related(asked.getKey(), field)) {
+        defects.add(
+            branch
+                + " asks for "
+                + field
+                + ", and so does branch "
+                + asked.getValue()
+                + "; ask before the fork, or in one of them");
+      }
+    }
+    askedIn.putIfAbsent(field, head);
+  }
+
+  private void outsiders(String branch, Set<String> region, String from) {
+    for (String node : flow.routes().keySet()) {
+      if (region.contains(node) || node.equals(from)) {
+        continue;
+      }
+      flow.targets(node).stream()
+          .filter(region::contains)
+          .forEach(
+              into ->
+                  defects.add(
+                      branch
+                          + " is entered at "
+                          + into
+                          + " from "
+                          + node
+                          + "; enter it at the fork"));
     }
   }
 
@@ -100,7 +298,7 @@ final class GraphCheck<S extends Record> {
   }
 
   private void askedField(Node<S> node, String path) {
-    StateSchema.Field field = flow.schema().field(path);
+    StateSchema.Field field = flow.schema().ownField(path);
     if (field == null) {
       defects.add(
           "Node "
@@ -131,7 +329,7 @@ final class GraphCheck<S extends Record> {
     }
   }
 
-  private void route(String from, Route<S> route) {
+  private void route(String from, Route route) {
     if (!from.equals(Flow.START) && !flow.nodes().containsKey(from)) {
       defects.add(
           "There is a way out of "
@@ -139,22 +337,21 @@ final class GraphCheck<S extends Record> {
               + ", but no such node"
               + suggestion(from, flow.nodes().keySet()));
     }
-    for (String target : route.targets()) {
-      if (target.equals(Flow.START)) {
-        defects.add("Node " + from + " leads to START; lead to the first node instead");
-      } else if (!target.isEmpty() && !known(target)) {
-        defects.add(
-            "Node "
-                + from
-                + " leads to "
-                + target
-                + ", but there is no such node"
-                + suggestion(target, flow.nodes().keySet()));
-      }
-    }
-    if (route instanceof Route.Choice<S> choice) {
-      Set<String> nodes = flow.nodes().keySet();
-      defects.addAll(ConditionCheck.rules(from, choice.rules(), flow.schema(), nodes));
+    route.targets().forEach(target -> target(from, target));
+    defects.addAll(ConditionCheck.rules(from, route.rules(), flow.schema(), flow.nodes().keySet()));
+  }
+
+  private void target(String from, String target) {
+    if (target.equals(Flow.START)) {
+      defects.add("Node " + from + " leads to START; lead to the first node instead");
+    } else if (!target.isEmpty() && !known(target)) {
+      defects.add(
+          "Node "
+              + from
+              + " leads to "
+              + target
+              + ", but there is no such node"
+              + suggestion(target, flow.nodes().keySet()));
     }
   }
 
@@ -189,7 +386,7 @@ final class GraphCheck<S extends Record> {
       if (loop.isEmpty() || !reported.add(loop)) {
         continue;
       }
-      boolean pauses = loop.stream().map(flow.nodes()::get).anyMatch(n -> n != null && n.asks());
+      boolean pauses = loop.stream().map(flow.nodes()::get).anyMatch(n -> n != null && n.pauses());
       boolean leaves =
           loop.stream().flatMap(n -> flow.targets(n).stream()).anyMatch(t -> !loop.contains(t));
       if (!pauses && !leaves) {

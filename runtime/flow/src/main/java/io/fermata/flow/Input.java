@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,9 @@ public sealed interface Input {
 
   record Cancel(long at) implements Input {}
 
+  /** Something happened outside that the run may wait for. */
+  record Signal(String name, @Nullable JsonNode payload, long at) implements Input {}
+
   /** Decides about a step whose outcome is unknown. */
   record Resolve(Resolution resolution, long at) implements Input {}
 
@@ -31,7 +35,7 @@ public sealed interface Input {
   /** An effect has ended. */
   record EffectEnded(Effect effect, Result result, long at) implements Input {}
 
-  /** The wait before another attempt is over. */
+  /** The moment of a timer has come. */
   record EffectDue(Effect effect, long at) implements Input {}
 
   /** The run was read back from its journal: attempts that were under way are gone. */
@@ -40,8 +44,15 @@ public sealed interface Input {
   /** How an effect ended. */
   sealed interface Result {}
 
-  /** An action succeeded with these writes. */
-  record Wrote(List<Write> writes) implements Result {}
+  /**
+   * An action succeeded.
+   *
+   * @param reads the fields it read; the empty path stands for the whole state
+   * @param ends why it ended its flow early, if it did
+   */
+  record Wrote(
+      List<Write> writes, List<String> reads, List<Event.Emitted> emitted, @Nullable String ends)
+      implements Result {}
 
   /** An answer was checked. */
   record Judged(Verdict verdict) implements Result {}

@@ -67,6 +67,15 @@ public final class Json {
     }
   }
 
+  /** A tree as a value of a type. */
+  static <T> T value(JsonNode tree, Class<T> type) {
+    try {
+      return MAPPER.treeToValue(tree, type);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
+  }
+
   /** Whether two trees say the same; 1, 1.0 and 1.00 do. */
   static boolean same(JsonNode a, JsonNode b) {
     return a.equals(Json::compare, b);

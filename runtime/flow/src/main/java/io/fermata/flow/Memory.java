@@ -3,6 +3,7 @@ package io.fermata.flow;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -53,6 +54,61 @@ public record Memory(
   Memory write(String path, ObjectNode newData, long tick) {
     Map<String, Long> newWritten = RunState.put(written, path, tick);
     return new Memory(newData, answers, accepted, newWritten, left);
+  }
+
+  /** What was written in the course of an action or a join, in one go. */
+  Memory write(List<Write> writes, long tick) {
+    Memory memory = this;
+    for (Write write : writes) {
+      memory = memory.write(write.path(), write.applyTo(memory.data), tick);
+    }
+    return memory;
+  }
+
+  /** A value that counts as known for as long as the answers it was made of. */
+  Memory replace(Write write) {
+    return new Memory(write.applyTo(data), answers, accepted, written, left);
+  }
+
+  /**
+   * Begins the state of a sub-flow anew.
+   *
+   * @param kept what the client has answered ahead
+   */
+  Memory open(String scope, Map<String, JsonNode> input, List<String> kept, long tick) {
+    ObjectNode newData = Paths.set(data, scope, Json.object());
+    for (String path : kept) {
+      newData = Paths.set(newData, path, Paths.get(data, path));
+    }
+    Memory memory = new Memory(newData, answers, accepted, written, left);
+    for (Map.Entry<String, JsonNode> entry : input.entrySet()) {
+      memory = memory.set(entry.getKey(), entry.getValue(), tick);
+    }
+    return memory;
+  }
+
+  /** Forgets the state of a sub-flow; what was answered in it is still known to have been. */
+  Memory close(String scope) {
+    return new Memory(Paths.delete(data, scope), answers, accepted, written, left);
+  }
+
+  /** Takes over what a branch has learned besides its data. */
+  Memory join(Memory branch) {
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
+    branch.answers.forEach(
+        (path, answer) -> newAnswers.merge(path, answer, (a, b) -> a.tick() >= b.tick() ? a : b));
+    return new Memory(
+        data,
+        newAnswers,
+        latest(accepted, branch.accepted),
+        latest(written, branch.written),
+        latest(left, branch.left));
+  }
+
+  private static Map<String, Long> latest(Map<String, Long> a, Map<String, Long> b) {
+    Map<String, Long> latest = new LinkedHashMap<>(a);
+    b.forEach((key, tick) -> latest.merge(key, tick, Math::max));
+    return latest;
   }
 
   Memory set(String path, JsonNode value, long tick) {

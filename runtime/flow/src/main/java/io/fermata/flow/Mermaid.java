@@ -13,7 +13,7 @@ final class Mermaid {
     out.append("  ").append(Flow.START).append("((Start))\n");
     flow.nodes().values().forEach(node -> out.append("  ").append(shape(node)).append('\n'));
     out.append("  ").append(Flow.END).append("((End))\n");
-    for (Map.Entry<String, Route<S>> entry : flow.routes().entrySet()) {
+    for (Map.Entry<String, Route> entry : flow.routes().entrySet()) {
       arrows(entry.getKey(), entry.getValue())
           .forEach(a -> out.append("  ").append(a).append('\n'));
     }
@@ -30,8 +30,8 @@ final class Mermaid {
     return node.id() + "[" + label + "]";
   }
 
-  private static <S extends Record> List<String> arrows(String from, Route<S> route) {
-    if (!(route instanceof Route.Choice<S> choice)) {
+  private static List<String> arrows(String from, Route route) {
+    if (!(route instanceof Route.Choice choice)) {
       return List.of(from + " --> " + route.targets().get(0));
     }
     List<String> arrows =

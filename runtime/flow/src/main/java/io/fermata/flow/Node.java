@@ -1,7 +1,10 @@
 package io.fermata.flow;
 
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -11,16 +14,28 @@ sealed interface Node<S extends Record> {
 
   /** Whether a person is asked here. */
   default boolean asks() {
-    return true;
+    return false;
+  }
+
+  /** Whether the run may stand still here until something happens outside. */
+  default boolean pauses() {
+    return asks();
   }
 
   /** The fields that this node asks for. */
-  List<String> fields();
+  default List<String> fields() {
+    return List.of();
+  }
 
   /** Asks one or several questions. */
   record Ask<S extends Record>(
       String id, List<Question<S>> questions, @Nullable Function<S, String> context)
       implements Node<S> {
+    @Override
+    public boolean asks() {
+      return true;
+    }
+
     @Override
     public List<String> fields() {
       return questions.stream().map(Question::field).toList();
@@ -50,21 +65,93 @@ sealed interface Node<S extends Record> {
       @Nullable String field)
       implements Node<S> {
     @Override
+    public boolean asks() {
+      return true;
+    }
+
+    @Override
     public List<String> fields() {
       return field == null ? List.of() : List.of(field);
     }
   }
 
-  /** Acts on the world, or computes. */
-  record Act<S extends Record>(String id, AsyncAction<S> action, Policy policy) implements Node<S> {
+  /**
+   * Acts on the world, or computes.
+   *
+   * @param reads all that it may see of the state; empty if it may see everything
+   */
+  record Act<S extends Record>(String id, AsyncAction<S> action, Policy policy, List<String> reads)
+      implements Node<S> {}
+
+  /** Waits for a moment. */
+  record Sleep<S extends Record>(String id, BiFunction<S, Instant, Instant> until)
+      implements Node<S> {
     @Override
-    public boolean asks() {
-      return false;
+    public boolean pauses() {
+      return true;
+    }
+  }
+
+  /** Waits for a signal from outside. */
+  record Await<S extends Record>(String id, String signal, @Nullable String field)
+      implements Node<S> {
+    @Override
+    public boolean pauses() {
+      return true;
+    }
+  }
+
+  /** A flow within the flow. */
+  sealed interface Nested<S extends Record> extends Node<S> {
+    Flow<?> flow();
+
+    @Override
+    default boolean asks() {
+      return flow().nodes().values().stream().anyMatch(Node::asks);
     }
 
     @Override
-    public List<String> fields() {
-      return List.of();
+    default boolean pauses() {
+      return flow().nodes().values().stream().anyMatch(Node::pauses);
     }
   }
+
+  /** A sub-flow that runs once. */
+  record Mount<S extends Record, T extends Record>(
+      String id,
+      Flow<T> flow,
+      @Nullable Function<S, Map<String, ?>> input,
+      @Nullable BiFunction<S, T, Map<String, ?>> output,
+      @Nullable String into)
+      implements Nested<S> {}
+
+  /**
+   * A sub-flow that runs once for each item of a list, side by side.
+   *
+   * @param into the field that the results go to, in the order of the items
+   */
+  record Each<S extends Record, T extends Record>(
+      String id,
+      Flow<T> flow,
+      Function<S, List<?>> items,
+      @Nullable BiFunction<S, Object, Map<String, ?>> input,
+      int atMost,
+      @Nullable String into,
+      Joining joining)
+      implements Nested<S> {}
+
+  /** How a node's wait is bounded, and who is reminded of it. */
+  record Waiting<S extends Record>(
+      @Nullable Function<S, Duration> deadline,
+      @Nullable String target,
+      @Nullable Duration every,
+      int reminders,
+      @Nullable AsyncAction<S> reminder) {
+    static <S extends Record> Waiting<S> none() {
+      return new Waiting<>(null, null, null, 0, null);
+    }
+  }
+
+  /** How an action is undone. */
+  record Compensation<S extends Record>(AsyncAction<S> action, Policy policy) {}
 }

@@ -13,8 +13,16 @@ public sealed interface Outcome {
   /** Show a widget. */
   record ShowWidget(Event.Widget widget) implements Outcome {}
 
-  /** The run has reached its end. */
-  record Complete(@Nullable JsonNode result) implements Outcome {}
+  /**
+   * The run has reached its end.
+   *
+   * @param reason why it ended early; null if it went all its way
+   */
+  record Complete(@Nullable JsonNode result, @Nullable String reason) implements Outcome {
+    public Complete(@Nullable JsonNode result) {
+      this(result, null);
+    }
+  }
 
   /**
    * Something is wrong.

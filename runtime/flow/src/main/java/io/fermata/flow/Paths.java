@@ -69,7 +69,7 @@ final class Paths {
     return set(root, path, merged);
   }
 
-  private static JsonNode merged(JsonNode old, JsonNode added) {
+  static JsonNode merged(JsonNode old, JsonNode added) {
     if (!(old instanceof ObjectNode left) || !(added instanceof ObjectNode right)) {
       return added;
     }
@@ -91,6 +91,21 @@ final class Paths {
   /** Whether one of the two paths contains the other. */
   static boolean related(String a, String b) {
     return a.equals(b) || a.startsWith(b + ".") || b.startsWith(a + ".");
+  }
+
+  /** Like {@link #related}, where a part {@code *} of the template stands for any name. */
+  static boolean like(String template, String path) {
+    if (template.indexOf('*') < 0) {
+      return related(template, path);
+    }
+    String[] wanted = template.split("\\.", -1);
+    String[] given = path.split("\\.", -1);
+    for (int i = 0; i < Math.min(wanted.length, given.length); i++) {
+      if (!wanted[i].equals("*") && !wanted[i].equals(given[i])) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static ObjectNode shallow(ObjectNode node) {

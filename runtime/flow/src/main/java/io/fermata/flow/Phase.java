@@ -1,7 +1,11 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What a place is busy with. */
@@ -10,7 +14,10 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Phase.Entering.class, name = "entering"),
   @JsonSubTypes.Type(value = Phase.Asking.class, name = "asking"),
   @JsonSubTypes.Type(value = Phase.Showing.class, name = "showing"),
+  @JsonSubTypes.Type(value = Phase.Sleeping.class, name = "sleeping"),
+  @JsonSubTypes.Type(value = Phase.Awaiting.class, name = "awaiting"),
   @JsonSubTypes.Type(value = Phase.Working.class, name = "working"),
+  @JsonSubTypes.Type(value = Phase.Forked.class, name = "forked"),
   @JsonSubTypes.Type(value = Phase.Leaving.class, name = "leaving"),
   @JsonSubTypes.Type(value = Phase.Halted.class, name = "halted")
 })
@@ -24,13 +31,61 @@ public sealed interface Phase {
   /** It waits for a widget's answer, or for word that the widget was shown. */
   record Showing(Event.Widget widget) implements Phase {}
 
+  /** It waits for a moment. */
+  record Sleeping(long until) implements Phase {}
+
+  /** It waits for a signal from outside. */
+  record Awaiting(String signal) implements Phase {}
+
   /** It waits for an effect, or until a failed one is due again. */
   record Working(@Nullable String field, int attempt, @Nullable Long retryAt) implements Phase {}
 
-  /** Its node is done; the way out is still to be chosen. */
-  record Leaving() implements Phase {}
+  /**
+   * It waits for its branches.
+   *
+   * @param labels all its branches, in the order they were declared
+   * @param list they are the items of a list, and their labels are its indices
+   * @param ended those that need no waiting for any more
+   */
+  record Forked(List<String> labels, boolean list, Map<String, End> ended) implements Phase {
+    List<String> open() {
+      return labels.stream().filter(label -> !ended.containsKey(label)).toList();
+    }
 
-  /** It cannot go on by itself. */
-  record Halted(Event.Resume resume, ErrorCode code, String message, @Nullable String field)
+    Forked end(String label, End end) {
+      return new Forked(labels, list, RunState.put(ended, label, end));
+    }
+
+    Forked reopen(String label) {
+      return new Forked(labels, list, RunState.remove(ended, label));
+    }
+  }
+
+  /**
+   * How a branch ended: it arrived at the join, or failed.
+   *
+   * @param code why it failed; null if it arrived
+   */
+  record End(@Nullable JsonNode result, @Nullable ErrorCode code, @Nullable String message) {
+    @JsonIgnore
+    boolean arrived() {
+      return code == null;
+    }
+  }
+
+  /**
+   * Its node is done; the way out is still to be taken.
+   *
+   * @param to where it leads, if that is settled
+   */
+  record Leaving(@Nullable String to) implements Phase {}
+
+  /**
+   * It cannot go on by itself.
+   *
+   * @param before what it was busy with
+   */
+  record Halted(
+      Event.Resume resume, ErrorCode code, String message, @Nullable String field, Phase before)
       implements Phase {}
 }

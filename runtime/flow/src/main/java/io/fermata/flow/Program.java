@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A deterministic machine: it decides what happens, and never does it.
@@ -36,11 +37,16 @@ public interface Program<S, I, E> {
   /** What a program wants of its shell. */
   sealed interface Next {}
 
-  /** Perform these effects, those that are not under way already. */
+  /** Perform these effects and keep these timers, those that are not under way already. */
   record Perform(List<Effect> effects) implements Next {}
 
-  /** Wait for somebody. */
-  record Pause(Outcome outcome) implements Next {}
+  /**
+   * Wait for somebody, or for a moment.
+   *
+   * @param timers the moments at which it wants to be told
+   * @param until when it goes on by itself; null if it waits for somebody
+   */
+  record Pause(Outcome outcome, List<Effect> timers, @Nullable Long until) implements Next {}
 
   /** It is over. */
   record Finish(Outcome outcome) implements Next {}

@@ -3,13 +3,19 @@ package io.fermata.flow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /** The way out of a node. */
-sealed interface Route<S extends Record> {
+sealed interface Route {
   List<String> targets();
 
+  /** The rules that choose between its targets. */
+  default List<Rule> rules() {
+    return List.of();
+  }
+
   /** Always the same way. */
-  record Edge<S extends Record>(String to) implements Route<S> {
+  record Edge(String to) implements Route {
     @Override
     public List<String> targets() {
       return List.of(to);
@@ -17,7 +23,7 @@ sealed interface Route<S extends Record> {
   }
 
   /** The first rule that matches, or else the last way. */
-  record Choice<S extends Record>(List<Rule> rules, String otherwise) implements Route<S> {
+  record Choice(List<Rule> rules, String otherwise) implements Route {
     @Override
     public List<String> targets() {
       List<String> targets = new ArrayList<>();
@@ -27,7 +33,54 @@ sealed interface Route<S extends Record> {
     }
   }
 
-  record Rule(String label, Test test, String target) {}
+  /**
+   * Several ways at once, which come together again.
+   *
+   * @param otherwise the branch to take if no rule matches and none is unconditional; without it
+   *     the run goes straight to the join
+   */
+  record Fork(List<Arm> arms, @Nullable String otherwise, String join, Joining joining)
+      implements Route {
+    @Override
+    public List<Rule> rules() {
+      List<Rule> rules = new ArrayList<>();
+      for (Arm arm : arms) {
+        if (arm.rule() != null) {
+          rules.add(arm.rule());
+        }
+      }
+      return rules;
+    }
+
+    /** The first nodes of its branches. */
+    List<String> heads() {
+      List<String> heads = new ArrayList<>();
+      arms.forEach(arm -> heads.add(arm.head()));
+      if (otherwise != null) {
+        heads.add(otherwise);
+      }
+      return heads.stream().distinct().toList();
+    }
+
+    @Override
+    public List<String> targets() {
+      List<String> targets = new ArrayList<>(heads());
+      if (!targets.contains(join)) {
+        targets.add(join);
+      }
+      return targets;
+    }
+  }
+
+  /** A branch, and the rule under which it is taken; without a rule it always is. */
+  record Arm(@Nullable Rule rule, String head) {}
+
+  record Rule(String label, Test test, String target) {
+    /** What it says, as far as it is known; of a function only the label is. */
+    String text() {
+      return test instanceof Test.Holds holds ? label + ": " + holds.condition().text() : label;
+    }
+  }
 
   /** What makes a rule match. */
   sealed interface Test {

@@ -3,7 +3,9 @@ package io.fermata.flow;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,29 +15,84 @@ import org.jspecify.annotations.Nullable;
  * <p>Not safe for use by several threads at once.
  */
 public final class Run<S extends Record> {
+  private static final int MOST_EMITTED = 100;
+
   private final StateSchema<S> schema;
   private final RunState run;
-  private final Place place;
-  private final int attempt;
+  private final Effect effect;
+  private final String prefix;
+  private final List<String> allowed;
+  private final Progress progress;
   private final List<Write> writes = new ArrayList<>();
+  private final Set<String> reads = new LinkedHashSet<>();
+  private final List<Event.Emitted> emitted = new ArrayList<>();
+  private @Nullable String ends;
   private ObjectNode data;
   private @Nullable S view;
   private boolean closed;
 
-  Run(StateSchema<S> schema, RunState run, Place place, int attempt) {
+  /**
+   * @param data the state of the flow that the action belongs to
+   * @param prefix what stands before its fields in the state of the run
+   * @param allowed all that the action may read; empty for everything
+   */
+  Run(
+      StateSchema<S> schema,
+      RunState run,
+      Effect effect,
+      ObjectNode data,
+      String prefix,
+      List<String> allowed,
+      Progress progress) {
     this.schema = schema;
     this.run = run;
-    this.place = place;
-    this.attempt = attempt;
-    this.data = run.memory().data();
+    this.effect = effect;
+    this.prefix = prefix;
+    this.allowed = allowed;
+    this.progress = progress;
+    this.data = data;
+    allowed.forEach(field -> reads.add(prefix + field));
   }
 
-  /** The state as it was when the action began, with what the action has written since. */
+  /**
+   * The state as it was when the action began, with what the action has written since. An action
+   * that declares what it reads finds nothing else in it.
+   */
   public S state() {
     if (view == null) {
-      view = schema.view(data);
+      if (allowed.isEmpty()) {
+        reads.add(prefix.isEmpty() ? "" : prefix.substring(0, prefix.length() - 1));
+      }
+      view = schema.view(readable());
     }
     return view;
+  }
+
+  private ObjectNode readable() {
+    if (allowed.isEmpty()) {
+      return data;
+    }
+    ObjectNode part = Json.object();
+    for (String field : allowed) {
+      JsonNode value = Paths.get(data, field);
+      part = value.isMissingNode() ? part : Paths.set(part, field, value);
+    }
+    for (Write write : writes) {
+      part = write.applyTo(part);
+    }
+    return part;
+  }
+
+  /** One value of the state; null if there is none. The journal then tells what the action read. */
+  public <T> @Nullable T get(String path, Class<T> type) {
+    schema.requireWritable(path);
+    if (!allowed.isEmpty() && allowed.stream().noneMatch(field -> Paths.related(field, path))) {
+      throw new IllegalArgumentException(
+          "Step " + effect.place() + " does not declare that it reads " + path);
+    }
+    reads.add(prefix + path);
+    JsonNode value = Paths.get(data, path);
+    return Paths.filled(value) ? Json.value(value, type) : null;
   }
 
   /** Why the user started this run, in the words the client gave. */
@@ -43,6 +100,7 @@ public final class Run<S extends Record> {
     return run.intent();
   }
 
+  /** The run's name. It tells a signal from outside where it belongs. */
   public String id() {
     return run.runId();
   }
@@ -52,12 +110,23 @@ public final class Run<S extends Record> {
    * system that the action calls, so that a repeated attempt is recognised there.
    */
   public String idempotencyKey() {
-    return run.runId() + "/" + place;
+    String reminder = effect.kind() == Effect.Kind.REMIND ? "/reminder/" + effect.field() : "";
+    return run.runId() + "/" + effect.place() + reminder;
+  }
+
+  /** In a compensation the {@link #idempotencyKey} that the action had which is to be undone. */
+  public String undoes() {
+    return run.runId() + "/" + effect.place().undone();
   }
 
   /** 1 for the first attempt. A crash in the middle of an attempt counts it. */
   public int attempt() {
-    return attempt;
+    return effect.attempt();
+  }
+
+  /** The how-manieth pass this is, where the node lies in a loop. */
+  public int visit() {
+    return effect.place().visit();
   }
 
   /** Replaces the value at a path. Null deletes it. */
@@ -79,11 +148,42 @@ public final class Run<S extends Record> {
     return write(Write.Verb.DELETE, path, null);
   }
 
-  private Run<S> write(Write.Verb verb, String path, @Nullable JsonNode value) {
-    if (closed) {
+  /**
+   * Tells of something by name. Clients that listen hear it at once; recorders hear it when the
+   * action has succeeded.
+   */
+  public Run<S> emit(String name, @Nullable Object payload) {
+    requireOpen("tells");
+    if (emitted.size() >= MOST_EMITTED) {
       throw new IllegalStateException(
-          "Step " + place + " is over; what it writes after that would be lost");
+          "Step " + effect.place() + " emits more than " + MOST_EMITTED + " events; emit fewer");
     }
+    JsonNode told = payload == null ? null : Json.tree(payload);
+    emitted.add(new Event.Emitted(name, told));
+    progress.emitted(effect.place(), name, told);
+    return this;
+  }
+
+  /** Sends a piece of text to clients that listen. It is not journaled. */
+  public Run<S> stream(String text) {
+    requireOpen("streams");
+    progress.streamed(effect.place(), text);
+    return this;
+  }
+
+  /**
+   * Ends the flow early when the action has succeeded; in a sub-flow the flow around it goes on.
+   *
+   * @param reason for the journal, and for the client if the run ends by it
+   */
+  public Run<S> end(String reason) {
+    requireOpen("ends");
+    ends = reason;
+    return this;
+  }
+
+  private Run<S> write(Write.Verb verb, String path, @Nullable JsonNode value) {
+    requireOpen("writes");
     schema.requireWritable(path);
     Write write = new Write(verb, path, value);
     writes.add(write);
@@ -92,8 +192,19 @@ public final class Run<S extends Record> {
     return this;
   }
 
-  List<Write> close() {
+  private void requireOpen(String does) {
+    if (closed) {
+      throw new IllegalStateException(
+          "Step " + effect.place() + " is over; what it " + does + " after that would be lost");
+    }
+  }
+
+  Input.Wrote close() {
     closed = true;
-    return List.copyOf(writes);
+    return new Input.Wrote(
+        writes.stream().map(write -> write.under(prefix)).toList(),
+        List.copyOf(reads),
+        List.copyOf(emitted),
+        ends);
   }
 }

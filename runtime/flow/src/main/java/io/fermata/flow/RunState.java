@@ -3,20 +3,23 @@ package io.fermata.flow;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The state of a session's run: the fold of its events. Immutable; trees in it are never changed.
  *
  * @param places where the run is: a set of places, each with what it is busy with
- * @param visits how often each node was entered
- * @param entered when each node that asks was last entered, and what the run knew then
- * @param committed when each action last committed, or was taken as done
+ * @param branches its strands, by name; the trunk's is ""
+ * @param done the actions that can be undone, in the order they committed
+ * @param undoing what is to be undone before anything else happens, the next one first
+ * @param ending how the run ends when all is undone; null if it is to go on
+ * @param signals what came from outside and nobody has taken yet
  * @param tick the number of events folded so far
  * @param callTick the tick at which the last call that drove the run began
  */
@@ -28,16 +31,18 @@ public record RunState(
     String intent,
     long startedAt,
     long changedAt,
-    Memory memory,
     Map<Place, At> places,
-    Map<String, Integer> visits,
-    Map<String, Checkpoint> entered,
-    Map<String, Long> committed,
+    Map<String, Branch> branches,
+    List<Undo> done,
+    List<Undo> undoing,
+    @Nullable Ending ending,
+    List<Signal> signals,
     int visitsInRun,
     int visitsInCall,
     long tick,
     long callTick,
-    @Nullable JsonNode result) {
+    @Nullable JsonNode result,
+    @Nullable String reason) {
 
   /** Where a run is in its life. */
   public enum Status {
@@ -45,11 +50,23 @@ public record RunState(
     RUNNING,
     COMPLETED,
     CANCELLED,
+    FAILED,
     ABANDONED
   }
 
-  /** What a run knew when it entered a node. */
-  public record Checkpoint(long tick, Memory memory) {}
+  /**
+   * An action that can be undone.
+   *
+   * @param tick when it committed
+   * @param data what its branch knew then
+   */
+  public record Undo(Place place, long tick, ObjectNode data) {}
+
+  /** How a run ends; without a code somebody cancelled it. */
+  public record Ending(@Nullable ErrorCode code, @Nullable String message) {}
+
+  /** A signal that waits to be taken. */
+  public record Signal(String name, @Nullable JsonNode payload) {}
 
   public static final RunState NONE =
       new RunState(
@@ -60,15 +77,17 @@ public record RunState(
           "",
           0,
           0,
-          Memory.EMPTY,
           Map.of(),
-          Map.of(),
-          Map.of(),
-          Map.of(),
+          Map.of("", Branch.EMPTY),
+          List.of(),
+          List.of(),
+          null,
+          List.of(),
           0,
           0,
           0,
           0,
+          null,
           null);
 
   /** What is left of a run that has ended: that it was, and how it ended. */
@@ -86,9 +105,29 @@ public record RunState(
     return status == Status.RUNNING;
   }
 
-  /** The state's values. The tree is shared: it must not be changed. */
+  /** The values of the trunk's state. The tree is shared: it must not be changed. */
+  @JsonIgnore
   public ObjectNode data() {
-    return memory.data();
+    return memory("").data();
+  }
+
+  Branch branch(String name) {
+    return Objects.requireNonNull(branches.get(name), () -> "There is no branch " + name);
+  }
+
+  Memory memory(String branch) {
+    return branch(branch).memory();
+  }
+
+  /** How often a node was entered, in a branch and before it branched off. */
+  int visits(String branch, String node) {
+    int visits = branch(branch).visits(node);
+    Place fork = Place.forkOf(branch);
+    return fork == null ? visits : visits + visits(fork.branch(), node);
+  }
+
+  At at(Place place) {
+    return Objects.requireNonNull(places.get(place), () -> "The run is not at " + place);
   }
 
   /** The fold: what the state is after one more event. Pure; it calls no code of the author. */
@@ -118,6 +157,12 @@ public record RunState(
     return copy;
   }
 
+  static <T> List<T> plus(List<T> list, T element) {
+    List<T> copy = new ArrayList<>(list);
+    copy.add(element);
+    return copy;
+  }
+
   /** A state under construction: the one before, with some parts replaced. */
   static final class Draft {
     Status status;
@@ -127,18 +172,21 @@ public record RunState(
     String intent;
     long startedAt;
     long changedAt;
-    Memory memory;
     Map<Place, At> places;
-    Map<String, Integer> visits;
-    Map<String, Checkpoint> entered;
-    Map<String, Long> committed;
+    Map<String, Branch> branches;
+    List<Undo> done;
+    List<Undo> undoing;
+    @Nullable Ending ending;
+    List<Signal> signals;
     int visitsInRun;
     int visitsInCall;
     long tick;
     long callTick;
     @Nullable JsonNode result;
+    @Nullable String reason;
 
     private Draft(RunState from) {
+      tick = from.tick;
       status = from.status;
       runId = from.runId;
       version = from.version;
@@ -146,16 +194,17 @@ public record RunState(
       intent = from.intent;
       startedAt = from.startedAt;
       changedAt = from.changedAt;
-      memory = from.memory;
       places = from.places;
-      visits = from.visits;
-      entered = from.entered;
-      committed = from.committed;
+      branches = from.branches;
+      done = from.done;
+      undoing = from.undoing;
+      ending = from.ending;
+      signals = from.signals;
       visitsInRun = from.visitsInRun;
       visitsInCall = from.visitsInCall;
-      tick = from.tick;
       callTick = from.callTick;
       result = from.result;
+      reason = from.reason;
     }
 
     void call() {
@@ -172,15 +221,17 @@ public record RunState(
       intent = NONE.intent;
       startedAt = NONE.startedAt;
       changedAt = NONE.changedAt;
-      memory = NONE.memory;
       places = NONE.places;
-      visits = NONE.visits;
-      entered = NONE.entered;
-      committed = NONE.committed;
+      branches = NONE.branches;
+      done = NONE.done;
+      undoing = NONE.undoing;
+      ending = NONE.ending;
+      signals = NONE.signals;
       visitsInRun = NONE.visitsInRun;
       visitsInCall = NONE.visitsInCall;
       callTick = NONE.callTick;
       result = NONE.result;
+      reason = NONE.reason;
     }
 
     /** Changes what is known of a place, if the run is there. */
@@ -195,16 +246,39 @@ public record RunState(
       places = RunState.put(places, place, at);
     }
 
-    /** What had happened up to a moment. */
-    static Map<String, Long> before(Map<String, Long> ticks, long tick) {
-      return ticks.entrySet().stream()
-          .filter(e -> e.getValue() <= tick)
-          .collect(
-              Collectors.toMap(
-                  Map.Entry::getKey, Map.Entry::getValue, (a, b) -> a, LinkedHashMap::new));
+    Branch branch(String name) {
+      return Objects.requireNonNull(branches.get(name), () -> "There is no branch " + name);
     }
 
-    private RunState build() {
+    void branch(String name, UnaryOperator<Branch> change) {
+      Branch branch = branches.get(name);
+      if (branch != null) {
+        branches = RunState.put(branches, name, change.apply(branch));
+      }
+    }
+
+    void everyBranch(UnaryOperator<Branch> change) {
+      Map<String, Branch> all = new LinkedHashMap<>(branches);
+      all.replaceAll((name, branch) -> change.apply(branch));
+      branches = all;
+    }
+
+    /** Forgets a branch with all that branches off it, and its places. */
+    void drop(String name) {
+      Map<String, Branch> kept = new LinkedHashMap<>(branches);
+      kept.keySet().removeIf(other -> Place.within(other, name));
+      branches = kept;
+      leave(name);
+    }
+
+    /** Leaves every place of a branch and of those that branch off it. */
+    void leave(String branch) {
+      Map<Place, At> kept = new LinkedHashMap<>(places);
+      kept.keySet().removeIf(place -> Place.within(place.branch(), branch));
+      places = kept;
+    }
+
+    RunState build() {
       return new RunState(
           status,
           runId,
@@ -213,16 +287,18 @@ public record RunState(
           intent,
           startedAt,
           changedAt,
-          memory,
           places,
-          visits,
-          entered,
-          committed,
+          branches,
+          done,
+          undoing,
+          ending,
+          signals,
           visitsInRun,
           visitsInCall,
           tick,
           callTick,
-          result);
+          result,
+          reason);
     }
   }
 }

@@ -35,6 +35,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,16 +68,23 @@ final class StateSchema<S extends Record> {
 
   private final Class<S> type;
   private final Map<String, Field> fields = new LinkedHashMap<>();
+  private final Map<String, Inner> mounts;
   private final List<String> defects = new ArrayList<>();
   private final ObjectNode updates;
   private final Schema check;
 
   StateSchema(Class<S> type) {
+    this(type, Map.of());
+  }
+
+  StateSchema(Class<S> type, Map<String, Inner> mounts) {
     this.type = type;
+    this.mounts = mounts;
     ObjectNode whole = describe(type);
     collect(type, "", whole, false, Set.of(type));
     this.updates = partial(type, "", whole);
     this.updates.remove("$schema");
+    mounts.forEach((node, inner) -> properties(updates).set(node, inner.updates()));
     this.check = REGISTRY.getSchema(updates);
   }
 
@@ -86,10 +94,82 @@ final class StateSchema<S extends Record> {
     boolean nested() {
       return type.isRecordType();
     }
+
+    private Field at(String whole) {
+      return new Field(whole, schema, computed, type);
+    }
   }
 
-  @Nullable Field field(String path) {
+  /**
+   * The state of a sub-flow, whose fields a client reaches through the node that mounts it.
+   *
+   * @param each there is one for every item of a list, by index
+   */
+  record Inner(StateSchema<?> schema, boolean each) {
+    private static final Predicate<String> INDEX =
+        java.util.regex.Pattern.compile("[0-9]{1,4}").asMatchPredicate();
+
+    private ObjectNode updates() {
+      if (!each) {
+        return schema.updates();
+      }
+      ObjectNode items = Json.object().put("type", "object");
+      items.putObject("patternProperties").set("^[0-9]{1,4}$", schema.updates());
+      return items.put("additionalProperties", false);
+    }
+
+    /** The rest of a path within it; null if it leads elsewhere. */
+    private @Nullable String within(String rest) {
+      if (!each || rest.isEmpty()) {
+        return rest;
+      }
+      int dot = rest.indexOf('.');
+      String index = dot < 0 ? rest : rest.substring(0, dot);
+      return INDEX.test(index) ? (dot < 0 ? "" : rest.substring(dot + 1)) : null;
+    }
+  }
+
+  /** A field of the state itself. */
+  @Nullable Field ownField(String path) {
     return fields.get(path);
+  }
+
+  /** A field of the state, or of a sub-flow's. */
+  @Nullable Field field(String path) {
+    Field own = fields.get(path);
+    if (own != null) {
+      return own;
+    }
+    int dot = path.indexOf('.');
+    Inner inner = dot < 0 ? null : mounts.get(path.substring(0, dot));
+    String rest = inner == null ? null : inner.within(path.substring(dot + 1));
+    Field found = inner == null || rest == null ? null : inner.schema().field(rest);
+    return found == null ? null : found.at(path);
+  }
+
+  /** Whether a path names a sub-flow's state and not a field. */
+  private boolean group(String path) {
+    int dot = path.indexOf('.');
+    Inner inner = mounts.get(dot < 0 ? path : path.substring(0, dot));
+    String rest = inner == null ? null : inner.within(dot < 0 ? "" : path.substring(dot + 1));
+    return inner != null && rest != null && (rest.isEmpty() || inner.schema().group(rest));
+  }
+
+  /** The fields that a client may write. */
+  private List<String> writable() {
+    List<String> writable = new ArrayList<>();
+    fields.values().stream().filter(f -> !f.computed()).map(Field::path).forEach(writable::add);
+    mounts.forEach(
+        (node, inner) ->
+            inner
+                .schema()
+                .writable()
+                .forEach(path -> writable.add(node + (inner.each() ? ".0." : ".") + path)));
+    return writable;
+  }
+
+  private static ObjectNode properties(ObjectNode schema) {
+    return schema.withObjectProperty("properties");
   }
 
   Set<String> paths() {
@@ -107,7 +187,7 @@ final class StateSchema<S extends Record> {
 
   /** The JSON Schema of one field. The tree is shared: it must not be changed. */
   ObjectNode fieldSchema(String path) {
-    Field field = fields.get(path);
+    Field field = field(path);
     return field == null ? Json.object() : field.schema();
   }
 
@@ -168,7 +248,7 @@ final class StateSchema<S extends Record> {
 
   /** The value of a field as its Java type. */
   @Nullable Object value(String path, JsonNode value) {
-    Field field = fields.get(path);
+    Field field = field(path);
     try {
       return field == null ? value : Json.MAPPER.treeToValue(value, field.type());
     } catch (JsonProcessingException e) {
@@ -217,8 +297,10 @@ final class StateSchema<S extends Record> {
         .forEach(
             entry -> {
               String path = prefix + entry.getKey();
-              Field field = fields.get(path);
-              if (field == null) {
+              Field field = field(path);
+              if (field == null && group(path)) {
+                group(path, entry.getValue(), flat, violations);
+              } else if (field == null) {
                 violations.add(unknownViolation(path));
               } else if (field.computed()) {
                 violations.add(new Violation(path, "is computed by the flow and cannot be set"));
@@ -228,6 +310,15 @@ final class StateSchema<S extends Record> {
                 put(field, entry.getValue(), flat, violations);
               }
             });
+  }
+
+  private void group(
+      String path, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+    if (value instanceof ObjectNode object) {
+      flatten(path + ".", object, flat, violations);
+    } else {
+      violations.add(new Violation(path, "must be an object"));
+    }
   }
 
   private static void put(
@@ -264,8 +355,7 @@ final class StateSchema<S extends Record> {
     if (path.length() > LONGEST_NAME) {
       return new Violation(Texts.shortened(path, LONGEST_NAME), "is not a field of this flow");
     }
-    List<String> writable =
-        fields.values().stream().filter(f -> !f.computed()).map(Field::path).toList();
+    List<String> writable = writable();
     String known = writable.isEmpty() ? "there are none" : String.join(", ", writable);
     return new Violation(
         Texts.shortened(path, LONGEST_NAME),

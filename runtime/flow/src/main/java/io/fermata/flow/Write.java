@@ -14,6 +14,11 @@ public record Write(Verb verb, String path, @Nullable JsonNode value) {
     DELETE
   }
 
+  /** The same write in a state that this one's is part of. */
+  Write under(String prefix) {
+    return prefix.isEmpty() ? this : new Write(verb, prefix + path, value);
+  }
+
   ObjectNode applyTo(ObjectNode data) {
     if (value == null) {
       return Paths.delete(data, path);

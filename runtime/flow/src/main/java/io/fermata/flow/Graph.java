@@ -1,0 +1,208 @@
+package io.fermata.flow;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The whole graph of a run: a flow with the sub-flows that it mounts, and theirs. A sub-flow needs
+ * no machinery of its own, its steps are steps of the run whose paths begin with the node that
+ * mounts it.
+ */
+final class Graph {
+  private final Map<String, Step<?>> steps = new LinkedHashMap<>();
+  private final Map<String, List<String>> forks = new LinkedHashMap<>();
+
+  Graph(Flow<?> flow) {
+    add(new Scope<>("", flow, null, false), null, List.of());
+  }
+
+  /** Adds a flow; what leads out of the node that mounts it leads out of its end, too. */
+  private <S extends Record> void add(
+      Scope<S> scope, @Nullable Step<?> mount, List<String> around) {
+    Flow<S> flow = scope.flow();
+    Map<String, List<String>> within = new Regions(flow).forksAround();
+    put(
+        new Step<>(scope.node(Flow.START), scope, null, flow.routes().get(Flow.START), null),
+        around);
+    for (Node<S> node : flow.nodes().values()) {
+      List<String> outer = new ArrayList<>();
+      within.getOrDefault(node.id(), List.of()).forEach(fork -> outer.add(scope.node(fork)));
+      outer.addAll(around);
+      node(scope, node, outer);
+    }
+    end(scope, mount, around);
+  }
+
+  private <S extends Record> void node(Scope<S> scope, Node<S> node, List<String> around) {
+    String path = scope.node(node.id());
+    Step<S> own = new Step<>(path, scope, node, scope.flow().routes().get(node.id()), null);
+    if (node instanceof Node.Mount<S, ?> mount) {
+      Route in = new Route.Edge(node.id() + "/" + Flow.START);
+      put(new Step<>(path, scope, node, in, null), around);
+      add(new Scope<>(path, mount.flow(), scope, false), own, around);
+    } else {
+      put(own, around);
+      if (node instanceof Node.Each<S, ?> each) {
+        List<String> inner = new ArrayList<>(List.of(path));
+        inner.addAll(around);
+        add(new Scope<>(path, each.flow(), scope, true), null, inner);
+      }
+    }
+  }
+
+  private void end(Scope<?> scope, @Nullable Step<?> mount, List<String> around) {
+    String path = scope.node(Flow.END);
+    put(
+        mount == null
+            ? new Step<>(path, scope, null, null, scope)
+            : new Step<>(path, mount.scope(), null, mount.route(), scope),
+        around);
+  }
+
+  private void put(Step<?> step, List<String> around) {
+    steps.put(step.path(), step);
+    forks.put(step.path(), around);
+  }
+
+  Collection<Step<?>> steps() {
+    return steps.values();
+  }
+
+  boolean has(String path) {
+    return steps.containsKey(path);
+  }
+
+  Step<?> step(String path) {
+    return Objects.requireNonNull(steps.get(path), () -> "There is no step " + path);
+  }
+
+  Step<?> step(Place place) {
+    return step(place.undone().node());
+  }
+
+  /** The nodes that fork around a step, the innermost first. */
+  List<String> forksAround(String path) {
+    return forks.getOrDefault(path, List.of());
+  }
+
+  /** Where a step may lead. */
+  List<String> targets(String path) {
+    Step<?> step = step(path);
+    List<String> targets = new ArrayList<>();
+    if (step.node() instanceof Node.Each) {
+      targets.add(path + "/" + Flow.START);
+    }
+    Route route = step.route();
+    if (route != null) {
+      route.targets().forEach(target -> targets.add(step.scope().node(target)));
+    }
+    if (step.node() != null) {
+      String late = step.scope().flow().waiting(step.node().id()).target();
+      if (late != null) {
+        targets.add(step.scope().node(late));
+      }
+    }
+    return targets;
+  }
+
+  /** All that can be reached from these steps, themselves included. */
+  Set<String> reachable(Collection<String> from) {
+    Set<String> reached = new LinkedHashSet<>(from);
+    Deque<String> open = new ArrayDeque<>(from);
+    while (!open.isEmpty()) {
+      for (String target : targets(open.remove())) {
+        if (reached.add(target)) {
+          open.add(target);
+        }
+      }
+    }
+    return reached;
+  }
+
+  /** The steps that ask for a field, or for a part of it, or for what it is part of. */
+  List<Step<?>> askers(String field) {
+    return steps.values().stream().filter(step -> asks(step, field)).toList();
+  }
+
+  boolean asks(String path, String field) {
+    return asks(step(path), field);
+  }
+
+  private static boolean asks(Step<?> step, String field) {
+    Node<?> node = step.node();
+    if (node == null) {
+      return false;
+    }
+    String template = step.scope().template();
+    return node.fields().stream().anyMatch(asked -> Paths.like(template + asked, field));
+  }
+
+  /** Whether a step that asks for a field asks for it in this branch: an item has its own. */
+  static boolean concerns(Step<?> step, Place place, String field) {
+    Node<?> node = step.node();
+    String prefix = step.scope().prefix(place);
+    return node != null
+        && node.fields().stream().anyMatch(asked -> Paths.related(prefix + asked, field));
+  }
+
+  /** The branches of each flow: which nodes lie between a fork and its join. */
+  static final class Regions {
+    private final Flow<?> flow;
+
+    Regions(Flow<?> flow) {
+      this.flow = flow;
+    }
+
+    /** The nodes of a branch. */
+    Set<String> branch(String head, Route.Fork fork) {
+      Set<String> region = new LinkedHashSet<>();
+      Deque<String> open = new ArrayDeque<>(List.of(head));
+      while (!open.isEmpty()) {
+        String node = open.remove();
+        if (!node.equals(fork.join()) && region.add(node)) {
+          open.addAll(flow.targets(node));
+        }
+      }
+      return region;
+    }
+
+    /** The forks around each node, the innermost first. */
+    Map<String, List<String>> forksAround() {
+      Map<String, Map<String, Integer>> sizes = new LinkedHashMap<>();
+      flow.routes()
+          .forEach(
+              (from, route) -> {
+                if (route instanceof Route.Fork fork) {
+                  for (String head : fork.heads()) {
+                    Set<String> region = branch(head, fork);
+                    region.forEach(
+                        node ->
+                            sizes
+                                .computeIfAbsent(node, n -> new LinkedHashMap<>())
+                                .put(from, region.size()));
+                  }
+                }
+              });
+      Map<String, List<String>> around = new LinkedHashMap<>();
+      sizes.forEach(
+          (node, forksOf) ->
+              around.put(
+                  node,
+                  forksOf.entrySet().stream()
+                      .sorted(Comparator.comparingInt(Map.Entry::getValue))
+                      .map(Map.Entry::getKey)
+                      .toList()));
+      return around;
+    }
+  }
+}

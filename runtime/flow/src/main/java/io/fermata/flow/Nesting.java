@@ -1,0 +1,187 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** How a drive enters a flow within the flow, and comes out of it. */
+final class Nesting {
+  private final Drive drive;
+
+  Nesting(Drive drive) {
+    this.drive = drive;
+  }
+
+  // --- a sub-flow -----------------------------------------------------------------------------
+
+  <S extends Record> void open(Spot<S> spot, Node.Mount<S, ?> mount) {
+    try {
+      Scope<?> inner = inner(spot.place());
+      Map<String, ?> input = mount.input() == null ? Map.of() : mount.input().apply(spot.view());
+      emitKept(opened(spot.place(), inner, inner.prefix(spot.place()), input), spot);
+    } catch (Throwable e) {
+      drive.stop(spot.place(), Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+    }
+  }
+
+  void close(Place place, Step<?> end, Scope<?> inner) {
+    String id = inner.path().substring(inner.path().lastIndexOf('/') + 1);
+    try {
+      close(place, end, inner, id);
+    } catch (Throwable e) {
+      drive.stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
+    }
+  }
+
+  private <S extends Record, T extends Record> void close(
+      Place place, Step<S> end, Scope<T> inner, String id) {
+    Node.Mount<S, T> mount = mount(end.scope().flow().nodes().get(id));
+    Spot<S> outside = new Spot<>(drive.state(), place, end);
+    Spot<T> inside = new Spot<>(drive.state(), place, new Step<>("", inner, null, null, null));
+    List<Write> writes = new ArrayList<>();
+    if (mount.output() != null) {
+      mount
+          .output()
+          .apply(outside.view(), inside.view())
+          .forEach((field, value) -> writes.add(write(outside, field, value)));
+    }
+    JsonNode result = Drive.result(inside);
+    if (mount.into() != null) {
+      writes.add(write(outside, mount.into(), result));
+    }
+    emitKept(new Event.Closed(place, inner.home(place), writes, result, drive.at()), outside);
+  }
+
+  @SuppressWarnings("unchecked") // a scope is made from the mount whose flow it runs
+  private static <S extends Record, T extends Record> Node.Mount<S, T> mount(
+      @Nullable Node<S> node) {
+    return (Node.Mount<S, T>) Objects.requireNonNull(node);
+  }
+
+  private static Write write(Spot<?> spot, String field, @Nullable Object value) {
+    spot.schema().requireWritable(field);
+    return value == null
+        ? new Write(Write.Verb.DELETE, spot.path(field), null)
+        : new Write(Write.Verb.SET, spot.path(field), Json.tree(value));
+  }
+
+  // --- a sub-flow for every item --------------------------------------------------------------
+
+  <S extends Record> void openEach(Spot<S> spot, Node.Each<S, ?> each) {
+    Place place = spot.place();
+    try {
+      List<?> items = each.items().apply(spot.view());
+      if (items == null || items.isEmpty()) {
+        drive.emit(nothingToDo(spot, each));
+      } else if (items.size() > each.atMost()) {
+        tooMany(place, items.size(), each.atMost());
+      } else if (drive.mayVisit(place, items.size())) {
+        openItems(spot, each, items);
+      }
+    } catch (Throwable e) {
+      drive.stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+    }
+  }
+
+  private <S extends Record> Event nothingToDo(Spot<S> spot, Node.Each<S, ?> each) {
+    List<Write> writes =
+        each.into() == null
+            ? List.of()
+            : List.of(
+                new Write(Write.Verb.SET, spot.path(each.into()), Json.MAPPER.createArrayNode()));
+    return new Event.Joined(
+        spot.place(), List.of(), List.of(), writes, List.of(), null, drive.at());
+  }
+
+  private void tooMany(Place place, int items, int bound) {
+    ErrorCode code = ErrorCode.TOO_MANY_BRANCHES;
+    String message =
+        "The list of %s has %d items and may have %d. %s."
+            .formatted(place.node(), items, bound, code.repair());
+    drive.halt(place, Event.Resume.ENTERING, code, message, "");
+  }
+
+  private <S extends Record> void openItems(Spot<S> spot, Node.Each<S, ?> each, List<?> items) {
+    Place place = spot.place();
+    Scope<?> inner = inner(place);
+    List<Event.Head> heads = new ArrayList<>();
+    List<Map<String, ?>> inputs = new ArrayList<>();
+    for (int i = 0; i < items.size(); i++) {
+      Object item = items.get(i);
+      Place first = new Place(place.branch("" + i), inner.node(Flow.START), 1);
+      heads.add(new Event.Head("" + i, first, false, Json.tree(item)));
+      inputs.add(each.input() == null ? Map.of() : each.input().apply(spot.view(), item));
+    }
+    inputs.forEach(input -> local(inner, input));
+    drive.emit(new Event.Forked(place, heads, true, drive.at()));
+    for (int i = 0; i < heads.size(); i++) {
+      Place first = heads.get(i).place();
+      drive.emit(opened(first, inner, inner.prefix(first), inputs.get(i)));
+    }
+  }
+
+  void closeItem(Place place, Scope<?> inner) {
+    try {
+      Spot<?> inside = inside(place, inner);
+      JsonNode result = Drive.result(inside);
+      drive.emit(new Event.Closed(place, inner.home(place), List.of(), result, drive.at()));
+      drive.emit(new Event.Arrived(place, result, drive.at()));
+    } catch (Throwable e) {
+      drive.stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
+    }
+  }
+
+  private <T extends Record> Spot<T> inside(Place place, Scope<T> inner) {
+    return new Spot<>(drive.state(), place, new Step<>("", inner, null, null, null));
+  }
+
+  // --- both -----------------------------------------------------------------------------------
+
+  private Scope<?> inner(Place place) {
+    return drive.graph().step(place.node() + "/" + Flow.START).scope();
+  }
+
+  /** What a sub-flow begins with: what it is given, and what the client has answered ahead. */
+  private Event.Opened opened(Place place, Scope<?> inner, String prefix, Map<String, ?> given) {
+    Map<String, JsonNode> input = new LinkedHashMap<>();
+    local(inner, given).forEach((field, value) -> input.put(prefix + field, value));
+    Memory memory = drive.state().memory(place.branch());
+    long last = memory.left().getOrDefault(inner.node(Flow.END), 0L);
+    List<String> kept = new ArrayList<>();
+    memory
+        .answers()
+        .forEach(
+            (path, answer) -> {
+              boolean present = Paths.filled(Paths.get(memory.data(), path));
+              if (path.startsWith(prefix) && answer.tick() > last && present) {
+                kept.add(path);
+              }
+            });
+    kept.removeAll(input.keySet());
+    return new Event.Opened(
+        place, prefix.substring(0, prefix.length() - 1), input, kept, drive.at());
+  }
+
+  private static Map<String, JsonNode> local(Scope<?> inner, Map<String, ?> given) {
+    Map<String, JsonNode> input = new LinkedHashMap<>();
+    given.forEach(
+        (field, value) -> {
+          inner.schema().requireWritable(field);
+          if (value != null) {
+            JsonNode tree = Json.tree(value);
+            inner.schema().value(field, tree);
+            input.put(field, tree);
+          }
+        });
+    return input;
+  }
+
+  private void emitKept(Event event, Spot<?> spot) {
+    drive.requireKept(event, spot, "Node " + spot.place().node());
+    drive.emit(event);
+  }
+}

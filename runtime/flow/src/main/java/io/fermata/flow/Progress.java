@@ -1,0 +1,13 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
+
+/** Hears at once what steps tell while they work. Called on the thread of the step. */
+public interface Progress {
+  Progress NONE = new Progress() {};
+
+  default void emitted(Place place, String name, @Nullable JsonNode payload) {}
+
+  default void streamed(Place place, String text) {}
+}

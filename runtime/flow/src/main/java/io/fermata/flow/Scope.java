@@ -1,0 +1,48 @@
+package io.fermata.flow;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A flow where it is mounted: the one that a run is of, or a sub-flow within it.
+ *
+ * @param path the path of the node that mounts it; "" for the run's own flow
+ * @param each it runs for the items of a list, in a branch for each
+ */
+record Scope<S extends Record>(String path, Flow<S> flow, @Nullable Scope<?> parent, boolean each) {
+
+  /** The path of one of its nodes. */
+  String node(String id) {
+    return path.isEmpty() ? id : path + "/" + id;
+  }
+
+  StateSchema<S> schema() {
+    return flow.schema();
+  }
+
+  /** What stands before the names of its fields in the state of the run. */
+  String prefix(Place place) {
+    if (parent == null) {
+      return "";
+    }
+    String index = each ? place.labelAfter(path) + "." : "";
+    return parent.prefix(place) + id() + "." + index;
+  }
+
+  /** Where its state lives in the state of the run. */
+  String home(Place place) {
+    String prefix = prefix(place);
+    return prefix.isEmpty() ? "" : prefix.substring(0, prefix.length() - 1);
+  }
+
+  /** The same for every item: {@code drivers.*.}. */
+  String template() {
+    if (parent == null) {
+      return "";
+    }
+    return parent.template() + id() + "." + (each ? "*." : "");
+  }
+
+  private String id() {
+    return path.substring(path.lastIndexOf('/') + 1);
+  }
+}

@@ -1,0 +1,106 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.jspecify.annotations.Nullable;
+
+/** A place with the step it is at and what its flow knows there, in that flow's own terms. */
+final class Spot<S extends Record> {
+  private final Place place;
+  private final Step<S> step;
+  private final String prefix;
+  private final ObjectNode whole;
+  private @Nullable S view;
+
+  Spot(RunState state, Place place, Step<S> step) {
+    this(state.memory(place.branch()).data(), place, step);
+  }
+
+  private Spot(ObjectNode whole, Place place, Step<S> step) {
+    this.place = place;
+    this.step = step;
+    this.prefix = step.scope().prefix(place);
+    this.whole = whole;
+  }
+
+  static Spot<?> of(RunState state, Place place, Graph graph) {
+    return typed(state, place, graph.step(place));
+  }
+
+  private static <S extends Record> Spot<S> typed(RunState state, Place place, Step<S> step) {
+    return new Spot<>(state, place, step);
+  }
+
+  /** The same place, with what is known there in another state. */
+  Spot<S> now(RunState state) {
+    return new Spot<>(state, place, step);
+  }
+
+  /** The same place, with what was known there when the state of the run was this. */
+  Spot<S> asOf(ObjectNode then) {
+    return new Spot<>(then, place, step);
+  }
+
+  Place place() {
+    return place;
+  }
+
+  Step<S> step() {
+    return step;
+  }
+
+  StateSchema<S> schema() {
+    return step.scope().schema();
+  }
+
+  String prefix() {
+    return prefix;
+  }
+
+  /** The path of one of its flow's fields in the state of the run. */
+  String path(String field) {
+    return prefix + field;
+  }
+
+  /** The state of its flow. */
+  ObjectNode data() {
+    return within(whole);
+  }
+
+  private ObjectNode within(ObjectNode data) {
+    if (prefix.isEmpty()) {
+      return data;
+    }
+    JsonNode own = Paths.get(data, prefix.substring(0, prefix.length() - 1));
+    return own instanceof ObjectNode object ? object : Json.object();
+  }
+
+  S view() {
+    if (view == null) {
+      view = schema().view(data());
+    }
+    return view;
+  }
+
+  /** Refuses a state that cannot be read; what was readable before needs no second look. */
+  @SuppressWarnings("ReferenceEquality") // the same tree is as readable as it was
+  void requireReadable(RunState before) {
+    if (data() != within(before.memory(place.branch()).data())) {
+      view();
+    }
+  }
+
+  Node.Waiting<S> waiting() {
+    Node<S> node = step.node();
+    return node == null ? Node.Waiting.none() : step.scope().flow().waiting(node.id());
+  }
+
+  Node.@Nullable Compensation<S> compensation() {
+    Node<S> node = step.node();
+    return node == null ? null : step.scope().flow().compensations().get(node.id());
+  }
+
+  boolean undoable() {
+    return compensation() != null;
+  }
+}

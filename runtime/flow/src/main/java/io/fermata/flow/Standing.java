@@ -1,0 +1,128 @@
+package io.fermata.flow;
+
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** How a run that stands still looks from outside: what it waits for and what went wrong. */
+final class Standing {
+
+  /** What the run waits for, without what went wrong; null where it waits for nobody. */
+  @Nullable Outcome open(RunState state) {
+    List<Event.Question> questions = new ArrayList<>();
+    Set<String> contexts = new LinkedHashSet<>();
+    for (At at : state.places().values()) {
+      if (at.phase() instanceof Phase.Showing showing) {
+        return new Outcome.ShowWidget(showing.widget());
+      }
+      if (at.phase() instanceof Phase.Asking) {
+        questions.addAll(at.open());
+        if (at.context() != null) {
+          contexts.add(at.context());
+        }
+      }
+    }
+    String context = contexts.isEmpty() ? null : String.join("\n", contexts);
+    return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
+  }
+
+  Outcome pause(RunState state) {
+    Outcome open = open(state);
+    Phase.Halted halted = halted(state);
+    if (halted != null) {
+      return new Outcome.Failure(
+          halted.code().wireName(), halted.message(), halted.field(), List.of(), open);
+    }
+    Outcome.Failure rejected = rejected(state);
+    if (rejected != null) {
+      return rejected.open(open);
+    }
+    return open == null ? waiting(state) : open;
+  }
+
+  /** The stop that others follow from, if there are several. */
+  private static Phase.@Nullable Halted halted(RunState state) {
+    Phase.Halted first = null;
+    for (At at : state.places().values()) {
+      if (at.phase() instanceof Phase.Halted halted
+          && (first == null || first.code() == ErrorCode.BRANCH_CANCELLED)) {
+        first = halted;
+      }
+    }
+    return first;
+  }
+
+  private static Outcome.@Nullable Failure rejected(RunState state) {
+    List<Violation> violations = new ArrayList<>();
+    for (At at : state.places().values()) {
+      at.rejected()
+          .forEach(
+              (field, rejection) -> {
+                if (rejection.tick() > state.callTick()) {
+                  violations.add(new Violation(field, rejection.message()));
+                }
+              });
+    }
+    if (violations.isEmpty()) {
+      return null;
+    }
+    String message = String.join(" ", violations.stream().map(Violation::message).toList());
+    return new Outcome.Failure(
+        ErrorCode.ANSWER_REJECTED.wireName(), message, violations.get(0).field(), violations, null);
+  }
+
+  private static Outcome waiting(RunState state) {
+    List<String> awaited = new ArrayList<>();
+    for (At at : state.places().values()) {
+      if (at.phase() instanceof Phase.Sleeping sleeping) {
+        awaited.add("until " + Instant.ofEpochMilli(sleeping.until()));
+      } else if (at.phase() instanceof Phase.Awaiting awaiting) {
+        awaited.add("for the signal " + awaiting.signal());
+      }
+    }
+    if (awaited.isEmpty()) {
+      throw new IllegalStateException("Run " + state.runId() + " neither works nor waits");
+    }
+    return Outcome.Failure.of(
+        ErrorCode.WAITING,
+        "The run waits " + String.join(" and ", awaited) + ". " + ErrorCode.WAITING.repair() + ".");
+  }
+
+  /** When the run goes on by itself; null if somebody has to do something first. */
+  @Nullable Long until(RunState state) {
+    if (open(state) != null || halted(state) != null) {
+      return null;
+    }
+    Long until = null;
+    for (At at : state.places().values()) {
+      if (at.phase() instanceof Phase.Sleeping sleeping
+          && (until == null || sleeping.until() < until)) {
+        until = sleeping.until();
+      }
+    }
+    return until;
+  }
+
+  static @Nullable Place unknownOutcome(RunState state) {
+    return stoppedFor(state, ErrorCode.OUTCOME_UNKNOWN);
+  }
+
+  /** A place that somebody may decide about: try it again, or take it as done. */
+  static @Nullable Place undecided(RunState state) {
+    Place unknown = unknownOutcome(state);
+    return unknown == null ? stoppedFor(state, ErrorCode.COMPENSATION_FAILED) : unknown;
+  }
+
+  private static @Nullable Place stoppedFor(RunState state, ErrorCode code) {
+    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
+      if (entry.getValue().phase() instanceof Phase.Halted halted && halted.code() == code) {
+        return entry.getKey();
+      }
+    }
+    return null;
+  }
+}

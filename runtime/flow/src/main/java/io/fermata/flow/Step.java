@@ -1,0 +1,28 @@
+package io.fermata.flow;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A node of the whole graph of a run, sub-flows included, or the beginning or end of one of them.
+ *
+ * @param scope the flow that its functions and its way out belong to
+ * @param node null at the beginning and at the end of a flow
+ * @param route the way out; null at the end of the run, and of an item's sub-flow
+ * @param closes the flow that ends here
+ */
+record Step<S extends Record>(
+    String path,
+    Scope<S> scope,
+    @Nullable Node<S> node,
+    @Nullable Route route,
+    @Nullable Scope<?> closes) {
+
+  boolean asks() {
+    return node != null && node.asks();
+  }
+
+  /** Whether an author declared it; what begins and ends a flow is not worth a mention. */
+  boolean declared() {
+    return node != null;
+  }
+}

@@ -1,0 +1,124 @@
+package io.fermata.flow;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** The effects and the timers that a run wants of its shell. */
+final class Wanted {
+  private final Graph graph;
+
+  Wanted(Graph graph) {
+    this.graph = graph;
+  }
+
+  List<Effect> of(RunState state) {
+    List<Effect> effects = new ArrayList<>();
+    state.places().forEach((place, at) -> add(effects, state.runId(), place, at));
+    return effects;
+  }
+
+  private void add(List<Effect> effects, String run, Place place, At at) {
+    Phase phase = at.phase();
+    if (phase instanceof Phase.Working w) {
+      Effect.Kind kind = kind(place, w.field());
+      Policy policy = policy(place, kind, w.field());
+      effects.add(new Effect(run, place, kind, w.field(), w.attempt(), w.retryAt(), policy));
+    } else if (phase instanceof Phase.Sleeping sleeping) {
+      effects.add(timer(run, place, Effect.Kind.SLEEP, 0, sleeping.until()));
+    }
+    boolean waits =
+        phase instanceof Phase.Asking
+            || phase instanceof Phase.Showing
+            || phase instanceof Phase.Awaiting;
+    if (waits && at.deadline() != null) {
+      effects.add(timer(run, place, Effect.Kind.DEADLINE, 0, at.deadline()));
+    }
+    At.Reminder reminder = at.reminder();
+    if (waits && reminder != null) {
+      effects.add(remind(run, place, reminder));
+    }
+  }
+
+  private static Effect remind(String run, Place place, At.Reminder reminder) {
+    if (reminder.attempt() == 0) {
+      return timer(run, place, Effect.Kind.REMIND, reminder.number(), reminder.due());
+    }
+    String number = Integer.toString(reminder.number());
+    return new Effect(
+        run, place, Effect.Kind.REMIND, number, reminder.attempt(), null, Policy.DEFAULT);
+  }
+
+  private static Effect timer(String run, Place place, Effect.Kind kind, int number, long due) {
+    return new Effect(run, place, kind, null, number, due, Policy.DEFAULT);
+  }
+
+  private static Effect.Kind kind(Place place, @Nullable String field) {
+    if (place.undoes()) {
+      return Effect.Kind.UNDO;
+    }
+    return field == null ? Effect.Kind.ACT : Effect.Kind.CHECK;
+  }
+
+  private Policy policy(Place place, Effect.Kind kind, @Nullable String field) {
+    return policy(graph.step(place), place, kind, field);
+  }
+
+  private static <S extends Record> Policy policy(
+      Step<S> step, Place place, Effect.Kind kind, @Nullable String field) {
+    Node<S> node = Objects.requireNonNull(step.node());
+    if (kind == Effect.Kind.UNDO) {
+      return Objects.requireNonNull(step.scope().flow().compensations().get(node.id())).policy();
+    } else if (field != null && node instanceof Node.Ask<S> ask) {
+      return asyncCheck(ask, field.substring(step.scope().prefix(place).length())).policy();
+    } else if (node instanceof Node.Act<S> act) {
+      return act.policy();
+    }
+    throw new IllegalStateException("Place " + place + " has no effect");
+  }
+
+  static Node.Async asyncCheck(Node.Ask<?> ask, String field) {
+    for (Node.Question<?> question : ask.questions()) {
+      if (question.field().equals(field) && question.check() instanceof Node.Async async) {
+        return async;
+      }
+    }
+    throw new IllegalStateException("Field " + field + " of " + ask.id() + " has no async check");
+  }
+
+  /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
+  boolean works(RunState state, Effect effect) {
+    return effect.kind() != Effect.Kind.REMIND
+        && state.at(effect.place()).phase() instanceof Phase.Working;
+  }
+
+  /** Whether the effect failed and is to be tried again; a late success still counts. */
+  static boolean waits(RunState state, Effect effect) {
+    At at = state.places().get(effect.place());
+    return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;
+  }
+
+  boolean underWay(RunState state, Effect effect) {
+    At at = state.places().get(effect.place());
+    if (at == null || !state.runId().equals(effect.runId())) {
+      return false;
+    }
+    At.Reminder reminder = at.reminder();
+    if (effect.kind() == Effect.Kind.REMIND) {
+      return reminder != null
+          && reminder.attempt() == effect.attempt()
+          && Integer.toString(reminder.number()).equals(effect.field());
+    }
+    return at.phase() instanceof Phase.Working working
+        && working.attempt() == effect.attempt()
+        && Objects.equals(working.field(), effect.field());
+  }
+
+  static RunState.Undo undo(RunState state, Place undo) {
+    return state.undoing().stream()
+        .filter(u -> u.place().equals(undo.undone()))
+        .findFirst()
+        .orElseThrow(() -> new IllegalStateException("Nothing is undone at " + undo));
+  }
+}
