@@ -354,7 +354,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
 
   private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
     Effect effect = due.effect();
-    if (!wanted.of(state).contains(effect)) {
+    if (!effect.timer() || !wanted.of(state).contains(effect)) {
       return new Accepted<>(List.of());
     }
     Place place = effect.place();

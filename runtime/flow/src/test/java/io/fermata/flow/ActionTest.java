@@ -319,7 +319,7 @@ class ActionTest {
     talk.feed(new Input.EffectEnded(first, talk.result(first), 1_000));
     talk.crash(talk.journal.size());
     talk.recover();
-    assertThat(talk.pendingEffect().retryAt()).isEqualTo(61_000);
+    assertThat(talk.pendingEffect().due()).isEqualTo(61_000);
     assertThat(talk.settle()).isInstanceOf(Outcome.Complete.class);
   }
 
@@ -467,7 +467,8 @@ class ActionTest {
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
     Effect effect = talk.pendingEffect();
     assertThat(code(talk.cancel())).isEqualTo("run_cancelled");
-    talk.feed(new Input.EffectEnded(effect, new Input.Wrote(List.of()), 3));
+    talk.feed(
+        new Input.EffectEnded(effect, new Input.Wrote(List.of(), List.of(), List.of(), null), 3));
     assertThat(talk.state.status()).isEqualTo(RunState.Status.CANCELLED);
     assertThat(Objects.requireNonNull(talk.state.places())).isEmpty();
   }

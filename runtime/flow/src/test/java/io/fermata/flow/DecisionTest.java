@@ -26,7 +26,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
@@ -52,7 +51,7 @@ class DecisionTest {
         .edge("ask_b", END);
   }
 
-  private static FlowBuilder<Flows.Talk> deciding(Consumer<Decision<Flows.Talk>> rules) {
+  private static FlowBuilder<Flows.Talk> deciding(Consumer<Decision> rules) {
     return ask(talk(), "a").edge(START, "ask_a").decide("ask_a", rules);
   }
 
@@ -273,9 +272,7 @@ class DecisionTest {
   void aFunctionThatReadsWhatIsNotThereIsToldWhatIs() {
     Reads reads =
         new Reads(
-            Facts.of(RunState.NONE, Set.of("ask_pin")),
-            new StateSchema<>(Flows.Talk.class),
-            new Evidence());
+            at(RunState.NONE, "ask_pin"), new StateSchema<>(Flows.Talk.class), new Evidence());
     assertThatThrownBy(() -> reads.text("nunber"))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("There is no field nunber; did you mean number?");
@@ -434,7 +431,12 @@ class DecisionTest {
     RunState begun = RunState.NONE.apply(new Event.Started("r", 1, "f", "to test", 1));
     Map<String, JsonNode> answers = new LinkedHashMap<>();
     Driver.object(values).properties().forEach(e -> answers.put(e.getKey(), e.getValue()));
-    return Facts.of(begun.apply(new Event.Answered(answers, 2)), Set.of());
+    return at(begun.apply(new Event.Answered(answers, null, 2)), "a");
+  }
+
+  private static Facts at(RunState state, String node) {
+    Flow<Flows.Talk> flow = talk().act(node, run -> {}).edge(START, node).edge(node, END).compile();
+    return Facts.at(state, new Place(node, 1), new Scope<>("", flow, null, false));
   }
 
   // --- what compile refuses -------------------------------------------------------------------

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
@@ -42,6 +43,23 @@ final class Driver {
 
   Outcome cancel() {
     return call(new Input.Cancel(now++));
+  }
+
+  Outcome signal(String name, Object payload) {
+    return call(new Input.Signal(name, Json.tree(payload), now++));
+  }
+
+  /** Lets the time come that the run waits for, the earliest if there are several. */
+  Outcome pass() {
+    Effect next =
+        ((Program.Pause) program.next(state))
+            .timers().stream()
+                .filter(Effect::timer)
+                .min(Comparator.comparing(effect -> Objects.requireNonNull(effect.due())))
+                .orElseThrow();
+    now = Math.max(now, Objects.requireNonNull(next.due()));
+    feed(new Input.EffectDue(next, now));
+    return settle();
   }
 
   Outcome resolve(Input.Resolution resolution) {
@@ -97,9 +115,9 @@ final class Driver {
   }
 
   private void perform(Effect effect) {
-    Long retryAt = effect.retryAt();
-    if (retryAt != null) {
-      now = Math.max(now, retryAt);
+    Long due = effect.due();
+    if (due != null) {
+      now = Math.max(now, due);
       feed(new Input.EffectDue(effect, now));
       return;
     }

@@ -181,7 +181,7 @@ class FlowDefectsTest {
     assertRefused(
         decision(
             d -> {
-              Decision.When<Trip> unfinished = d.when("far", s -> true);
+              Decision.When unfinished = d.when("far", s -> true);
               assertThat(unfinished).isNotNull();
               d.when("near", s -> true).to(END).otherwise(END);
             }),
@@ -293,7 +293,7 @@ class FlowDefectsTest {
         .edge("ask_city", END);
   }
 
-  private static FlowBuilder<Trip> decision(Consumer<Decision<Trip>> rules) {
+  private static FlowBuilder<Trip> decision(Consumer<Decision> rules) {
     return flow().act("a", run -> {}).edge(START, "a").decide("a", rules);
   }
 

@@ -68,9 +68,9 @@ class PropertyTest {
 
     private void effect() {
       Effect effect = run.pendingEffect();
-      Long retryAt = effect.retryAt();
-      if (retryAt != null) {
-        run.feed(new Input.EffectDue(effect, retryAt));
+      Long due = effect.due();
+      if (due != null) {
+        run.feed(new Input.EffectDue(effect, due));
         return;
       }
       assertThat(run.events(Event.Attempted.class))
@@ -80,6 +80,7 @@ class PropertyTest {
                   new Effect(
                           run.state.runId(),
                           e.place(),
+                          e.field() == null ? Effect.Kind.ACT : Effect.Kind.CHECK,
                           e.field(),
                           e.attempt(),
                           null,
@@ -193,7 +194,7 @@ class PropertyTest {
         entered(e.to());
       } else if (event instanceof Event.Reset e) {
         sinceLeft.clear();
-        entered(e.to());
+        e.to().forEach(back -> entered(back.place()));
       }
     }
 

@@ -65,7 +65,8 @@ class ResetTest {
     quote.start("name", "Ada", "email", "ada@gmail.com");
     assertThat(asked(quote.reset("seats", 4))).containsExactly("selectedPlan");
     assertThat(quote.state.data().path("price").decimalValue()).isEqualByComparingTo("20");
-    assertThat(quote.events(Event.Reset.class).get(0).to()).isEqualTo(new Place(Flow.START, 2));
+    assertThat(quote.events(Event.Reset.class).get(0).to())
+        .containsExactly(new Event.Back(new Place(Flow.START, 2), Flow.START, true));
   }
 
   @Test

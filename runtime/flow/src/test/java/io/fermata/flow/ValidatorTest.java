@@ -258,7 +258,7 @@ class ValidatorTest {
     talk.feed(new Input.Continue(Driver.object("a", "throw"), 5));
     Effect check = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(check, talk.result(check), 6));
-    assertThat(talk.pendingEffect().retryAt()).isNotNull();
+    assertThat(talk.pendingEffect().due()).isNotNull();
     assertThat(asked(talk.proceed("a", "good"))).containsExactly("b", "c");
     assertThat(talk.now).isLessThan(Duration.ofHours(1).toMillis());
   }

@@ -1,5 +1,8 @@
 package io.fermata.flow;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.Flows.ask;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.annotation.JsonSubTypes;
@@ -26,17 +29,31 @@ class VersionAndEventsJsonTest {
         new Event.Question("a", "a?", Json.object().put("type", "string"), List.of("x"), "hint");
     return List.of(
         new Event.Started("r", 3, "f00", "to test", 1),
-        new Event.Answered(Map.of("a", Json.tree("x"), "n", Json.tree(new BigDecimal("1.50"))), 2),
-        new Event.Answered(Map.of("a", Json.MAPPER.nullNode()), 2),
+        new Event.Answered(
+            Map.of("a", Json.tree("x"), "n", Json.tree(new BigDecimal("1.50"))), PLACE, 2),
+        new Event.Answered(Map.of("a", Json.MAPPER.nullNode()), null, 2),
         new Event.Accepted(PLACE, "a", Json.tree("X"), Map.of("b", Json.tree(List.of(1, 2)))),
         new Event.Accepted(PLACE, "a", null, Map.of()),
         new Event.Rejected(PLACE, "a", "No."),
-        new Event.Asked(PLACE, List.of(question), "context", 3),
+        new Event.Asked(PLACE, List.of(question), "context", new Event.Patience(5L, 6L), 3),
         new Event.Asked(
-            PLACE, List.of(new Event.Question("a", "a?", null, List.of(), null)), null, 3),
+            PLACE, List.of(new Event.Question("a", "a?", null, List.of(), null)), null, null, 3),
         new Event.Shown(
-            PLACE, new Event.Widget("tool", Json.object(), true, "a", Json.object()), 4),
-        new Event.Shown(PLACE, new Event.Widget("tool", null, false, null, null), 4),
+            PLACE,
+            new Event.Widget("tool", Json.object(), true, "a", Json.object()),
+            new Event.Patience(null, 6L),
+            4),
+        new Event.Shown(PLACE, new Event.Widget("tool", null, false, null, null), null, 4),
+        new Event.Slept(PLACE, 9, 4),
+        new Event.Awaited(PLACE, "paid", new Event.Patience(7L, null), 4),
+        new Event.Signalled("paid", Json.tree(true), 4),
+        new Event.Received(PLACE, "paid", "a", Json.tree(true)),
+        new Event.Received(PLACE, "paid", null, null),
+        new Event.Woken(PLACE, 4),
+        new Event.Overdue(PLACE, "late", 4),
+        new Event.Reminding(PLACE, 1, 2, 4),
+        new Event.Reminded(PLACE, 1, "why", 5L),
+        new Event.Reminded(PLACE, 1, null, null),
         new Event.Attempted(PLACE, null, 1, 5),
         new Event.Attempted(PLACE, "a", 2, 5),
         new Event.AttemptFailed(
@@ -47,7 +64,10 @@ class VersionAndEventsJsonTest {
                 .map(
                     verb ->
                         new Write(verb, "a.b", verb == Write.Verb.DELETE ? null : Json.tree("x")))
-                .toList()),
+                .toList(),
+            List.of("a", ""),
+            List.of(new Event.Emitted("told", Json.tree(1)), new Event.Emitted("told", null)),
+            true),
         new Event.Decided(
             PLACE,
             List.of(
@@ -61,13 +81,44 @@ class VersionAndEventsJsonTest {
             List.of("next")),
         new Event.Decided(PLACE, List.of(new Event.Tried("rule", false, List.of())), List.of()),
         new Event.Moved(PLACE, new Place("next#odd", 1), true, 7),
+        new Event.Forked(
+            PLACE,
+            List.of(
+                new Event.Head("0", new Place(PLACE.branch("0"), "x/y", 1), true, Json.tree(1)),
+                new Event.Head("1", new Place(PLACE.branch("1"), "x/y", 1), false, null)),
+            true,
+            7),
+        new Event.Arrived(new Place(PLACE.branch("0"), "x/y", 1), Json.tree(1), 7),
+        new Event.BranchFailed(
+            new Place(PLACE.branch("0"), "x/y", 1), ErrorCode.STEP_FAILED, "message", 7),
+        new Event.Joined(
+            PLACE,
+            List.of("0"),
+            List.of("1"),
+            List.of(new Write(Write.Verb.SET, "a", Json.tree(1))),
+            List.of(PLACE),
+            "next",
+            7),
+        new Event.Opened(PLACE, "x", Map.of("x.a", Json.tree(1)), List.of("x.b"), 7),
+        new Event.Closed(
+            PLACE, "x", List.of(new Write(Write.Verb.DELETE, "a", null)), Json.tree(1), 7),
+        new Event.Broken(PLACE, "enough", Flow.END),
         new Event.Stopped(PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail"),
         new Event.Retried(PLACE),
         new Event.Skipped(PLACE),
-        new Event.Reset(PLACE, new Place(Flow.START, 2), Map.of("a", Json.tree("y")), 8),
-        new Event.Completed(Json.object().put("done", true), 9),
-        new Event.Completed(null, 9),
-        new Event.Completed(Json.MAPPER.nullNode(), 9),
+        new Event.Reset(
+            List.of(new Event.Back(new Place(Flow.START, 2), Flow.START, true)),
+            Map.of("a", Json.tree("y")),
+            List.of(PLACE),
+            8),
+        new Event.Undoing(PLACE, 8),
+        new Event.Undone(PLACE),
+        new Event.Ending(ErrorCode.STEP_FAILED, "message", List.of(PLACE), 8),
+        new Event.Ending(null, null, List.of(), 8),
+        new Event.Failed(ErrorCode.STEP_FAILED, "message", 8),
+        new Event.Completed(Json.object().put("done", true), "enough", 9),
+        new Event.Completed(null, null, 9),
+        new Event.Completed(Json.MAPPER.nullNode(), null, 9),
         new Event.Cancelled(10),
         new Event.Abandoned(11));
   }
@@ -122,7 +173,20 @@ class VersionAndEventsJsonTest {
                     o -> o.retry(2, Duration.ofSeconds(1))),
             "act");
     failing.start();
-    for (Driver driver : List.of(quote, failing)) {
+    Driver waiting =
+        new Driver(
+            ask(Flows.talk(), "a")
+                .sleep("sleep", Duration.ofDays(1))
+                .waitFor("await", "paid", "computed")
+                .act("act", run -> {})
+                .edge(START, "act")
+                .fork("act", f -> f.branch("ask_a").branch("sleep").branch("await").join(END))
+                .edge("ask_a", END)
+                .edge("sleep", END)
+                .edge("await", END)
+                .compile());
+    waiting.start();
+    for (Driver driver : List.of(quote, failing, waiting)) {
       RunState state = RunState.NONE;
       for (Event event : driver.journal) {
         state = state.apply(event);
