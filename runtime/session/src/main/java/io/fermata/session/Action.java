@@ -1,6 +1,5 @@
 package io.fermata.session;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -11,15 +10,19 @@ enum Action {
   CONTINUE,
   RESET,
   STATUS,
-  CANCEL;
+  CANCEL,
+  /** Something happened outside. No client may say this: it comes from the host's own side. */
+  SIGNAL;
 
-  static final List<String> NAMES = Arrays.stream(values()).map(Action::wireName).toList();
+  private static final List<Action> CLIENTS = List.of(START, CONTINUE, RESET, STATUS, CANCEL);
+
+  static final List<String> NAMES = CLIENTS.stream().map(Action::wireName).toList();
 
   String wireName() {
     return name().toLowerCase(Locale.ROOT);
   }
 
   static Optional<Action> named(String wireName) {
-    return Arrays.stream(values()).filter(a -> a.wireName().equals(wireName)).findFirst();
+    return CLIENTS.stream().filter(a -> a.wireName().equals(wireName)).findFirst();
   }
 }

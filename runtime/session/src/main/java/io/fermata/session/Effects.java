@@ -1,14 +1,22 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.flow.Effect;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
+import io.fermata.flow.Place;
+import io.fermata.flow.Progress;
 import io.fermata.flow.RunState;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
@@ -19,9 +27,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class Effects {
   /**
-   * @param task the handler's turn on a thread; null while the attempt waits for its time
+   * @param task the handler's turn on a thread; null while its time has not come
+   * @param patient a moment that the run only waits for: it can sleep meanwhile, and be woken
    */
-  private record UnderWay(@Nullable Future<?> task) {
+  private record UnderWay(@Nullable Future<?> task, boolean patient) {
     void giveUp() {
       if (task != null) {
         task.cancel(true);
@@ -47,6 +56,22 @@ final class Effects {
     return underWay.isEmpty();
   }
 
+  /** Whether every handler has ended, and only moments are waited for that no call hangs on. */
+  boolean nothingPressing() {
+    return underWay.values().stream().allMatch(UnderWay::patient);
+  }
+
+  /** Gives up what the run does not want any more. */
+  void retain(List<Effect> wanted) {
+    Set<String> keys = wanted.stream().map(Effects::key).collect(Collectors.toSet());
+    for (String key : List.copyOf(underWay.keySet())) {
+      if (!keys.contains(key)) {
+        timers.cancel(key);
+        Objects.requireNonNull(underWay.remove(key)).giveUp();
+      }
+    }
+  }
+
   /** Whether no handler is at work; attempts may still wait for their time. */
   boolean noneRunning() {
     return underWay.values().stream().allMatch(effect -> effect.task() == null);
@@ -58,28 +83,43 @@ final class Effects {
 
   /** Performs an effect now, or has it announced when it is due again. */
   void start(FlowProgram<?> program, RunState run, Effect effect, long now) {
-    Long due = effect.retryAt();
+    Long due = effect.due();
     if (due != null) {
-      underWay.put(key(effect), new UnderWay(null));
+      underWay.put(key(effect), new UnderWay(null, Standstill.onlyWaits(effect)));
       Duration wait = Duration.ofMillis(Math.max(0, due - now));
       timers.startSingleTimer(key(effect), new SessionCommand.EffectDue(effect), wait);
       return;
     }
     Future<?> task = threads.submit(() -> perform(program, run, effect));
-    underWay.put(key(effect), new UnderWay(task));
+    underWay.put(key(effect), new UnderWay(task, false));
   }
 
   private void perform(FlowProgram<?> program, RunState run, Effect effect) {
     session.tell(new SessionCommand.EffectBegun(effect));
     try {
       program
-          .perform(run, effect)
+          .perform(run, effect, progress())
           .whenComplete(
               (result, thrown) ->
                   ended(effect, thrown == null ? result : program.failed(effect, thrown)));
     } catch (Throwable thrown) { // an Error of a handler must not leave its run waiting
       ended(effect, program.failed(effect, thrown));
     }
+  }
+
+  private Progress progress() {
+    return new Progress() {
+      @Override
+      public void emitted(Place place, String name, @Nullable JsonNode payload) {
+        JsonNode told = payload == null ? NullNode.getInstance() : payload;
+        session.tell(new SessionCommand.Told(new ToolProgress(place.node(), name, told)));
+      }
+
+      @Override
+      public void streamed(Place place, String text) {
+        session.tell(new SessionCommand.Told(ToolProgress.text(place.node(), text)));
+      }
+    };
   }
 
   /** From now on its time runs; what it spent waiting for a thread is not its fault. */
@@ -120,6 +160,6 @@ final class Effects {
   }
 
   private static String key(Effect effect) {
-    return effect.retryAt() == null ? effect.key() : effect.key() + "/due";
+    return effect.key();
   }
 }

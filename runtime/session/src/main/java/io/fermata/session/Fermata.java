@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
@@ -105,6 +106,35 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     system.tell(new GatewayCommand.Incoming(call, progress, reply));
+    return reply;
+  }
+
+  /**
+   * Tells a run of something that happened outside and that it may wait for. A signal that comes
+   * early is kept until the run waits for it.
+   *
+   * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action
+   * @param payload what belongs to the signal, anything that can be written as JSON; or null
+   * @param signalId the same for every repetition of a signal, so that it counts once; or null
+   * @return what the run came to, as a call of its tool would be told
+   */
+  public CompletionStage<ToolReply> signal(
+      String flow,
+      String runId,
+      String signal,
+      @Nullable Object payload,
+      @Nullable String signalId) {
+    if (!catalog.has(flow)) {
+      throw new IllegalArgumentException("There is no flow " + flow);
+    }
+    CompletableFuture<ToolReply> reply = new CompletableFuture<>();
+    JsonNode tree = payload == null ? null : Json.tree(payload);
+    system.tell(
+        new GatewayCommand.Signalled(
+            SessionKey.entityOf(flow, runId),
+            new SessionCommand.Signal(runId, signal, tree),
+            signalId,
+            reply));
     return reply;
   }
 

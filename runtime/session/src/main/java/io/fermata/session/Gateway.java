@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.BiPredicate;
+import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
@@ -38,14 +39,17 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     final String entityId;
     final Conversation conversation;
     final long deadline;
+    final Consumer<ToolProgress> progress;
     boolean told;
 
     Pending(
         CompletableFuture<ToolReply> reply,
+        Consumer<ToolProgress> progress,
         String entityId,
         Conversation conversation,
         long deadline) {
       this.reply = reply;
+      this.progress = progress;
       this.entityId = entityId;
       this.conversation = conversation;
       this.deadline = deadline;
@@ -105,7 +109,9 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   public Receive<GatewayCommand> createReceive() {
     return newReceiveBuilder()
         .onMessage(GatewayCommand.Incoming.class, this::incoming)
+        .onMessage(GatewayCommand.Signalled.class, this::signalled)
         .onMessage(SessionCommand.SessionReply.class, this::replied)
+        .onMessage(SessionCommand.SessionProgress.class, this::progressed)
         .onMessage(GatewayCommand.SessionLost.class, this::lost)
         .onMessage(GatewayCommand.Tick.class, tick -> overdue())
         .onMessage(GatewayCommand.Wake.class, this::wake)
@@ -146,16 +152,28 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Conversation conversation = ((Conversation.Found) finding).conversation();
     SessionKey key = new SessionKey(call.principal(), call.tool(), conversation.session());
-    long id = ++lastId;
-    long deadline = clock.millis() + settings.callDeadline().toMillis();
     String entityId = key.entityId();
-    if (pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN) {
+    if (crowded(entityId)) {
       refuse(incoming, HostError.BUSY.failure());
       return;
     }
-    pending.put(id, new Pending(incoming.reply(), entityId, conversation, deadline));
-    pendingInSession.merge(entityId, 1, Integer::sum);
-    sessions.tell(new Sessions.Envelope(entityId, command(id, key, arguments)));
+    Pending waiting =
+        new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
+    pass(waiting, command(++lastId, key, arguments));
+  }
+
+  private boolean crowded(String entityId) {
+    return pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN;
+  }
+
+  private long deadline() {
+    return clock.millis() + settings.callDeadline().toMillis();
+  }
+
+  private void pass(Pending waiting, SessionCommand.Call command) {
+    pending.put(command.id(), waiting);
+    pendingInSession.merge(waiting.entityId, 1, Integer::sum);
+    sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
   private SessionCommand.Call command(long id, SessionKey key, Arguments arguments) {
@@ -168,7 +186,49 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         arguments.callId(),
         arguments.expectedSeq(),
         arguments.resolution(),
+        null,
         getContext().getSelf().narrow());
+  }
+
+  /** A signal goes the way of a call, so that it is journaled before its sender is told. */
+  private Behavior<GatewayCommand> signalled(GatewayCommand.Signalled signalled) {
+    HostError refusal = null;
+    if (draining != null) {
+      refusal = HostError.SHUTTING_DOWN;
+    } else if (pending.size() >= settings.callsInFlight()) {
+      refusal = HostError.OVERLOADED;
+    } else if (crowded(signalled.entityId())) {
+      refusal = HostError.BUSY;
+    }
+    if (refusal != null) {
+      ToolReply reply = new ToolReply(Wire.body(refusal.failure()), Json.object());
+      replies.execute(() -> signalled.reply().complete(reply));
+      return this;
+    }
+    Conversation nobody = new Conversation("", false);
+    pass(
+        new Pending(
+            signalled.reply(), progress -> {}, signalled.entityId(), nobody, deadline()),
+        new SessionCommand.Call(
+            ++lastId,
+            null,
+            Action.SIGNAL,
+            "",
+            Json.object(),
+            signalled.callId(),
+            null,
+            null,
+            signalled.signal(),
+            getContext().getSelf().narrow()));
+    return this;
+  }
+
+  private Behavior<GatewayCommand> progressed(SessionCommand.SessionProgress progressed) {
+    Pending call = pending.get(progressed.id());
+    if (call != null) {
+      call.progress.accept(progressed.progress());
+    }
+    return this;
   }
 
   private Behavior<GatewayCommand> replied(SessionCommand.SessionReply replied) {

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
+import org.jspecify.annotations.Nullable;
 
 /** What the gateway is told. */
 sealed interface GatewayCommand
@@ -13,7 +14,8 @@ sealed interface GatewayCommand
         GatewayCommand.Wake,
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
-        SessionCommand.SessionReply {
+        GatewayCommand.Signalled,
+        SessionCommand.ToCaller {
 
   /**
    * A call has arrived.
@@ -22,6 +24,14 @@ sealed interface GatewayCommand
    */
   record Incoming(
       ToolCall call, Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply)
+      implements GatewayCommand {}
+
+  /** Something happened outside that a run may wait for. */
+  record Signalled(
+      String entityId,
+      SessionCommand.Signal signal,
+      @Nullable String callId,
+      CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}
 
   /**

@@ -16,6 +16,7 @@ sealed interface JournalRecord {
    * @param callId the client's name for the call that drove the step
    * @param reply what that call was told; absent while it is still being driven
    * @param working effects are outstanding after this step
+   * @param wakeAt when the run has to be awake, if it only waits for that
    */
   record Step(
       long at,
@@ -23,6 +24,7 @@ sealed interface JournalRecord {
       @Nullable String callId,
       @Nullable Reply reply,
       boolean working,
+      @Nullable Long wakeAt,
       List<Event> events)
       implements JournalRecord {}
 
@@ -36,6 +38,7 @@ sealed interface JournalRecord {
    * @param reply what it was told, so that a repeated call is told the same
    * @param calls the names of the latest calls before it, so that a repeated one drives nothing
    * @param unheard the run completed while nobody waited: the next call fetches the result
+   * @param reason why an unheard run ended early
    */
   record Ended(
       long at,
@@ -46,7 +49,8 @@ sealed interface JournalRecord {
       @Nullable Reply reply,
       List<String> calls,
       boolean unheard,
-      @Nullable JsonNode result)
+      @Nullable JsonNode result,
+      @Nullable String reason)
       implements JournalRecord {}
 
   /** A reply as it was given: the structured object, and the run's entry in {@code _meta}. */

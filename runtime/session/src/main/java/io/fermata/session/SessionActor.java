@@ -6,7 +6,6 @@ import io.fermata.flow.Event;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
 import io.fermata.flow.Outcome;
-import io.fermata.flow.Phase;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
 import io.fermata.persistence.JournalTags;
@@ -16,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
@@ -95,8 +93,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (entry instanceof JournalRecord.Ended) {
       return Set.of(JournalTags.ENDED);
     }
-    boolean working = entry instanceof JournalRecord.Step step && step.working();
-    return working ? Set.of(JournalTags.WORKING) : Set.of();
+    JournalRecord.Step step = (JournalRecord.Step) entry;
+    if (step.working()) {
+      return Set.of(JournalTags.WORKING);
+    }
+    return step.wakeAt() == null ? Set.of() : Set.of(JournalTags.due(step.wakeAt()));
   }
 
   @Override
@@ -119,6 +120,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         .onCommand(SessionCommand.Next.class, (state, next) -> next(state))
         .onCommand(SessionCommand.Resume.class, (state, resume) -> resume(state))
         .onCommand(SessionCommand.Wake.class, (state, wake) -> Effect().none())
+        .onCommand(SessionCommand.Told.class, (state, told) -> told(told))
         .onCommand(SessionCommand.EffectBegun.class, (state, begun) -> effectBegun(begun))
         .onCommand(SessionCommand.Idle.class, (state, idle) -> idle())
         .onCommand(SessionCommand.Sleep.class, (state, sleep) -> sleep(sleep))
@@ -144,7 +146,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (ends && !idleNow()) {
       return cancelNow(state, call);
     }
-    if (idleNow()) {
+    if (idleNow() || meanwhile(call)) {
       return begin(state, new Waiting(call));
     }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
@@ -173,7 +175,17 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   private boolean idleNow() {
-    return calls.none() && effects.none() && !resuming;
+    return calls.none() && !resuming && !Standstill.works(ahead);
+  }
+
+  /** Whether a call has something for the run while other branches of it are at work. */
+  private boolean meanwhile(Call call) {
+    boolean gives =
+        call.action() == Action.SIGNAL
+            || (call.action() == Action.CONTINUE
+                && !call.updates().isEmpty()
+                && Standstill.asks(ahead));
+    return gives && calls.none() && !resuming && unjournaled.isEmpty();
   }
 
   /** Whether a call repeats the one whose work is going on without a listener. */
@@ -195,6 +207,13 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (state.unheard() && call.action() == Action.CONTINUE) {
       return fetch(state);
     }
+    if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
+      return answer(
+          replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
+    }
+    if (call.action() == Action.CANCEL) {
+      return cancel(state, input(call));
+    }
     Optional<FlowProgram<?>> program = program(state.run(), call.action());
     if (program.isEmpty()) {
       return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
@@ -207,12 +226,17 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (call.resolution() != null && call.action() == Action.CONTINUE) {
       return new Input.Resolve(call.resolution(), now);
     }
+    SessionCommand.Signal signal = call.signal();
+    if (signal != null) {
+      return new Input.Signal(signal.name(), signal.payload(), now);
+    }
     return switch (call.action()) {
       case START ->
-          new Input.Start(UUID.randomUUID().toString(), call.intent(), call.updates(), now);
+          new Input.Start(
+              SessionKey.newRunId(entityId), call.intent(), call.updates(), now);
       case RESET -> new Input.Reset(call.updates(), now);
       case CANCEL -> new Input.Cancel(now);
-      case CONTINUE, STATUS -> new Input.Continue(call.updates(), now);
+      case CONTINUE, STATUS, SIGNAL -> new Input.Continue(call.updates(), now);
     };
   }
 
@@ -226,17 +250,31 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     }
     calls.drive(new Waiting(call));
     openCall = null;
-    return accept(state, shell.catalog().newest(flow), input(call));
+    return cancel(state, input(call));
+  }
+
+  /** What a run did can be undone only by the flow that did it. */
+  private Effect<JournalRecord, SessionState> cancel(SessionState state, Input input) {
+    Optional<FlowProgram<?>> own = shell.catalog().of(flow, state.run());
+    if (own.isPresent() || !state.run().running()) {
+      return accept(state, own.orElse(shell.catalog().newest(flow)), input);
+    }
+    if (!state.run().done().isEmpty() || state.run().ending() != null) {
+      return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
+    }
+    List<Event> cancelled = List.of(new Event.Cancelled(input.at()));
+    return happened(state, shell.catalog().newest(flow), input.at(), cancelled);
   }
 
   private Effect<JournalRecord, SessionState> fetch(SessionState state) {
     JournalRecord.Reply reply =
-        replies.of(new Outcome.Complete(state.result()), state.run(), seq() + 1);
+        replies.of(
+            new Outcome.Complete(state.result(), state.reason()), state.run(), seq() + 1);
     return Effect().persist(ended(state, reply)).thenRun(() -> answered(reply));
   }
 
   private Effect<JournalRecord, SessionState> next(SessionState state) {
-    if (calls.current() != null || !effects.none() || resuming) {
+    if (calls.current() != null || Standstill.works(ahead) || resuming) {
       return Effect().none();
     }
     Waiting waiting = calls.poll();
@@ -281,7 +319,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   // --- the program ----------------------------------------------------------------------------
 
   private Optional<FlowProgram<?>> program(RunState run, @Nullable Action action) {
-    boolean pinned = run.running() && action != Action.START && action != Action.CANCEL;
+    boolean pinned = run.running() && action != Action.START;
     return pinned ? shell.catalog().of(flow, run) : Optional.of(shell.catalog().newest(flow));
   }
 
@@ -292,11 +330,16 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       return answer(replies.of(refused.failure(), state.run(), seq()));
     }
     List<Event> events = ((Program.Accepted<Event>) acceptance).events();
+    return happened(state, program, input.at(), events);
+  }
+
+  private Effect<JournalRecord, SessionState> happened(
+      SessionState state, FlowProgram<?> program, long at, List<Event> events) {
     ahead = ahead.apply(events);
     unjournaled.addAll(events);
     Waiting current = calls.current();
     if (current != null) {
-      events.forEach(event -> current.visit(event, input.at()));
+      events.forEach(event -> current.visit(event, at));
     }
     return goOn(state, program, events.isEmpty());
   }
@@ -307,19 +350,39 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (next instanceof Program.Perform perform) {
       return perform(state, program, perform.effects());
     } else if (next instanceof Program.Pause pause) {
+      if (calls.current() != null && goesOnSoon(pause)) {
+        return perform(state, program, pause.timers());
+      }
       Outcome open = nothingNew ? program.open(ahead) : null;
-      return settle(state, open == null ? pause.outcome() : open);
+      return settle(state, program, open == null ? pause.outcome() : open, pause.timers());
     }
-    return settle(state, ((Program.Finish) next).outcome());
+    return settle(state, program, ((Program.Finish) next).outcome(), List.of());
+  }
+
+  /** Whether a call can as well wait for what the run waits for. */
+  private boolean goesOnSoon(Program.Pause pause) {
+    Long until = pause.until();
+    long patience = shell.settings().callDeadline().toMillis() / 2;
+    return until != null && until - shell.clock().millis() < patience;
   }
 
   private Effect<JournalRecord, SessionState> perform(
       SessionState state, FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
+    effects.retain(wanted);
     List<io.fermata.flow.Effect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
-    boolean quick = fresh.stream().allMatch(e -> e.policy().idempotent() && e.retryAt() == null);
+    boolean quick =
+        fresh.stream()
+            .filter(e -> !Standstill.onlyWaits(e))
+            .allMatch(e -> e.policy().idempotent() && !e.timer());
     boolean atOnce = unjournaled.isEmpty() || (quick && !resultsUnjournaled);
     List<JournalRecord> entries = atOnce ? List.of() : working(state);
     return write(entries, true, () -> start(program, fresh));
+  }
+
+  /** Starts what a run that stands still has going on beside: timers, and reminders. */
+  private void startBeside(FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
+    effects.retain(wanted);
+    start(program, wanted.stream().filter(e -> !effects.underWay(e)).toList());
   }
 
   private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
@@ -330,8 +393,13 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   /** The program waits or has finished: journal everything, then reply. */
-  private Effect<JournalRecord, SessionState> settle(SessionState state, Outcome outcome) {
+  private Effect<JournalRecord, SessionState> settle(
+      SessionState state,
+      FlowProgram<?> program,
+      Outcome outcome,
+      List<io.fermata.flow.Effect> beside) {
     Waiting current = calls.current();
+    boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
     boolean ended = !ahead.running();
     List<JournalRecord> entries = new ArrayList<>(abandoned(state));
     boolean news = !unjournaled.isEmpty();
@@ -343,12 +411,18 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             current == null ? List.of() : current.visited,
             seq() + records);
     if (news) {
-      entries.add(step(ended ? null : reply, false));
+      entries.add(step(ended ? null : reply, reminding, Standstill.wakeAt(beside)));
     }
     if (news && ended) {
       entries.add(ended(state, reply));
     }
-    return write(entries, false, () -> answered(reply));
+    return write(
+        entries,
+        false,
+        () -> {
+          startBeside(program, beside);
+          answered(reply);
+        });
   }
 
   /** Journals the entries, if there are any, and only then goes on. */
@@ -367,8 +441,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             });
   }
 
-  private static ObjectNode body(Outcome outcome, @Nullable Waiting current) {
-    if (current != null && current.call.action() == Action.CANCEL) {
+  private ObjectNode body(Outcome outcome, @Nullable Waiting current) {
+    boolean cancelled = ahead.status() == RunState.Status.CANCELLED;
+    if (cancelled && current != null && current.call.action() == Action.CANCEL) {
       return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
     }
     return Wire.body(outcome);
@@ -429,9 +504,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private void recovered(SessionState state) {
     ahead = state.run();
     openCall = state.openCall();
-    boolean worked =
-        ahead.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
-    if (worked) {
+    if (Standstill.hasWork(ahead)) {
       resuming = true;
       context.getSelf().tell(new SessionCommand.Resume());
     }
@@ -464,12 +537,23 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> sleep(SessionCommand.Sleep sleep) {
     sleepy |= sleep.whenDone();
-    boolean quiet = calls.none() && !resuming && (sleepy ? effects.noneRunning() : effects.none());
+    boolean quiet =
+        calls.none() && !resuming && (sleepy ? effects.noneRunning() : effects.nothingPressing());
     if (quiet) {
       return Effect().stop();
     }
     if (!sleepy) {
       shell.sessions().tell(new Sessions.StayAwake(entityId, context.getSelf()));
+    }
+    return Effect().none();
+  }
+
+  private Effect<JournalRecord, SessionState> told(SessionCommand.Told told) {
+    Waiting current = calls.current();
+    if (current != null) {
+      current.all.forEach(
+          call ->
+              call.replyTo().tell(new SessionCommand.SessionProgress(call.id(), told.progress())));
     }
     return Effect().none();
   }
@@ -481,7 +565,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   // --- records and replies --------------------------------------------------------------------
 
-  private JournalRecord step(JournalRecord.@Nullable Reply reply, boolean working) {
+  private JournalRecord step(
+      JournalRecord.@Nullable Reply reply, boolean working, @Nullable Long wakeAt) {
     Waiting current = calls.current();
     boolean starts = unjournaled.stream().anyMatch(Event.Started.class::isInstance);
     JournalRecord.Origin origin =
@@ -495,13 +580,14 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         callId,
         callId == null ? null : reply,
         working,
+        wakeAt,
         List.copyOf(unjournaled));
   }
 
   /** What is not journaled yet, while effects are outstanding. */
   private List<JournalRecord> working(SessionState state) {
     List<JournalRecord> entries = new ArrayList<>(abandoned(state));
-    entries.add(step(null, true));
+    entries.add(step(null, true, null));
     return entries;
   }
 
@@ -520,6 +606,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             null,
             state.callsExcept(null),
             false,
+            null,
             null));
   }
 
@@ -535,7 +622,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         callId == null ? null : reply,
         state.callsExcept(callId),
         unheard,
-        unheard ? ahead.result() : null);
+        unheard ? ahead.result() : null,
+        unheard ? ahead.reason() : null);
   }
 
   /** The name of the call that what is going on belongs to, even if another waits for it now. */

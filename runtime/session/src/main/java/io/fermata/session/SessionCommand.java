@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Effect;
 import io.fermata.flow.Input;
@@ -13,17 +14,19 @@ sealed interface SessionCommand {
    * A call of the flow's tool.
    *
    * @param id the gateway's number of the call
+   * @param key who talks; null for a signal, which belongs to a run whoever sends it
    */
   record Call(
       long id,
-      SessionKey key,
+      @Nullable SessionKey key,
       Action action,
       String intent,
       ObjectNode updates,
       @Nullable String callId,
       @Nullable Long expectedSeq,
       Input.@Nullable Resolution resolution,
-      ActorRef<SessionReply> replyTo)
+      @Nullable Signal signal,
+      ActorRef<ToCaller> replyTo)
       implements SessionCommand {
 
     /** Whether the call only wants to know how things stand. */
@@ -32,8 +35,20 @@ sealed interface SessionCommand {
     }
   }
 
+  /** Something that happened outside, for a run that may wait for it. */
+  record Signal(String runId, String name, @Nullable JsonNode payload) {}
+
+  /** What a session has to say about a call. */
+  sealed interface ToCaller extends GatewayCommand {}
+
   /** The answer to a call. */
-  record SessionReply(long id, JournalRecord.Reply reply) implements GatewayCommand {}
+  record SessionReply(long id, JournalRecord.Reply reply) implements ToCaller {}
+
+  /** What a node tells while a call is under way. */
+  record SessionProgress(long id, ToolProgress progress) implements ToCaller {}
+
+  /** A node tells something while it works. */
+  record Told(ToolProgress progress) implements SessionCommand {}
 
   /** An effect's handler has begun, on a thread of its own. */
   record EffectBegun(Effect effect) implements SessionCommand {}

@@ -3,11 +3,13 @@ package io.fermata.session;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
 
 /** Who talks about what in which conversation: a run belongs to exactly one key. */
 record SessionKey(String principal, String flow, String session) {
+  private static final SecureRandom RANDOM = new SecureRandom();
 
   /** The key's name in the journal: the flow, and a digest that no client can steer. */
   String entityId() {
@@ -21,6 +23,21 @@ record SessionKey(String principal, String flow, String session) {
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("Every JDK has SHA-256", e);
     }
+  }
+
+  /** A name for a new run, which tells where the run lives, and nobody can guess. */
+  static String newRunId(String entityId) {
+    byte[] random = new byte[9];
+    RANDOM.nextBytes(random);
+    return entityId.substring(entityId.indexOf('|') + 1)
+        + "."
+        + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
+  }
+
+  /** The entity that a run of a flow lives in; it need not exist. */
+  static String entityOf(String flow, String runId) {
+    int dot = runId.indexOf('.');
+    return flow + "|" + (dot < 0 ? runId : runId.substring(0, dot));
   }
 
   static String flowOf(String entityId) {

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param past the names of calls whose replies went with their run
  * @param openCall the named call that is still being driven
  * @param unheard a result that nobody has been told
+ * @param reason why the unheard run ended early
  */
 record SessionState(
     RunState run,
@@ -24,12 +25,13 @@ record SessionState(
     List<String> past,
     @Nullable String openCall,
     boolean unheard,
-    @Nullable JsonNode result) {
+    @Nullable JsonNode result,
+    @Nullable String reason) {
 
   private static final int REMEMBERED_CALLS = 16;
 
   static final SessionState EMPTY =
-      new SessionState(RunState.NONE, Map.of(), List.of(), null, false, null);
+      new SessionState(RunState.NONE, Map.of(), List.of(), null, false, null, null);
 
   SessionState apply(JournalRecord entry) {
     if (entry instanceof JournalRecord.Step step) {
@@ -44,9 +46,9 @@ record SessionState(
     JournalRecord.Reply reply = step.reply();
     if (callId == null || reply == null) {
       String open = step.working() ? callId : null;
-      return new SessionState(after, replies, past, open, false, null);
+      return new SessionState(after, replies, past, open, false, null, null);
     }
-    return new SessionState(after, remember(callId, reply), past, null, false, null);
+    return new SessionState(after, remember(callId, reply), past, null, false, null, null);
   }
 
   private static SessionState ended(JournalRecord.Ended ended) {
@@ -55,7 +57,8 @@ record SessionState(
     JournalRecord.Reply reply = ended.reply();
     Map<String, JournalRecord.Reply> replies =
         callId == null || reply == null ? Map.of() : Map.of(callId, reply);
-    return new SessionState(run, replies, ended.calls(), null, ended.unheard(), ended.result());
+    return new SessionState(
+        run, replies, ended.calls(), null, ended.unheard(), ended.result(), ended.reason());
   }
 
   private Map<String, JournalRecord.Reply> remember(String callId, JournalRecord.Reply reply) {

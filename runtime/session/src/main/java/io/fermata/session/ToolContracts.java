@@ -90,6 +90,7 @@ final class ToolContracts {
     string(properties, "description", "What to do with the widget");
     properties.putObject("interactive").put("type", "boolean");
     properties.putObject("result").put("description", "What the flow returns");
+    string(properties, "reason", "Why the flow ended early");
     string(properties, "code", "The stable name of what is wrong");
     string(properties, "error", "What is wrong and what to do next");
     violations(properties.putObject("violations"));

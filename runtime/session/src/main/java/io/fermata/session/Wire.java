@@ -42,6 +42,9 @@ final class Wire {
       widget(body, show.widget());
     } else if (outcome instanceof Outcome.Complete complete) {
       putIfPresent(body, "result", complete.result());
+      if (complete.reason() != null) {
+        body.put("reason", complete.reason());
+      }
     }
   }
 
