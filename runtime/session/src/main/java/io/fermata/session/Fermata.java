@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -74,6 +75,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 BootstrapSetup.create(builder.config.withFallback(configuration(store))),
                 store.setup()));
     takeUpUnfinishedWork();
+    wakeInTime(builder.clock);
     sweepRegularly();
   }
 
@@ -170,13 +172,21 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 LOG.error("Unfinished runs could not be found; they go on when called", thrown);
                 return;
               }
-              List<String> ours =
-                  entityIds.stream().filter(id -> catalog.has(SessionKey.flowOf(id))).toList();
+              List<String> ours = entityIds.stream().filter(this::isOurs).toList();
               if (!ours.isEmpty()) {
                 LOG.info("Taking up {} unfinished runs", ours.size());
                 system.tell(new GatewayCommand.Wake(ours));
               }
             });
+  }
+
+  private void wakeInTime(InstantSource clock) {
+    system.systemActorOf(
+        Alarms.create(store::due, this::isOurs, clock, system), "alarms", Props.empty());
+  }
+
+  private boolean isOurs(String entityId) {
+    return catalog.has(SessionKey.flowOf(entityId));
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */

@@ -246,6 +246,10 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   }
 
   private Behavior<GatewayCommand> wake(GatewayCommand.Wake wake) {
+    if (draining != null) {
+      // Whoever is woken now would never be told to sleep; the next start wakes it.
+      return this;
+    }
     List<String> all = wake.entityIds();
     int now = Math.min(WOKEN, all.size());
     all.subList(0, now)

@@ -27,7 +27,7 @@ sealed interface GatewayCommand
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}
 
-  /** Wake sessions whose work was cut off. */
+  /** Wake sessions whose work was cut off, or whose time has come. */
   record Wake(List<String> entityIds) implements GatewayCommand {}
 
   /** Ask how many sessions are in memory. */
