@@ -21,7 +21,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
-import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -181,8 +180,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   private void wakeInTime(InstantSource clock) {
-    system.systemActorOf(
-        Alarms.create(store::due, this::isOurs, clock, system), "alarms", Props.empty());
+    system.tell(
+        new GatewayCommand.Helper(
+            "alarms", Alarms.create(store::due, this::isOurs, clock, system)));
   }
 
   private boolean isOurs(String entityId) {
@@ -221,6 +221,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   public static final class Builder {
     private final List<Flow<?>> flows = new ArrayList<>();
     private final List<DisplayTool> displays = new ArrayList<>();
+    private final List<Schedule> schedules = new ArrayList<>();
     private Settings settings = Settings.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
@@ -246,6 +247,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return this;
     }
 
+    /** Starts runs of a flow when their time comes. */
+    public Builder schedule(Schedule schedule) {
+      schedules.add(schedule);
+      return this;
+    }
+
     public Builder settings(Settings chosen) {
       settings = chosen;
       return this;
@@ -266,16 +273,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /**
      * Opens the store and starts the host.
      *
-     * @throws IllegalStateException if no store is named, or a flow needs a display tool that is
-     *     not registered
+     * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
+     *     registered, or a schedule can never start a run
      * @throws io.fermata.persistence.StoreException if the store cannot be opened
      */
     public Fermata start() {
       checkNames();
       checkDisplays();
+      Timetable timetable = timetable();
       OpenStore open = chosenStore().open();
       try {
-        return new Fermata(this, open);
+        Fermata host = new Fermata(this, open);
+        timetable.start(host.system, host::call, clock);
+        return host;
       } catch (RuntimeException e) {
         open.close();
         throw e;
@@ -307,6 +317,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
               "Two tools are named " + display.name() + "; a client could not tell them apart");
         }
       }
+    }
+
+    private Timetable timetable() {
+      return Timetable.of(schedules, flows.stream().map(Flow::id).toList(), clock.instant());
     }
 
     private void checkDisplays() {

@@ -110,6 +110,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         .onMessage(GatewayCommand.Tick.class, tick -> overdue())
         .onMessage(GatewayCommand.Wake.class, this::wake)
         .onMessage(
+            GatewayCommand.Helper.class,
+            helper -> {
+              getContext().spawn(helper.behavior(), helper.name());
+              return this;
+            })
+        .onMessage(
             GatewayCommand.CountAwake.class,
             count -> {
               sessions.tell(new Sessions.CountAwake(count.replyTo()));

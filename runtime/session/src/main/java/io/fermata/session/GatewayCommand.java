@@ -3,6 +3,7 @@ package io.fermata.session;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
 
 /** What the gateway is told. */
 sealed interface GatewayCommand
@@ -10,6 +11,7 @@ sealed interface GatewayCommand
         GatewayCommand.SessionLost,
         GatewayCommand.Tick,
         GatewayCommand.Wake,
+        GatewayCommand.Helper,
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
         SessionCommand.SessionReply {
@@ -29,6 +31,9 @@ sealed interface GatewayCommand
 
   /** Wake sessions whose work was cut off, or whose time has come. */
   record Wake(List<String> entityIds) implements GatewayCommand {}
+
+  /** Start an actor that calls or wakes sessions by itself; it ends with the gateway. */
+  record Helper(String name, Behavior<?> behavior) implements GatewayCommand {}
 
   /** Ask how many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements GatewayCommand {}
