@@ -1,7 +1,9 @@
 package io.fermata.persistence;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -12,6 +14,7 @@ final class MemoryJournals {
 
   private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
   private final Set<String> ended = ConcurrentHashMap.newKeySet();
+  private final Map<String, Long> due = new ConcurrentHashMap<>();
   private final byte[] serverKey = ServerKey.random();
 
   byte[] serverKey() {
@@ -24,9 +27,27 @@ final class MemoryJournals {
 
   void append(String persistenceId, List<MemoryRecord> records) {
     of(persistenceId).append(records);
+    remember(persistenceId, records.get(records.size() - 1).dueAt());
     if (records.stream().anyMatch(record -> record.isTagged(JournalTags.ENDED))) {
       ended.add(persistenceId);
     }
+  }
+
+  private void remember(String persistenceId, OptionalLong at) {
+    if (at.isPresent()) {
+      due.put(persistenceId, at.getAsLong());
+    } else {
+      due.remove(persistenceId);
+    }
+  }
+
+  List<Due> due(long until, int max) {
+    return due.entrySet().stream()
+        .map(journal -> new Due(journal.getKey(), journal.getValue()))
+        .filter(journal -> journal.at() <= until)
+        .sorted(Comparator.comparingLong(Due::at))
+        .limit(max)
+        .toList();
   }
 
   List<String> working() {

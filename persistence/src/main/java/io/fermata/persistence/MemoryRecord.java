@@ -1,5 +1,6 @@
 package io.fermata.persistence;
 
+import java.util.OptionalLong;
 import java.util.Set;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.persistence.PersistentRepr;
@@ -52,6 +53,10 @@ record MemoryRecord(
                 writer)
             .withTimestamp(timestamp);
     return metadata == null ? read : read.withMetadata(metadata.read(serialization));
+  }
+
+  OptionalLong dueAt() {
+    return tags.stream().map(JournalTags::dueAt).flatMapToLong(OptionalLong::stream).min();
   }
 
   boolean isTagged(String tag) {

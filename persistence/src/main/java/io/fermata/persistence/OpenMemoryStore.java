@@ -43,6 +43,11 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+    return CompletableFuture.completedFuture(journals.due(untilEpochMillis, max));
+  }
+
+  @Override
   public CompletionStage<Integer> sweep() {
     return CompletableFuture.completedFuture(journals.sweep());
   }

@@ -49,6 +49,11 @@ final class OpenSqliteStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+    return transact(connection -> SqliteAppointments.due(connection, untilEpochMillis, max));
+  }
+
+  @Override
   public CompletionStage<Integer> sweep() {
     return transact(SqliteUpkeep::sweep);
   }

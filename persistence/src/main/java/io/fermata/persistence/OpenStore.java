@@ -42,6 +42,18 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<List<String>> working();
 
   /**
+   * The journals whose last record carries a tag of {@link JournalTags#due} with that time or an
+   * earlier one, the earliest first.
+   *
+   * <p>Times that a journal has left behind with a later record are forgotten on the way once they
+   * have passed, so that however many there were they are looked at once.
+   *
+   * @param untilEpochMillis the latest time of interest, in milliseconds since 1970
+   * @param max how many are listed at most
+   */
+  CompletionStage<List<Due>> due(long untilEpochMillis, int max);
+
+  /**
    * Deletes, in one transaction, what lies before the newest record tagged {@link
    * JournalTags#ENDED} of each journal: events, their tags and snapshots. The newest record of a
    * journal always stays. The tag goes too, in the same transaction, so sweeping when no run has

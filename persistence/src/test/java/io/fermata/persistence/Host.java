@@ -90,6 +90,10 @@ final class Host implements AutoCloseable {
     return await(store.working());
   }
 
+  List<Due> due(long until, int max) {
+    return await(store.due(until, max));
+  }
+
   int sweep() {
     return await(store.sweep());
   }

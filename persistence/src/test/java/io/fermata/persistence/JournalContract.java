@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.persistence.Note.Appointment;
 import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Line;
 import io.fermata.persistence.Note.Plan;
@@ -116,6 +117,44 @@ abstract class JournalContract {
     }
     try (Host host = Host.on(store)) {
       assertThat(host.working()).containsExactly("at work");
+    }
+  }
+
+  @Test
+  void dueListsTheJournalsThatWantToBeLookedAtByThenTheEarliestFirst() {
+    long inTheYear2286 = 10_000_000_000_000L;
+    List<Due> byNine = List.of(new Due("first", 7), new Due("second", 8), new Due("third", 9));
+    try (Host host = Host.on(store)) {
+      host.open("third").write(new Appointment(9));
+      host.open("first").write(new Line("said"), new Appointment(7));
+      host.open("later").write(new Appointment(inTheYear2286));
+      host.open("never").write(new Line("said"));
+      host.open("second").write(new Appointment(8));
+
+      assertThat(host.due(9, 10)).isEqualTo(byNine);
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.due(9, 10)).isEqualTo(byNine);
+      assertThat(host.due(9, 2)).isEqualTo(byNine.subList(0, 2));
+      assertThat(host.due(6, 10)).isEmpty();
+      assertThat(host.due(inTheYear2286, 10)).endsWith(new Due("later", inTheYear2286)).hasSize(4);
+    }
+  }
+
+  @Test
+  void aTimeThatALaterRecordLeftBehindIsNotDue() {
+    try (Host host = Host.on(store)) {
+      host.open("kept").write(new Appointment(5)).write(new Line("was there"));
+      host.open("kept at once").write(new Appointment(5), new Line("was there"));
+      host.open("moved").write(new Appointment(5)).write(new Appointment(50));
+      host.open("earlier").write(new Appointment(50)).write(new Appointment(5));
+      host.open("ended").write(new Appointment(5)).write(new Conclusion("over"));
+
+      assertThat(host.due(5, 10)).containsExactly(new Due("earlier", 5));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.due(5, 10)).containsExactly(new Due("earlier", 5));
+      assertThat(host.due(50, 10)).containsExactly(new Due("earlier", 5), new Due("moved", 50));
     }
   }
 

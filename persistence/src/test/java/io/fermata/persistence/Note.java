@@ -13,6 +13,9 @@ sealed interface Note {
   /** Tagged working: there is more to come. */
   record Plan(String text) implements Note {}
 
+  /** Tagged with the time when somebody is to look again. */
+  record Appointment(long at) implements Note {}
+
   /** No serializer writes it. */
   record Secret() implements Note {}
 

@@ -34,6 +34,9 @@ public final class NoteSerializer extends SerializerWithStringManifest {
     if (note instanceof Note.Conclusion conclusion) {
       return conclusion.text();
     }
+    if (note instanceof Note.Appointment appointment) {
+      return Long.toString(appointment.at());
+    }
     if (note instanceof Note.Page page) {
       return String.join("\n", page.lines());
     }
@@ -47,6 +50,7 @@ public final class NoteSerializer extends SerializerWithStringManifest {
       case "Line" -> new Note.Line(text);
       case "Plan" -> new Note.Plan(text);
       case "Conclusion" -> new Note.Conclusion(text);
+      case "Appointment" -> new Note.Appointment(Long.parseLong(text));
       case "Page" -> new Note.Page(text.isEmpty() ? List.of() : List.of(text.split("\n", -1)));
       default -> throw new NotSerializableException(manifest);
     };

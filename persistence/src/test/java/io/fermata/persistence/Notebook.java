@@ -100,6 +100,9 @@ final class Notebook extends EventSourcedBehavior<Notebook.Command, Note, Note.P
     if (note instanceof Note.Plan) {
       return Set.of(JournalTags.WORKING);
     }
+    if (note instanceof Note.Appointment appointment) {
+      return Set.of(JournalTags.due(appointment.at()));
+    }
     return note instanceof Note.Conclusion ? Set.of(JournalTags.ENDED) : Set.of();
   }
 

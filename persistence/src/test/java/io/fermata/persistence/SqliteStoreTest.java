@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.persistence.Note.Appointment;
 import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Line;
 import java.nio.file.Files;
@@ -105,6 +106,41 @@ final class SqliteStoreTest extends JournalContract {
       host.sweep();
       assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", ""))
           .containsExactly(0L);
+    }
+  }
+
+  @Test
+  void timesThatWereLeftBehindAreForgottenWhenTheyHavePassed() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      IntStream.rangeClosed(1, 30).forEach(at -> desk.write(new Appointment(at)));
+      assertThat(host.due(20, 10)).isEmpty();
+      assertThat(tags()).isEqualTo(10);
+      assertThat(host.due(30, 10)).containsExactly(new Due("a", 30));
+      assertThat(tags()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void aSweepTakesTheTimesOfTheEndedRunToo() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Appointment(Long.MAX_VALUE)).write(new Conclusion("over"));
+      host.sweep();
+      assertThat(tags()).isZero();
+    }
+  }
+
+  private long tags() {
+    return SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", "").get(0);
+  }
+
+  @Test
+  void whatIsDueIsReadFromTheIndexInItsOrder() {
+    prepared();
+    for (String statement : List.of(SqliteAppointments.DUE, SqliteAppointments.FORGET)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
+          .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
     }
   }
 

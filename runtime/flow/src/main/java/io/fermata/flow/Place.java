@@ -67,6 +67,12 @@ public record Place(String branch, String node, int visit) {
     return new Place(branch, node + UNDO, visit);
   }
 
+  /** Whether an author declared its node: what begins and ends a flow is not worth a mention. */
+  @JsonIgnore
+  public boolean declared() {
+    return !node.endsWith(Flow.START) && !node.endsWith(Flow.END);
+  }
+
   /** Whether it is a compensation. */
   @JsonIgnore
   public boolean undoes() {

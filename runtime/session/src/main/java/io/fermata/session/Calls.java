@@ -1,7 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.flow.Event;
-import io.fermata.flow.Flow;
+import io.fermata.flow.Place;
 import io.fermata.session.SessionCommand.Call;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -34,12 +34,20 @@ final class Calls {
     }
 
     void visit(Event event, long at) {
-      if (event instanceof Event.Moved moved && !moved.to().node().equals(Flow.END)) {
-        visited.add(new Visit(moved.to().node(), moved.at()));
+      if (event instanceof Event.Moved moved) {
+        visit(moved.to(), moved.at());
+      } else if (event instanceof Event.Forked forked) {
+        forked.heads().forEach(head -> visit(head.place(), forked.at()));
       } else if (event instanceof Event.Retried retried) {
-        visited.add(new Visit(retried.place().node(), at));
-      } else if (event instanceof Event.Reset reset && !reset.to().node().equals(Flow.START)) {
-        visited.add(new Visit(reset.to().node(), at));
+        visit(retried.place(), at);
+      } else if (event instanceof Event.Reset reset) {
+        reset.to().forEach(back -> visit(back.place(), at));
+      }
+    }
+
+    private void visit(Place place, long at) {
+      if (place.declared()) {
+        visited.add(new Visit(place.node(), at));
       }
     }
   }

@@ -12,9 +12,11 @@ import org.jspecify.annotations.Nullable;
  * @param told whether results must carry it, because the client does not know it by itself
  */
 record Conversation(String session, boolean told) {
+  static final String SESSION_ID = "fermata/sessionId";
+
   private static final List<String> META_KEYS =
       List.of(
-          "fermata/sessionId",
+          SESSION_ID,
           "waniwani/sessionId",
           "openai/sessionId",
           "openai/session",

@@ -28,9 +28,9 @@ import org.jspecify.annotations.Nullable;
 final class Effects {
   /**
    * @param task the handler's turn on a thread; null while its time has not come
-   * @param patient a moment that the run only waits for: it can sleep meanwhile, and be woken
+   * @param patientUntil a moment that the run only waits for: it can sleep meanwhile, and be woken
    */
-  private record UnderWay(@Nullable Future<?> task, boolean patient) {
+  private record UnderWay(@Nullable Future<?> task, @Nullable Long patientUntil) {
     void giveUp() {
       if (task != null) {
         task.cancel(true);
@@ -57,8 +57,10 @@ final class Effects {
   }
 
   /** Whether every handler has ended, and only moments are waited for that no call hangs on. */
-  boolean nothingPressing() {
-    return underWay.values().stream().allMatch(UnderWay::patient);
+  boolean nothingPressing(long now) {
+    long soon = now + Alarms.HORIZON.toMillis();
+    return underWay.values().stream()
+        .allMatch(effect -> effect.patientUntil() != null && effect.patientUntil() > soon);
   }
 
   /** Gives up what the run does not want any more. */
@@ -85,13 +87,13 @@ final class Effects {
   void start(FlowProgram<?> program, RunState run, Effect effect, long now) {
     Long due = effect.due();
     if (due != null) {
-      underWay.put(key(effect), new UnderWay(null, Standstill.onlyWaits(effect)));
+      underWay.put(key(effect), new UnderWay(null, Standstill.onlyWaits(effect) ? due : null));
       Duration wait = Duration.ofMillis(Math.max(0, due - now));
       timers.startSingleTimer(key(effect), new SessionCommand.EffectDue(effect), wait);
       return;
     }
     Future<?> task = threads.submit(() -> perform(program, run, effect));
-    underWay.put(key(effect), new UnderWay(task, false));
+    underWay.put(key(effect), new UnderWay(task, null));
   }
 
   private void perform(FlowProgram<?> program, RunState run, Effect effect) {

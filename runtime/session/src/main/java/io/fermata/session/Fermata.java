@@ -76,6 +76,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 BootstrapSetup.create(builder.config.withFallback(configuration(store))),
                 store.setup()));
     takeUpUnfinishedWork();
+    wakeInTime(builder.clock);
     sweepRegularly();
   }
 
@@ -201,13 +202,22 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 LOG.error("Unfinished runs could not be found; they go on when called", thrown);
                 return;
               }
-              List<String> ours =
-                  entityIds.stream().filter(id -> catalog.has(SessionKey.flowOf(id))).toList();
+              List<String> ours = entityIds.stream().filter(this::isOurs).toList();
               if (!ours.isEmpty()) {
                 LOG.info("Taking up {} unfinished runs", ours.size());
                 system.tell(new GatewayCommand.Wake(ours));
               }
             });
+  }
+
+  private void wakeInTime(InstantSource clock) {
+    system.tell(
+        new GatewayCommand.Helper(
+            "alarms", Alarms.create(store::due, this::isOurs, clock, system)));
+  }
+
+  private boolean isOurs(String entityId) {
+    return catalog.has(SessionKey.flowOf(entityId));
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */
@@ -242,6 +252,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   public static final class Builder {
     private final List<Flow<?>> flows = new ArrayList<>();
     private final List<DisplayTool> displays = new ArrayList<>();
+    private final List<Schedule> schedules = new ArrayList<>();
     private Settings settings = Settings.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
@@ -267,6 +278,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return this;
     }
 
+    /** Starts runs of a flow when their time comes. */
+    public Builder schedule(Schedule schedule) {
+      schedules.add(schedule);
+      return this;
+    }
+
     public Builder settings(Settings chosen) {
       settings = chosen;
       return this;
@@ -287,16 +304,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /**
      * Opens the store and starts the host.
      *
-     * @throws IllegalStateException if no store is named, or a flow needs a display tool that is
-     *     not registered
+     * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
+     *     registered, or a schedule can never start a run
      * @throws io.fermata.persistence.StoreException if the store cannot be opened
      */
     public Fermata start() {
       checkNames();
       checkDisplays();
+      Timetable timetable = timetable();
       OpenStore open = chosenStore().open();
       try {
-        return new Fermata(this, open);
+        Fermata host = new Fermata(this, open);
+        timetable.start(host.system, host::call, clock);
+        return host;
       } catch (RuntimeException e) {
         open.close();
         throw e;
@@ -328,6 +348,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
               "Two tools are named " + display.name() + "; a client could not tell them apart");
         }
       }
+    }
+
+    private Timetable timetable() {
+      return Timetable.of(schedules, flows.stream().map(Flow::id).toList(), clock.instant());
     }
 
     private void checkDisplays() {

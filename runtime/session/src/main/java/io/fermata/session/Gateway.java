@@ -116,6 +116,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         .onMessage(GatewayCommand.Tick.class, tick -> overdue())
         .onMessage(GatewayCommand.Wake.class, this::wake)
         .onMessage(
+            GatewayCommand.Helper.class,
+            helper -> {
+              getContext().spawn(helper.behavior(), helper.name());
+              return this;
+            })
+        .onMessage(
             GatewayCommand.CountAwake.class,
             count -> {
               sessions.tell(new Sessions.CountAwake(count.replyTo()));
@@ -207,8 +213,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Conversation nobody = new Conversation("", false);
     pass(
-        new Pending(
-            signalled.reply(), progress -> {}, signalled.entityId(), nobody, deadline()),
+        new Pending(signalled.reply(), progress -> {}, signalled.entityId(), nobody, deadline()),
         new SessionCommand.Call(
             ++lastId,
             null,
@@ -306,6 +311,10 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   }
 
   private Behavior<GatewayCommand> wake(GatewayCommand.Wake wake) {
+    if (draining != null) {
+      // Whoever is woken now would never be told to sleep; the next start wakes it.
+      return this;
+    }
     List<String> all = wake.entityIds();
     int now = Math.min(WOKEN, all.size());
     all.subList(0, now)

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
 import org.jspecify.annotations.Nullable;
 
 /** What the gateway is told. */
@@ -12,6 +13,7 @@ sealed interface GatewayCommand
         GatewayCommand.SessionLost,
         GatewayCommand.Tick,
         GatewayCommand.Wake,
+        GatewayCommand.Helper,
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
@@ -44,8 +46,11 @@ sealed interface GatewayCommand
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}
 
-  /** Wake sessions whose work was cut off. */
+  /** Wake sessions whose work was cut off, or whose time has come. */
   record Wake(List<String> entityIds) implements GatewayCommand {}
+
+  /** Start an actor that calls or wakes sessions by itself; it ends with the gateway. */
+  record Helper(String name, Behavior<?> behavior) implements GatewayCommand {}
 
   /** Ask how many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements GatewayCommand {}

@@ -17,6 +17,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
   private static final String STEP = "step:1";
   private static final String ENDED = "ended:1";
+  private static final String SCHEDULE = "schedule:1";
   private static final String SNAPSHOT = "session:1";
 
   static final ObjectMapper MAPPER =
@@ -39,6 +40,8 @@ public final class JournalSerializer extends SerializerWithStringManifest {
       return STEP;
     } else if (object instanceof JournalRecord.Ended) {
       return ENDED;
+    } else if (object instanceof ScheduleRecord) {
+      return SCHEDULE;
     } else if (object instanceof SessionState) {
       return SNAPSHOT;
     }
@@ -69,6 +72,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     return switch (manifest) {
       case STEP -> JournalRecord.Step.class;
       case ENDED -> JournalRecord.Ended.class;
+      case SCHEDULE -> ScheduleRecord.class;
       case SNAPSHOT -> SessionState.class;
       default ->
           throw new NotSerializableException(

@@ -59,7 +59,9 @@ record Replies(String flow, FlowCatalog catalog) {
       Outcome open = program.get().open(run);
       return open == null ? pause.outcome() : open;
     } else if (next instanceof Program.Finish finish) {
-      return state.completed() ? new Outcome.Complete(state.result(), state.reason()) : finish.outcome();
+      return state.completed()
+          ? new Outcome.Complete(state.result(), state.reason())
+          : finish.outcome();
     }
     return HostError.STILL_WORKING.failure();
   }

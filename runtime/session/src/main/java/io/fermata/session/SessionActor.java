@@ -208,8 +208,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       return fetch(state);
     }
     if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
-      return answer(
-          replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
+      return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
     }
     if (call.action() == Action.CANCEL) {
       return cancel(state, input(call));
@@ -232,8 +231,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     }
     return switch (call.action()) {
       case START ->
-          new Input.Start(
-              SessionKey.newRunId(entityId), call.intent(), call.updates(), now);
+          new Input.Start(SessionKey.newRunId(entityId), call.intent(), call.updates(), now);
       case RESET -> new Input.Reset(call.updates(), now);
       case CANCEL -> new Input.Cancel(now);
       case CONTINUE, STATUS, SIGNAL -> new Input.Continue(call.updates(), now);
@@ -268,8 +266,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> fetch(SessionState state) {
     JournalRecord.Reply reply =
-        replies.of(
-            new Outcome.Complete(state.result(), state.reason()), state.run(), seq() + 1);
+        replies.of(new Outcome.Complete(state.result(), state.reason()), state.run(), seq() + 1);
     return Effect().persist(ended(state, reply)).thenRun(() -> answered(reply));
   }
 
@@ -538,7 +535,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private Effect<JournalRecord, SessionState> sleep(SessionCommand.Sleep sleep) {
     sleepy |= sleep.whenDone();
     boolean quiet =
-        calls.none() && !resuming && (sleepy ? effects.noneRunning() : effects.nothingPressing());
+        calls.none()
+            && !resuming
+            && (sleepy ? effects.noneRunning() : effects.nothingPressing(shell.clock().millis()));
     if (quiet) {
       return Effect().stop();
     }
@@ -569,10 +568,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       JournalRecord.@Nullable Reply reply, boolean working, @Nullable Long wakeAt) {
     Waiting current = calls.current();
     boolean starts = unjournaled.stream().anyMatch(Event.Started.class::isInstance);
+    SessionKey key = starts && current != null ? current.call.key() : null;
     JournalRecord.Origin origin =
-        starts && current != null
-            ? new JournalRecord.Origin(current.call.key().principal(), current.call.key().session())
-            : null;
+        key == null ? null : new JournalRecord.Origin(key.principal(), key.session());
     String callId = callId();
     return new JournalRecord.Step(
         shell.clock().millis(),

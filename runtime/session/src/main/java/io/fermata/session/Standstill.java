@@ -50,7 +50,6 @@ final class Standstill {
   /** Whether somebody can answer something now. */
   static boolean asks(RunState run) {
     return run.places().values().stream()
-        .anyMatch(
-            at -> at.phase() instanceof Phase.Asking || at.phase() instanceof Phase.Showing);
+        .anyMatch(at -> at.phase() instanceof Phase.Asking || at.phase() instanceof Phase.Showing);
   }
 }

@@ -26,7 +26,8 @@ class JournalFormatTest {
 
   /** One of every kind of event, with every part filled. */
   private static List<Event> events() {
-    Place place = new Place("pay", 2);
+    Place place = Place.parse("pay#2");
+    Place inBranch = Place.parse("pay#2:0|sub/ask#1");
     JsonNode text = Json.tree("x");
     Event.Question question =
         new Event.Question(
@@ -34,11 +35,19 @@ class JournalFormatTest {
     Event.Widget widget = new Event.Widget("show", Json.object().put("n", 1), true, "plan", text);
     return List.of(
         new Event.Started("run-1", 3, "abc", "why", 1),
-        new Event.Answered(Map.of("email", text), 2),
+        new Event.Answered(Map.of("email", text), place, 2),
         new Event.Accepted(place, "email", text, Map.of("domain", text)),
         new Event.Rejected(place, "email", "no"),
-        new Event.Asked(place, List.of(question), "all", 3),
-        new Event.Shown(place, widget, 4),
+        new Event.Asked(place, List.of(question), "all", new Event.Patience(8L, 7L), 3),
+        new Event.Shown(place, widget, new Event.Patience(8L, 7L), 4),
+        new Event.Slept(place, 5, 4),
+        new Event.Awaited(place, "paid", new Event.Patience(8L, 7L), 4),
+        new Event.Signalled("paid", text, 4),
+        new Event.Received(place, "paid", "email", text),
+        new Event.Woken(place, 5),
+        new Event.Overdue(place, "late", 5),
+        new Event.Reminding(place, 1, 2, 5),
+        new Event.Reminded(place, 1, "m", 6L),
         new Event.Attempted(place, "email", 1, 5),
         new Event.AttemptFailed(place, 1, ErrorCode.STEP_FAILED, "m", "d", 6),
         new Event.Committed(
@@ -47,7 +56,10 @@ class JournalFormatTest {
                 new Write(Write.Verb.SET, "a", text),
                 new Write(Write.Verb.MERGE, "b", Json.object()),
                 new Write(Write.Verb.APPEND, "c", text),
-                new Write(Write.Verb.DELETE, "d", null))),
+                new Write(Write.Verb.DELETE, "d", null)),
+            List.of("email"),
+            List.of(new Event.Emitted("told", text)),
+            true),
         new Event.Decided(
             place,
             List.of(
@@ -57,12 +69,34 @@ class JournalFormatTest {
                     List.of(
                         new Event.Seen("seats", Json.tree(7), "gt limit", Json.tree(5), true)))),
             List.of("next")),
-        new Event.Moved(place, new Place("next", 1), true, 7),
+        new Event.Moved(place, Place.parse("next#1"), true, 7),
+        new Event.Forked(place, List.of(new Event.Head("0", inBranch, true, text)), true, 7),
+        new Event.Arrived(inBranch, text, 7),
+        new Event.BranchFailed(inBranch, ErrorCode.STEP_FAILED, "m", 7),
+        new Event.Joined(
+            place,
+            List.of("0"),
+            List.of("1"),
+            List.of(new Write(Write.Verb.SET, "a", text)),
+            List.of(place),
+            "next",
+            7),
+        new Event.Opened(place, "sub", Map.of("sub.a", text), List.of("sub.b"), 7),
+        new Event.Closed(place, "sub", List.of(new Write(Write.Verb.SET, "a", text)), text, 7),
+        new Event.Broken(place, "enough", "__end__"),
         new Event.Stopped(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, "m", "d"),
         new Event.Retried(place),
         new Event.Skipped(place),
-        new Event.Reset(place, new Place("ask", 2), Map.of("email", text), 8),
-        new Event.Completed(text, 9),
+        new Event.Reset(
+            List.of(new Event.Back(Place.parse("ask#2"), "ask", true)),
+            Map.of("email", text),
+            List.of(place),
+            8),
+        new Event.Undoing(place, 8),
+        new Event.Undone(place),
+        new Event.Ending(ErrorCode.STEP_FAILED, "m", List.of(place), 8),
+        new Event.Failed(ErrorCode.STEP_FAILED, "m", 9),
+        new Event.Completed(text, "enough", 9),
         new Event.Cancelled(10),
         new Event.Abandoned(11));
   }
@@ -71,8 +105,8 @@ class JournalFormatTest {
     JournalRecord.Reply reply = new JournalRecord.Reply(Json.object(), Json.object().put("seq", 1));
     JournalRecord.Origin origin = new JournalRecord.Origin("ann", "s");
     return List.of(
-        new JournalRecord.Step(1, origin, "call", reply, true, events()),
-        new JournalRecord.Step(2, null, null, null, false, List.of()),
+        new JournalRecord.Step(1, origin, "call", reply, true, 5L, events()),
+        new JournalRecord.Step(2, null, null, null, false, null, List.of()),
         new JournalRecord.Ended(
             3,
             "run-1",
@@ -82,9 +116,10 @@ class JournalFormatTest {
             reply,
             List.of("c1"),
             true,
-            Json.tree("r")),
+            Json.tree("r"),
+            "enough"),
         new JournalRecord.Ended(
-            4, "run-1", 3, RunState.Status.CANCELLED, null, null, List.of(), false, null));
+            4, "run-1", 3, RunState.Status.CANCELLED, null, null, List.of(), false, null, null));
   }
 
   @Test

@@ -7,15 +7,20 @@ import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
+import io.fermata.flow.Json;
 import io.fermata.flow.Limits;
 import io.fermata.flow.Outcome;
+import io.fermata.flow.Place;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -152,9 +157,17 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return call("resolve " + resolution, new Input.Resolve(resolution, now.toEpochMilli()));
   }
 
+  /** Tells the run of something that happened outside. */
+  public FlowProbe<S> signal(String name, Object payload) {
+    return call(
+        "signal " + name + " " + payload,
+        new Input.Signal(name, Json.tree(payload), now.toEpochMilli()));
+  }
+
   private FlowProbe<S> call(String what, Input input) {
     history.add("» " + what);
-    if (working() && !(input instanceof Input.Cancel)) {
+    boolean given = input instanceof Input.Signal || program.open(state) != null;
+    if (working() && !given && !(input instanceof Input.Cancel)) {
       return called(what, stillWorking());
     }
     visits.clear();
@@ -293,37 +306,57 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   private void visit(Event event) {
-    if (event instanceof Event.Moved moved && !moved.to().node().equals(Flow.END)) {
-      visits.add(moved.to().node());
+    if (event instanceof Event.Moved moved) {
+      visit(moved.to());
+    } else if (event instanceof Event.Forked forked) {
+      forked.heads().forEach(head -> visit(head.place()));
     } else if (event instanceof Event.Retried retried) {
-      visits.add(retried.place().node());
-    } else if (event instanceof Event.Reset reset && !reset.to().node().equals(Flow.START)) {
-      visits.add(reset.to().node());
+      visit(retried.place());
+    } else if (event instanceof Event.Reset reset) {
+      reset.to().forEach(back -> visit(back.place()));
+    }
+  }
+
+  private void visit(Place place) {
+    if (place.declared()) {
+      visits.add(place.node());
     }
   }
 
   private Outcome settle() {
     while (true) {
       Program.Next next = program.next(state);
-      if (next instanceof Program.Perform perform) {
-        Effect effect = perform.effects().get(0);
-        if (!effect.policy().idempotent() || effect.retryAt() != null) {
+      Optional<Effect> work = wanted(next).stream().filter(this::toBePerformed).findFirst();
+      if (work.isPresent()) {
+        boolean before = next instanceof Program.Pause || !work.get().policy().idempotent();
+        if (before) {
           write();
         }
-        if (hanging == null && effect.retryAt() == null) {
-          perform(effect);
-        } else if (manualTime) {
-          return stillWorking();
-        } else {
-          elapse();
-        }
-        continue;
+        perform(work.get());
+      } else if (!(next instanceof Program.Perform)) {
+        write();
+        return next instanceof Program.Pause pause
+            ? pause.outcome()
+            : ((Program.Finish) next).outcome();
+      } else if (manualTime) {
+        write();
+        return stillWorking();
+      } else {
+        write();
+        elapse();
       }
-      write();
-      return next instanceof Program.Pause pause
-          ? pause.outcome()
-          : ((Program.Finish) next).outcome();
     }
+  }
+
+  private static List<Effect> wanted(Program.Next next) {
+    if (next instanceof Program.Perform perform) {
+      return perform.effects();
+    }
+    return next instanceof Program.Pause pause ? pause.timers() : List.of();
+  }
+
+  private boolean toBePerformed(Effect effect) {
+    return !effect.timer() && (hanging == null || !hanging.effect().equals(effect));
   }
 
   private void perform(Effect effect) {
@@ -349,26 +382,33 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
     now = due.isAfter(now) ? due : now;
     Hanging ending = hanging;
-    if (ending != null) {
+    if (ending != null && !ending.until().isAfter(now)) {
       hanging = null;
       Input.Failed timedOut = program.timedOut(ending.effect());
       feed(new Input.EffectEnded(ending.effect(), timedOut, now.toEpochMilli()));
-    } else if (program.next(state) instanceof Program.Perform perform) {
-      Effect effect = perform.effects().get(0);
-      feed(new Input.EffectDue(effect, now.toEpochMilli()));
+    } else {
+      timer().ifPresent(effect -> feed(new Input.EffectDue(effect, now.toEpochMilli())));
     }
   }
 
   /** When the run goes on by itself, or null if it does not. */
   private @Nullable Instant due() {
-    if (hanging != null) {
-      return hanging.until();
+    Optional<Instant> timer = timer().map(FlowProbe::due);
+    Hanging ending = hanging;
+    if (ending == null) {
+      return timer.orElse(null);
     }
-    Long retryAt =
-        program.next(state) instanceof Program.Perform perform
-            ? perform.effects().get(0).retryAt()
-            : null;
-    return retryAt == null ? null : Instant.ofEpochMilli(retryAt);
+    return timer.filter(due -> due.isBefore(ending.until())).orElse(ending.until());
+  }
+
+  private static Instant due(Effect timer) {
+    return Instant.ofEpochMilli(Objects.requireNonNull(timer.due()));
+  }
+
+  private Optional<Effect> timer() {
+    return wanted(program.next(state)).stream()
+        .filter(Effect::timer)
+        .min(Comparator.comparing(FlowProbe::due));
   }
 
   private boolean working() {
@@ -406,7 +446,8 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** How a step that is not described by an author's message failed. */
   static Input.Failed planned(Effect effect) {
-    ErrorCode code = effect.field() == null ? ErrorCode.STEP_FAILED : ErrorCode.VALIDATOR_FAILED;
+    ErrorCode code =
+        effect.kind() == Effect.Kind.CHECK ? ErrorCode.VALIDATOR_FAILED : ErrorCode.STEP_FAILED;
     return new Input.Failed(code, code.explained(), "the test let this attempt fail");
   }
 }

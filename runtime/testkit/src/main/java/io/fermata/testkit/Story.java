@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Outcome;
+import java.time.Instant;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -80,13 +81,63 @@ final class Story {
     } else if (event instanceof Event.Skipped e) {
       return e.place() + " is taken as done";
     } else if (event instanceof Event.Reset e) {
-      return "reset to " + e.to() + " with " + values(e.corrected());
+      return "reset to "
+          + e.to().stream().map(back -> back.place().toString()).collect(Collectors.joining(", "))
+          + " with "
+          + values(e.corrected());
     } else if (event instanceof Event.Completed e) {
       return "completed with " + json(e.result());
     } else if (event instanceof Event.Cancelled) {
       return "cancelled";
+    } else if (event instanceof Event.Abandoned) {
+      return "abandoned for a new run";
     }
-    return "abandoned for a new run";
+    return rarer(event);
+  }
+
+  private static String rarer(Event event) {
+    if (event instanceof Event.Forked e) {
+      return e.place()
+          + " forked into "
+          + e.heads().stream().map(Event.Head::label).collect(Collectors.joining(", "));
+    } else if (event instanceof Event.Arrived e) {
+      return e.place() + " arrived at the join";
+    } else if (event instanceof Event.BranchFailed e) {
+      return e.place() + " is given up: " + e.message();
+    } else if (event instanceof Event.Joined e) {
+      String dropped = e.dropped().isEmpty() ? "" : ", dropping " + String.join(", ", e.dropped());
+      return e.place() + " joined " + String.join(", ", e.merged()) + dropped;
+    } else if (event instanceof Event.Opened e) {
+      return e.place() + " opened with " + values(e.input());
+    } else if (event instanceof Event.Closed e) {
+      return e.place() + " closed with " + json(e.result());
+    } else if (event instanceof Event.Broken e) {
+      return e.place() + " ended the flow: " + e.reason();
+    } else if (event instanceof Event.Slept e) {
+      return e.place() + " sleeps until " + Instant.ofEpochMilli(e.until());
+    } else if (event instanceof Event.Awaited e) {
+      return e.place() + " waits for the signal " + e.signal();
+    } else if (event instanceof Event.Signalled e) {
+      return "signal " + e.signal() + " with " + json(e.payload());
+    } else if (event instanceof Event.Received e) {
+      return e.place() + " took the signal " + e.signal();
+    } else if (event instanceof Event.Woken e) {
+      return e.place() + " wakes";
+    } else if (event instanceof Event.Overdue e) {
+      return e.place() + " waited too long";
+    } else if (event instanceof Event.Reminding e) {
+      return e.place() + " sends reminder " + e.number();
+    } else if (event instanceof Event.Reminded e) {
+      String failed = e.failure() == null ? " was sent" : " failed: " + e.failure();
+      return e.place() + " reminder " + e.number() + failed;
+    } else if (event instanceof Event.Undoing e) {
+      return e.place() + " is to be undone";
+    } else if (event instanceof Event.Undone e) {
+      return e.place() + " is undone";
+    } else if (event instanceof Event.Ending e) {
+      return e.code() == null ? "to be cancelled" : "to fail with " + e.code().wireName();
+    }
+    return "failed: " + ((Event.Failed) event).message();
   }
 
   private static String checked(@Nullable String field) {
