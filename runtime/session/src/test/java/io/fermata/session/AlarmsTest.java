@@ -116,13 +116,13 @@ class AlarmsTest {
     start();
     appoint("trip|made", Duration.ofSeconds(20));
     appoint("trip|moved", Duration.ofSeconds(20));
-    pass(Duration.ofSeconds(15));
+    pass(Duration.ofSeconds(12));
     appoint("trip|moved", Duration.ofSeconds(40));
     pass(Duration.ofSeconds(10));
     assertThat(woken).containsExactly("trip|made");
     done("trip|made");
     woken.clear();
-    pass(Duration.ofSeconds(15));
+    pass(Duration.ofSeconds(20));
     assertThat(woken).containsExactly("trip|moved");
   }
 
