@@ -44,10 +44,9 @@ public record Attached(Recorder recorder, Set<String> mounts) {
 
   /** Announces a journal record. Returns what the recorder threw, for the others to hear. */
   public Recorded.@Nullable Failure announce(RunState before, List<Recorded> coming) {
-    List<Recorded> heard = coming.stream().filter(this::hears).toList();
-    return heard.isEmpty()
+    return coming.isEmpty()
         ? null
-        : guarded(heard.get(0).moment(), () -> recorder.onRecord(before, heard));
+        : guarded(coming.get(0).moment(), () -> recorder.onRecord(before, coming));
   }
 
   /**

@@ -638,8 +638,8 @@ public sealed interface Recorded {
     RETRIED,
     /** Somebody took the step as done. */
     SKIPPED,
-    /** Something else came between. */
-    INTERRUPTED
+    /** Another step failed, the run went back, or it ended. */
+    GIVEN_UP
   }
 
   /**

@@ -17,7 +17,8 @@ public interface Recorder {
   }
 
   /**
-   * What a journal record comes to, before it is told event by event.
+   * What a journal record comes to, before it is told event by event. For one that must know the
+   * whole, as redaction must: in a sub-flow, too, it is all that the record comes to.
    *
    * @param before the state before it
    */

@@ -75,8 +75,7 @@ public final class Recording {
   /** What a recorder threw, and which one it was. */
   private record Thrown(Recorded.Failure failure, int by) {}
 
-  private void tell(
-      Function<Attached, Recorded.@Nullable Failure> telling, List<Thrown> thrown) {
+  private void tell(Function<Attached, Recorded.@Nullable Failure> telling, List<Thrown> thrown) {
     for (int i = 0; i < attached.size(); i++) {
       Recorded.Failure failure = telling.apply(attached.get(i));
       if (failure != null) {

@@ -98,9 +98,9 @@ final class Translation {
   }
 
   private void translate(Event event, @Nullable Event next) {
-    endWaits(event);
     data(event);
     control(event, next);
+    endWaits(event);
     endStages(event);
     way(event);
     beginStages();
@@ -475,19 +475,17 @@ final class Translation {
         .forEach(
             (place, there) -> {
               Wait was = wait(there);
-              boolean gone = !after.places().containsKey(place);
               if (was == null || was == wait(after.places().get(place))) {
                 return;
               }
               long begun = Objects.requireNonNullElse(waiting.remove(place), there.since());
-              if (!gone || event instanceof Event.Moved || event instanceof Event.Skipped) {
-                long waited = Math.max(0, at - begun);
-                tell(new Recorded.Resume(moment(place), was, cause(event), waited));
-              }
+              boolean gone = !after.places().containsKey(place);
+              long waited = Math.max(0, at - begun);
+              tell(new Recorded.Resume(moment(place), was, cause(event, gone), waited));
             });
   }
 
-  private static Cause cause(Event event) {
+  private static Cause cause(Event event, boolean gone) {
     if (event instanceof Event.Received) {
       return Cause.SIGNALLED;
     } else if (event instanceof Event.Woken) {
@@ -499,7 +497,8 @@ final class Translation {
     } else if (event instanceof Event.Skipped) {
       return Cause.SKIPPED;
     }
-    return event instanceof Event.Stopped ? Cause.INTERRUPTED : Cause.ANSWERED;
+    boolean answered = event instanceof Event.Moved || !gone;
+    return answered && !(event instanceof Event.Stopped) ? Cause.ANSWERED : Cause.GIVEN_UP;
   }
 
   private void beginWaits() {
