@@ -55,6 +55,10 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
 })
 public sealed interface Event {
+  /** When it happened; 0 where only the events around it tell. */
+  default long at() {
+    return 0;
+  }
 
   /** A run began, on this version of the flow. */
   record Started(String runId, int version, String fingerprint, String intent, long at)

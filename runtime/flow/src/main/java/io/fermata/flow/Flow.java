@@ -52,6 +52,7 @@ public final class Flow<S extends Record> {
   private final Map<String, Node.Compensation<S>> compensations;
   private final Map<String, Reducer> reducers;
   private final @Nullable Function<S, ?> result;
+  private final List<Recorder> recorders;
   private final String fingerprint;
   private @Nullable Graph graph;
 
@@ -63,7 +64,8 @@ public final class Flow<S extends Record> {
       Map<String, Node.Waiting<S>> waits,
       Map<String, Node.Compensation<S>> compensations,
       Map<String, Reducer> reducers,
-      @Nullable Function<S, ?> result) {
+      @Nullable Function<S, ?> result,
+      List<Recorder> recorders) {
     this.header = header;
     this.schema = schema;
     this.nodes = Collections.unmodifiableMap(new LinkedHashMap<>(nodes));
@@ -72,6 +74,7 @@ public final class Flow<S extends Record> {
     this.compensations = Map.copyOf(compensations);
     this.reducers = Collections.unmodifiableMap(new LinkedHashMap<>(reducers));
     this.result = result;
+    this.recorders = List.copyOf(recorders);
     this.fingerprint = digest(shape());
   }
 
@@ -169,6 +172,23 @@ public final class Flow<S extends Record> {
       }
     }
     return signals;
+  }
+
+  /** Its recorders, and those of its sub-flows, which hear what happens there. */
+  public List<Attached> recorders() {
+    return graph().recorders();
+  }
+
+  List<Recorder> ownRecorders() {
+    return recorders;
+  }
+
+  /**
+   * Whether a run that is at one node may end without entering another. Nodes are named by their
+   * paths: {@code mount/node}.
+   */
+  public boolean avoidable(String from, String node) {
+    return !graph().has(from) || !graph().has(node) || new Ways(graph()).avoidable(from, node);
   }
 
   /** The names of its nodes, in the order they were declared. */

@@ -20,6 +20,7 @@ public final class FlowBuilder<S extends Record> {
   private final Map<String, Node.Waiting<S>> waits = new LinkedHashMap<>();
   private final Map<String, Node.Compensation<S>> compensations = new LinkedHashMap<>();
   private final Map<String, Reducer> reducers = new LinkedHashMap<>();
+  private final List<Recorder> recorders = new ArrayList<>();
   private final List<String> defects = new ArrayList<>();
   private String title;
   private String description = "";
@@ -248,6 +249,12 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
+  /** Has its runs watched. In a flow that is mounted by another, what happens under the mount. */
+  public FlowBuilder<S> recorder(Recorder recorder) {
+    recorders.add(recorder);
+    return this;
+  }
+
   /**
    * Checks everything and makes the flow.
    *
@@ -264,7 +271,8 @@ public final class FlowBuilder<S extends Record> {
             waits,
             compensations,
             reducers,
-            result);
+            result,
+            recorders);
     List<String> all = new ArrayList<>(defects);
     all.addAll(schema.defects());
     all.addAll(new GraphCheck<>(flow).defects());

@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 final class Graph {
   private final Map<String, Step<?>> steps = new LinkedHashMap<>();
   private final Map<String, List<String>> forks = new LinkedHashMap<>();
+  private @Nullable Set<String> back;
 
   Graph(Flow<?> flow) {
     add(new Scope<>("", flow, null, false), null, List.of());
@@ -113,6 +114,26 @@ final class Graph {
       }
     }
     return targets;
+  }
+
+  /** Whether a way between two steps leads back to where the run has been. */
+  boolean leadsBack(String from, String to) {
+    Set<String> known = back;
+    if (known == null) {
+      known = new Ways(this).back();
+      back = known;
+    }
+    return known.contains(Ways.way(from, to));
+  }
+
+  /** The recorders of the run's flow, and of its sub-flows where they are mounted. */
+  List<Attached> recorders() {
+    List<Attached> attached = new ArrayList<>();
+    for (Step<?> step : steps.values()) {
+      Set<String> here = Set.of(step.scope().path());
+      step.scope().flow().ownRecorders().forEach(r -> attached.add(new Attached(r, here)));
+    }
+    return Attached.once(attached);
   }
 
   /** All that can be reached from these steps, themselves included. */

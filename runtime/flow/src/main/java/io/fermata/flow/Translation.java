@@ -1,0 +1,535 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Recorded.Cause;
+import io.fermata.flow.Recorded.Kind;
+import io.fermata.flow.Recorded.Progression;
+import io.fermata.flow.Recorded.Source;
+import io.fermata.flow.Recorded.Wait;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells what journaled events mean to a recorder. Most of it is read off the event; when a step
+ * begins and ends, or waits, is the difference of the states before and after.
+ */
+final class Translation {
+  private final String flow;
+  private final @Nullable Graph graph;
+  private final String session;
+  private final Map<Place, Long> entered = new HashMap<>();
+  private final Map<Place, Long> waiting = new HashMap<>();
+
+  /** The places that wait for their branches: as a stage they have ended. */
+  private final Set<Place> over = new HashSet<>();
+
+  private RunState before;
+  private RunState after;
+  private List<Recorded> told = new ArrayList<>();
+  private long seq;
+  private long at;
+
+  Translation(String flow, @Nullable Graph graph, String session, RunState state) {
+    this.flow = flow;
+    this.graph = graph;
+    this.session = session;
+    this.before = state;
+    this.after = state;
+    state
+        .places()
+        .forEach(
+            (place, there) -> {
+              if (forked(there.phase()) instanceof Phase.Forked forked && !forked.list()) {
+                over.add(place);
+              }
+            });
+  }
+
+  private static Phase forked(Phase phase) {
+    return phase instanceof Phase.Halted halted ? halted.before() : phase;
+  }
+
+  RunState state() {
+    return after;
+  }
+
+  /** What the events of one journal record come to. */
+  List<Recorded> of(long number, long recordedAt, List<Event> events) {
+    told = new ArrayList<>();
+    seq = number;
+    long[] times = times(recordedAt, events);
+    for (int i = 0; i < events.size(); i++) {
+      Event event = events.get(i);
+      at = times[i];
+      before = after;
+      after = before.apply(event);
+      translate(event, i + 1 < events.size() ? events.get(i + 1) : null);
+    }
+    return List.copyOf(told);
+  }
+
+  /** An event that does not say when it happened happened when the next one did. */
+  private static long[] times(long recordedAt, List<Event> events) {
+    long[] times = new long[events.size()];
+    long time = recordedAt;
+    for (int i = events.size() - 1; i >= 0; i--) {
+      long own = events.get(i).at();
+      time = own == 0 ? time : own;
+      times[i] = time;
+    }
+    return times;
+  }
+
+  private Moment moment(@Nullable Place place) {
+    String run = after.runId().isEmpty() ? before.runId() : after.runId();
+    return new Moment(flow, session, run, seq, told.size(), at, place);
+  }
+
+  private void tell(Recorded event) {
+    told.add(event);
+  }
+
+  private void translate(Event event, @Nullable Event next) {
+    data(event);
+    control(event, next);
+    endWaits(event);
+    endStages(event);
+    way(event);
+    beginStages();
+    beginWaits();
+    forget();
+  }
+
+  /** A run that has ended leaves nothing behind. */
+  private void forget() {
+    if (!after.running()) {
+      entered.clear();
+      waiting.clear();
+      over.clear();
+    }
+  }
+
+  // --- data -----------------------------------------------------------------------------------
+
+  private void data(Event event) {
+    if (event instanceof Event.Answered e) {
+      e.values().forEach(this::given);
+    } else if (event instanceof Event.Accepted e) {
+      accepted(e);
+    } else if (event instanceof Event.Rejected e) {
+      JsonNode given = value(before, e.place().branch(), e.field());
+      tell(new Recorded.Answer(moment(e.place()), e.field(), given, e.message(), null, Map.of()));
+      write(e.place(), Source.VALIDATOR, new Write(Write.Verb.DELETE, e.field(), null));
+    } else if (event instanceof Event.Committed e) {
+      committed(e);
+    } else if (event instanceof Event.Received e) {
+      tell(new Recorded.Signal(moment(e.place()), e.signal(), true, e.field(), e.payload()));
+      if (e.field() != null && e.payload() != null) {
+        Write write = new Write(Write.Verb.SET, e.field(), e.payload());
+        write(e.place(), Source.SIGNAL, write);
+      }
+    }
+  }
+
+  private void given(String path, JsonNode value) {
+    Write write =
+        Paths.filled(value)
+            ? new Write(Write.Verb.SET, path, value)
+            : new Write(Write.Verb.DELETE, path, null);
+    write(null, Source.CLIENT, write);
+  }
+
+  private void write(@Nullable Place place, Source source, Write write) {
+    tell(new Recorded.Written(moment(place), source, write.verb(), write.path(), write.value()));
+  }
+
+  private void accepted(Event.Accepted e) {
+    JsonNode given = value(before, e.place().branch(), e.field());
+    tell(new Recorded.Answer(moment(e.place()), e.field(), given, null, e.value(), e.sets()));
+    if (e.value() != null) {
+      write(e.place(), Source.VALIDATOR, new Write(Write.Verb.SET, e.field(), e.value()));
+    }
+    e.sets()
+        .forEach(
+            (path, value) ->
+                write(e.place(), Source.VALIDATOR, new Write(Write.Verb.SET, path, value)));
+  }
+
+  private void committed(Event.Committed e) {
+    for (String path : e.reads()) {
+      JsonNode value = value(before, e.place().branch(), path);
+      tell(new Recorded.Read(moment(e.place()), path, value));
+    }
+    e.writes().forEach(write -> write(e.place(), Source.ACTION, write));
+    for (Event.Emitted emitted : e.emitted()) {
+      tell(new Recorded.Emit(moment(e.place()), emitted.name(), emitted.payload()));
+    }
+    tell(new Recorded.Commit(moment(e.place()), e.writes(), e.reads(), since(e.place())));
+  }
+
+  /** How long a place has been at what it does. */
+  private long since(Place place) {
+    At there = before.places().get(place);
+    return there == null ? 0 : Math.max(0, at - there.since());
+  }
+
+  private static @Nullable JsonNode value(RunState state, String branch, String path) {
+    Branch known = state.branches().get(branch);
+    if (known == null) {
+      return null;
+    }
+    ObjectNode data = known.memory().data();
+    JsonNode value = path.isEmpty() ? data : Paths.get(data, path);
+    return value.isMissingNode() || value.isNull() ? null : value;
+  }
+
+  // --- control --------------------------------------------------------------------------------
+
+  private void control(Event event, @Nullable Event next) {
+    if (event instanceof Event.Started e) {
+      Map<String, JsonNode> input = next instanceof Event.Answered a ? a.values() : Map.of();
+      tell(new Recorded.RunStart(moment(null), e.version(), e.intent(), input));
+    } else if (event instanceof Event.Attempted e) {
+      tell(new Recorded.Attempt(moment(e.place()), e.field(), e.attempt()));
+    } else if (event instanceof Event.AttemptFailed e) {
+      tell(
+          new Recorded.StageRetry(
+              moment(e.place()),
+              e.attempt(),
+              e.code(),
+              e.message(),
+              e.detail(),
+              since(e.place()),
+              Math.max(0, e.retryAt() - at)));
+    } else if (event instanceof Event.Decided e) {
+      decided(e, next);
+    } else if (event instanceof Event.BranchFailed e) {
+      String label = Place.labelOf(e.place().branch());
+      tell(new Recorded.BranchFailed(moment(e.place()), label, e.code(), e.message()));
+    } else if (event instanceof Event.Opened e) {
+      opened(e);
+    } else if (event instanceof Event.Closed e) {
+      closed(e);
+    } else if (event instanceof Event.Broken e) {
+      int slash = e.end().lastIndexOf('/');
+      String subflow = slash < 0 ? "" : e.end().substring(0, slash);
+      tell(new Recorded.Break(moment(e.place()), subflow, e.reason()));
+    } else if (event instanceof Event.Stopped e) {
+      // A step that is held because another one failed has not failed itself.
+      if (e.code() != ErrorCode.BRANCH_CANCELLED) {
+        tell(new Recorded.Failure(moment(e.place()), e.code(), e.message(), e.detail(), null));
+      }
+    } else if (event instanceof Event.Signalled e) {
+      tell(new Recorded.Signal(moment(null), e.signal(), false, null, e.payload()));
+    } else if (event instanceof Event.Reminding e) {
+      tell(new Recorded.Reminder(moment(e.place()), e.number(), Progression.BEGUN, null, null));
+    } else if (event instanceof Event.Reminded e) {
+      Progression progression = e.failure() == null ? Progression.DONE : Progression.FAILED;
+      tell(
+          new Recorded.Reminder(moment(e.place()), e.number(), progression, e.failure(), e.next()));
+    } else if (event instanceof Event.Undoing e) {
+      tell(new Recorded.Compensation(moment(e.place()), Progression.BEGUN));
+    } else if (event instanceof Event.Undone e) {
+      tell(new Recorded.Compensation(moment(e.place()), Progression.DONE));
+    } else if (event instanceof Event.Skipped e && e.place().undoes()) {
+      tell(new Recorded.Compensation(moment(e.place().undone()), Progression.SKIPPED));
+    } else if (event instanceof Event.Ending e) {
+      tell(new Recorded.RunEnding(moment(null), e.code(), e.message(), e.undo()));
+    } else if (event instanceof Event.Reset e) {
+      reset(e);
+    }
+  }
+
+  private void decided(Event.Decided e, @Nullable Event next) {
+    boolean selects = next instanceof Event.Forked;
+    if (graph != null && graph.has(e.place().node())) {
+      selects = graph.step(e.place()).route() instanceof Route.Fork;
+    }
+    if (selects && !e.targets().isEmpty()) {
+      tell(new Recorded.Selected(moment(e.place()), e.targets(), e.tried()));
+      return;
+    }
+    String rule =
+        e.tried().stream()
+            .filter(Event.Tried::matched)
+            .map(Event.Tried::rule)
+            .findFirst()
+            .orElse(null);
+    String chosen = e.targets().isEmpty() ? null : e.targets().get(0);
+    tell(new Recorded.Decision(moment(e.place()), chosen, rule, e.tried()));
+  }
+
+  private void opened(Event.Opened e) {
+    String node = e.place().node();
+    String subflow = node.endsWith("/" + Flow.START) ? parent(node) : node;
+    tell(new Recorded.SubflowEntry(moment(e.place()), subflow, e.scope(), e.input(), e.kept()));
+    Map<String, Write> stale = changes(e.place().branch(), e.scope());
+    e.input().keySet().forEach(stale::remove);
+    stale.values().forEach(write -> write(e.place(), Source.INPUT, write));
+    e.input()
+        .forEach(
+            (path, value) ->
+                write(e.place(), Source.INPUT, new Write(Write.Verb.SET, path, value)));
+  }
+
+  private void closed(Event.Closed e) {
+    String subflow = parent(e.place().node());
+    tell(new Recorded.SubflowExit(moment(e.place()), subflow, e.scope(), e.writes(), e.result()));
+    write(e.place(), Source.OUTPUT, new Write(Write.Verb.DELETE, e.scope(), null));
+    e.writes().forEach(write -> write(e.place(), Source.OUTPUT, write));
+  }
+
+  private static String parent(String node) {
+    return node.substring(0, Math.max(0, node.lastIndexOf('/')));
+  }
+
+  /**
+   * What goes back to what it was is told as writes, so that writes always tell the whole state.
+   */
+  private void reset(Event.Reset e) {
+    List<Place> to = e.to().stream().map(Event.Back::place).toList();
+    tell(new Recorded.Reset(moment(null), to, e.corrected(), e.undo()));
+    for (Place place : to) {
+      Map<String, Write> restored = changes(place.branch(), "");
+      restored.keySet().removeIf(path -> corrects(e, path));
+      restored.values().forEach(write -> write(place, Source.RESET, write));
+    }
+    e.corrected().forEach(this::given);
+  }
+
+  private static boolean corrects(Event.Reset e, String path) {
+    return e.corrected().keySet().stream().anyMatch(field -> Paths.related(field, path));
+  }
+
+  /** How a branch's data changed under a path, field by field. */
+  private Map<String, Write> changes(String branch, String under) {
+    Map<String, Write> changes = new LinkedHashMap<>();
+    Branch old = before.branches().get(branch);
+    Branch now = after.branches().get(branch);
+    if (old != null && now != null) {
+      JsonNode was = under.isEmpty() ? old.memory().data() : Paths.get(old.memory().data(), under);
+      JsonNode is = under.isEmpty() ? now.memory().data() : Paths.get(now.memory().data(), under);
+      compare(under, was, is, changes);
+    }
+    return changes;
+  }
+
+  @SuppressWarnings("ReferenceEquality") // trees are shared: the same one has not changed
+  private static void compare(String path, JsonNode was, JsonNode is, Map<String, Write> changes) {
+    if (was == is) {
+      return;
+    }
+    if (was instanceof ObjectNode old && is instanceof ObjectNode now) {
+      String prefix = path.isEmpty() ? "" : path + ".";
+      old.properties()
+          .forEach(e -> compare(prefix + e.getKey(), e.getValue(), now.path(e.getKey()), changes));
+      now.properties().stream()
+          .filter(e -> !old.has(e.getKey()))
+          .forEach(e -> compare(prefix + e.getKey(), old.path(e.getKey()), e.getValue(), changes));
+    } else if (is.isMissingNode()) {
+      changes.put(path, new Write(Write.Verb.DELETE, path, null));
+    } else if (!is.equals(was)) {
+      changes.put(path, new Write(Write.Verb.SET, path, is));
+    }
+  }
+
+  // --- the way through the graph --------------------------------------------------------------
+
+  private void way(Event event) {
+    if (event instanceof Event.Moved e) {
+      if (loops(e)) {
+        tell(new Recorded.Loop(moment(e.from()), e.to(), e.to().visit()));
+      } else {
+        tell(new Recorded.Next(moment(e.from()), e.to()));
+      }
+    } else if (event instanceof Event.Forked e) {
+      tell(new Recorded.Fork(moment(e.place()), e.heads(), e.list()));
+    } else if (event instanceof Event.Joined e) {
+      tell(new Recorded.Join(moment(e.place()), e.merged(), e.dropped(), e.writes(), e.undo()));
+      e.writes().forEach(write -> write(e.place(), Source.JOIN, write));
+    } else if (event instanceof Event.Completed e) {
+      ended(RunState.Status.COMPLETED, e.result(), e.reason());
+    } else if (event instanceof Event.Cancelled) {
+      ended(RunState.Status.CANCELLED, null, null);
+    } else if (event instanceof Event.Abandoned) {
+      ended(RunState.Status.ABANDONED, null, null);
+    } else if (event instanceof Event.Failed e) {
+      tell(new Recorded.RunFailed(moment(null), e.code(), e.message(), lived()));
+    }
+  }
+
+  private boolean loops(Event.Moved e) {
+    if (graph != null && graph.has(e.from().node())) {
+      return graph.leadsBack(e.from().node(), e.to().node());
+    }
+    return e.to().visit() > e.from().visit();
+  }
+
+  private void ended(RunState.Status status, @Nullable JsonNode result, @Nullable String reason) {
+    tell(new Recorded.RunEnd(moment(null), status, result, reason, lived()));
+  }
+
+  private long lived() {
+    return Math.max(0, at - before.startedAt());
+  }
+
+  // --- stages ---------------------------------------------------------------------------------
+
+  /** What begins and ends a flow is no stage, and undoing is told as such. */
+  private static boolean stage(Place place) {
+    String name = place.node().substring(place.node().lastIndexOf('/') + 1);
+    return !place.undoes() && !name.equals(Flow.START) && !name.equals(Flow.END);
+  }
+
+  private Kind kind(Place place) {
+    Node<?> node = graph == null || !graph.has(place.node()) ? null : graph.step(place).node();
+    if (node instanceof Node.Ask) {
+      return Kind.ASK;
+    } else if (node instanceof Node.Show) {
+      return Kind.WIDGET;
+    } else if (node instanceof Node.Act) {
+      return Kind.ACT;
+    } else if (node instanceof Node.Sleep) {
+      return Kind.SLEEP;
+    } else if (node instanceof Node.Await) {
+      return Kind.SIGNAL;
+    } else if (node instanceof Node.Mount) {
+      return Kind.SUBFLOW;
+    }
+    return node instanceof Node.Each ? Kind.LIST : Kind.UNKNOWN;
+  }
+
+  private void endStages(Event event) {
+    for (Place place : before.places().keySet()) {
+      boolean forks =
+          event instanceof Event.Forked fork && !fork.list() && fork.place().equals(place);
+      boolean gone = !after.places().containsKey(place);
+      if (gone && over.remove(place)) {
+        continue;
+      }
+      if ((gone || forks) && stage(place)) {
+        endStage(place, forks || leaves(event, place));
+      }
+      if (forks) {
+        over.add(place);
+      }
+    }
+  }
+
+  private static boolean leaves(Event event, Place place) {
+    return (event instanceof Event.Moved moved && moved.from().equals(place))
+        || (event instanceof Event.Arrived arrived && arrived.place().equals(place));
+  }
+
+  private void endStage(Place place, boolean done) {
+    waiting.remove(place);
+    Long start = entered.remove(place);
+    Long millis = start == null ? null : Math.max(0, at - start);
+    Kind kind = kind(place);
+    tell(new Recorded.StageEnd(moment(place), kind, done, millis));
+    if (done) {
+      tell(new Recorded.StageExecuted(moment(place), kind));
+    }
+  }
+
+  private void beginStages() {
+    for (Place place : after.places().keySet()) {
+      if (!before.places().containsKey(place) && stage(place)) {
+        entered.put(place, at);
+        tell(new Recorded.StageStart(moment(place), kind(place)));
+      }
+    }
+  }
+
+  // --- waiting --------------------------------------------------------------------------------
+
+  private static @Nullable Wait wait(@Nullable At at) {
+    if (at == null) {
+      return null;
+    }
+    Phase phase = at.phase();
+    if (phase instanceof Phase.Asking) {
+      return at.open().isEmpty() ? null : Wait.ANSWER;
+    } else if (phase instanceof Phase.Showing showing) {
+      String field = showing.widget().field();
+      return field != null && at.accepted().contains(field) ? null : Wait.WIDGET;
+    } else if (phase instanceof Phase.Awaiting) {
+      return Wait.SIGNAL;
+    } else if (phase instanceof Phase.Sleeping) {
+      return Wait.TIME;
+    }
+    return phase instanceof Phase.Halted ? Wait.REPAIR : null;
+  }
+
+  private void endWaits(Event event) {
+    before
+        .places()
+        .forEach(
+            (place, there) -> {
+              Wait was = wait(there);
+              if (was == null || was == wait(after.places().get(place))) {
+                return;
+              }
+              long begun = Objects.requireNonNullElse(waiting.remove(place), there.since());
+              boolean gone = !after.places().containsKey(place);
+              long waited = Math.max(0, at - begun);
+              tell(new Recorded.Resume(moment(place), was, cause(event, gone), waited));
+            });
+  }
+
+  private static Cause cause(Event event, boolean gone) {
+    if (event instanceof Event.Received) {
+      return Cause.SIGNALLED;
+    } else if (event instanceof Event.Woken) {
+      return Cause.WOKEN;
+    } else if (event instanceof Event.Overdue) {
+      return Cause.OVERDUE;
+    } else if (event instanceof Event.Retried) {
+      return Cause.RETRIED;
+    } else if (event instanceof Event.Skipped) {
+      return Cause.SKIPPED;
+    }
+    boolean answered = event instanceof Event.Moved || !gone;
+    return answered && !(event instanceof Event.Stopped) ? Cause.ANSWERED : Cause.GIVEN_UP;
+  }
+
+  private void beginWaits() {
+    after
+        .places()
+        .forEach(
+            (place, there) -> {
+              Wait now = wait(there);
+              if (now != null && now != wait(before.places().get(place))) {
+                waiting.put(place, at);
+                tell(pause(place, there, now));
+              }
+            });
+  }
+
+  private Recorded pause(Place place, At there, Wait wait) {
+    Phase phase = there.phase();
+    if (phase instanceof Phase.Sleeping sleeping) {
+      return new Recorded.Sleep(moment(place), sleeping.until());
+    }
+    boolean asks = wait == Wait.ANSWER;
+    Phase.Halted halted = phase instanceof Phase.Halted h ? h : null;
+    return new Recorded.Pause(
+        moment(place),
+        wait,
+        asks ? there.open() : List.of(),
+        asks ? there.context() : null,
+        phase instanceof Phase.Showing showing ? showing.widget() : null,
+        phase instanceof Phase.Awaiting awaiting ? awaiting.signal() : null,
+        halted == null ? null : halted.code(),
+        halted == null ? null : halted.message(),
+        there.deadline());
+  }
+}

@@ -1,0 +1,206 @@
+package io.fermata.flow.record;
+
+import io.fermata.flow.Moment;
+import io.fermata.flow.Recorded;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.RunState;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/**
+ * Counts what runs do, node by node, and how long it takes them: how much of it was work, and how
+ * much was waiting, for people or for something else. Safe to read while it counts.
+ */
+public final class Metrics implements Recorder {
+  /** A node of a flow, by its path. */
+  public record Node(String flow, String node) {}
+
+  /**
+   * What was counted at a node.
+   *
+   * @param visits how often runs came to it
+   * @param givenUp how many of its visits were given up before it was done
+   * @param failures how often it failed for good
+   * @param retries how often an attempt failed and another followed
+   * @param pauses how often it began to wait, sleeping included
+   * @param spent from coming to leaving, as far as both were watched
+   * @param worked what attempts took, whether they succeeded or were tried again
+   * @param waitedForPeople for answers and choices
+   * @param waitedOtherwise for signals, for time, or for somebody to repair it
+   */
+  public record Counts(
+      long visits,
+      long givenUp,
+      long reads,
+      long writes,
+      long commits,
+      long failures,
+      long retries,
+      long pauses,
+      Duration spent,
+      Duration worked,
+      Duration waitedForPeople,
+      Duration waitedOtherwise) {}
+
+  /** What became of runs. */
+  public record Runs(
+      long begun, long completed, long failed, long cancelled, long abandoned, Duration lived) {}
+
+  private static final class Tally {
+    long visits;
+    long givenUp;
+    long reads;
+    long writes;
+    long commits;
+    long failures;
+    long retries;
+    long pauses;
+    long spent;
+    long worked;
+    long people;
+    long otherwise;
+
+    Counts counts() {
+      return new Counts(
+          visits,
+          givenUp,
+          reads,
+          writes,
+          commits,
+          failures,
+          retries,
+          pauses,
+          Duration.ofMillis(spent),
+          Duration.ofMillis(worked),
+          Duration.ofMillis(people),
+          Duration.ofMillis(otherwise));
+    }
+  }
+
+  private final Map<Node, Tally> nodes = new LinkedHashMap<>();
+  private long begun;
+  private long completed;
+  private long failed;
+  private long cancelled;
+  private long abandoned;
+  private long lived;
+
+  /** The counts of every node, in the order in which runs first came to them. */
+  public synchronized Map<Node, Counts> nodes() {
+    Map<Node, Counts> counts = new LinkedHashMap<>();
+    nodes.forEach((node, tally) -> counts.put(node, tally.counts()));
+    return counts;
+  }
+
+  /** The counts of one node; all zero if no run came to it. */
+  public synchronized Counts node(String flow, String node) {
+    return nodes.getOrDefault(new Node(flow, node), new Tally()).counts();
+  }
+
+  public synchronized Runs runs() {
+    return new Runs(begun, completed, failed, cancelled, abandoned, Duration.ofMillis(lived));
+  }
+
+  private synchronized void count(Moment moment, Consumer<Tally> counting) {
+    if (moment.place() != null) {
+      Node node = new Node(moment.flow(), moment.node());
+      counting.accept(nodes.computeIfAbsent(node, n -> new Tally()));
+    }
+  }
+
+  @Override
+  public void onStageStart(Recorded.StageStart event) {
+    count(event.moment(), tally -> tally.visits++);
+  }
+
+  @Override
+  public void onStageEnd(Recorded.StageEnd event) {
+    count(
+        event.moment(),
+        tally -> {
+          tally.spent += event.millis() == null ? 0 : event.millis();
+          tally.givenUp += event.done() ? 0 : 1;
+        });
+  }
+
+  @Override
+  public void onRead(Recorded.Read event) {
+    count(event.moment(), tally -> tally.reads++);
+  }
+
+  @Override
+  public void onWrite(Recorded.Written event) {
+    if (event.source() == Recorded.Source.ACTION) {
+      count(event.moment(), tally -> tally.writes++);
+    }
+  }
+
+  @Override
+  public void onCommit(Recorded.Commit event) {
+    count(
+        event.moment(),
+        tally -> {
+          tally.commits++;
+          tally.worked += event.millis();
+        });
+  }
+
+  @Override
+  public void onError(Recorded.Failure event) {
+    if (event.recorder() == null) {
+      count(event.moment(), tally -> tally.failures++);
+    }
+  }
+
+  @Override
+  public void onStageRetry(Recorded.StageRetry event) {
+    count(
+        event.moment(),
+        tally -> {
+          tally.retries++;
+          tally.worked += event.millis();
+        });
+  }
+
+  @Override
+  public void onPause(Recorded.Pause event) {
+    count(event.moment(), tally -> tally.pauses++);
+  }
+
+  @Override
+  public void onSleep(Recorded.Sleep event) {
+    count(event.moment(), tally -> tally.pauses++);
+  }
+
+  @Override
+  public void onResume(Recorded.Resume event) {
+    boolean people = event.what() == Recorded.Wait.ANSWER || event.what() == Recorded.Wait.WIDGET;
+    count(
+        event.moment(),
+        tally -> {
+          tally.people += people ? event.waited() : 0;
+          tally.otherwise += people ? 0 : event.waited();
+        });
+  }
+
+  @Override
+  public synchronized void onRunStart(Recorded.RunStart event) {
+    begun++;
+  }
+
+  @Override
+  public synchronized void onRunEnd(Recorded.RunEnd event) {
+    completed += event.status() == RunState.Status.COMPLETED ? 1 : 0;
+    cancelled += event.status() == RunState.Status.CANCELLED ? 1 : 0;
+    abandoned += event.status() == RunState.Status.ABANDONED ? 1 : 0;
+    lived += event.millis();
+  }
+
+  @Override
+  public synchronized void onRunFailed(Recorded.RunFailed event) {
+    failed++;
+    lived += event.millis();
+  }
+}
