@@ -88,7 +88,8 @@ public final class Flow<S extends Record> {
             header.version(),
             header.expiry(),
             header.endsOnFailure());
-    return new Flow<>(other, schema, nodes, routes, waits, compensations, reducers, result);
+    return new Flow<>(
+        other, schema, nodes, routes, waits, compensations, reducers, result, recorders);
   }
 
   /** What names and describes a flow. */

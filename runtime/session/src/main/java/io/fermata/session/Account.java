@@ -1,6 +1,11 @@
 package io.fermata.session;
 
+import io.fermata.flow.Attached;
 import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Recording;
+import io.fermata.flow.RunState;
+import io.fermata.flow.record.Narrative;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -17,7 +22,15 @@ final class Account {
   }
 
   /** The account of the run, with what happened and is not journaled yet. */
-  String narrative(String flow, List<Event> last, long at) {
-    return "";
+  String narrative(Flow<?> flow, List<Event> last, long at) {
+    Narrative narrative = new Narrative();
+    Recording recording =
+        Recording.from(RunState.NONE, flow, "", List.of(Attached.everywhere(narrative)));
+    long seq = 0;
+    for (JournalRecord.Step step : steps) {
+      recording.record(++seq, step.at(), step.events());
+    }
+    recording.record(++seq, at, last);
+    return narrative.text();
   }
 }

@@ -374,7 +374,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
     }
-    String narrative = account.narrative(flow, unjournaled, shell.clock().millis());
+    String narrative = account.narrative(tool.flow(), unjournaled, shell.clock().millis());
     FlowTool.Finished finished =
         new FlowTool.Finished(ahead.data().deepCopy(), complete.result(), narrative);
     return new Outcome.Complete(tool.mapped(finished), complete.reason());

@@ -1,0 +1,258 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Condition.gt;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Computed;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A flow as a tool of an agent: what the agent is told, whatever the flow does. */
+class FlowToolTest {
+  record Case(Integer score, String approver, @Computed String urgency) {}
+
+  @TempDir Path directory;
+  private final List<String> done = new CopyOnWriteArrayList<>();
+
+  private Store store() {
+    return Store.sqlite(directory.resolve("tools.db"));
+  }
+
+  private FlowBuilder<Case> triage() {
+    return Flow.of("triage", Case.class)
+        .description("Decides how urgent a case is.")
+        .act("calm", run -> run.set("urgency", "low"))
+        .act("alarm", run -> run.set("urgency", "high"))
+        .edge("calm", END)
+        .edge("alarm", END)
+        .decide(START, d -> d.when("high score", gt("score", 700)).to("alarm").otherwise("calm"));
+  }
+
+  private static ObjectNode schema() {
+    ObjectNode schema = Json.object().put("type", "object");
+    schema.putObject("properties").putObject("score").put("type", "integer");
+    schema.putArray("required").add("score");
+    return schema;
+  }
+
+  private FlowTool tool(FlowBuilder<Case> flow) {
+    return FlowTool.of("rate", "Rates a case.", flow.compile()).inputSchema(schema());
+  }
+
+  private Fermata host(FlowTool... tools) {
+    Fermata.Builder host = Fermata.host().store(store());
+    for (FlowTool tool : tools) {
+      host.tool(tool);
+    }
+    return host.start();
+  }
+
+  private static ToolUse use(String callId) {
+    return new ToolUse("rate", "thread-1", callId);
+  }
+
+  private static ObjectNode score(int score) {
+    return Json.object().put("score", score);
+  }
+
+  private static ToolOutcome got(CompletionStage<ToolOutcome> outcome) {
+    try {
+      return outcome.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("No outcome came", e);
+    }
+  }
+
+  private static ToolOutcome.Result result(CompletionStage<ToolOutcome> outcome) {
+    ToolOutcome got = got(outcome);
+    assertThat(got).isInstanceOf(ToolOutcome.Result.class);
+    return (ToolOutcome.Result) got;
+  }
+
+  @Test
+  void theCallerIsToldTheValuesUnlessTheToolSaysOtherwise() {
+    try (Fermata host = host(tool(triage()))) {
+      assertThat(result(host.use(use("1"), score(720))))
+          .isEqualTo(new ToolOutcome.Result("{\"score\":720,\"urgency\":\"high\"}", false));
+    }
+  }
+
+  @Test
+  void theMapperIsGivenTheValuesTheResultAndTheAccountOfTheRun() {
+    FlowTool tool =
+        tool(triage().result(c -> List.of(c.urgency())))
+            .resultMapper(
+                run -> run.values().path("urgency").asText() + run.result() + run.narrative());
+    try (Fermata host = host(tool)) {
+      assertThat(result(host.use(use("1"), score(720))).text())
+          .startsWith("high[\"high\"]")
+          .contains("high score")
+          .contains("720");
+    }
+  }
+
+  @Test
+  void aMapperThatThrowsIsAnErrorInItsEnvelope() {
+    FlowTool tool =
+        tool(triage())
+            .resultMapper(
+                run -> {
+                  throw new IllegalStateException("no such thing");
+                });
+    try (Fermata host = host(tool)) {
+      assertThat(result(host.use(use("1"), score(1))))
+          .isEqualTo(new ToolOutcome.Result("[mapper-error: no such thing]", true));
+    }
+  }
+
+  @Test
+  void aStepThatFailsIsToldWithoutInternalsAndWhatWasDoneIsUndone() {
+    Flow<Case> flow =
+        Flow.of("triage", Case.class)
+            .description("Fails.")
+            .act("hold", run -> done.add("held"))
+            .act(
+                "fail",
+                run -> {
+                  throw new IllegalStateException("jdbc:secret");
+                })
+            .compensate("hold", run -> done.add("released"))
+            .edge(START, "hold")
+            .edge("hold", "fail")
+            .edge("fail", END)
+            .compile();
+    try (Fermata host = host(FlowTool.of("rate", "Rates.", flow))) {
+      ToolOutcome.Result failed = result(host.use(use("1"), Json.object()));
+      assertThat(failed.error()).isTrue();
+      assertThat(failed.text()).contains("fail").doesNotContain("jdbc");
+      assertThat(done).containsExactly("held", "released");
+    }
+  }
+
+  @Test
+  void argumentsThatDoNotFitAreRefusedBeforeAnythingRuns() {
+    try (Fermata host = host(tool(triage()))) {
+      assertThat(result(host.use(use("1"), Json.object())).text()).contains("score");
+      assertThat(result(host.use(use("1"), Json.object().put("score", "x"))).error()).isTrue();
+      assertThat(result(host.use(use("1"), score(1))).error()).isFalse();
+    }
+  }
+
+  @Test
+  void aPauseInsidePausesTheCallerAndTheAnswerFindsItsWayBackOverARestart() {
+    FlowTool tool = tool(asking());
+    Fermata host = host(tool);
+    ToolOutcome paused = got(host.use(use("1"), score(720)));
+    assertThat(paused).isInstanceOf(ToolOutcome.Paused.class);
+    assertThat(((ToolOutcome.Paused) paused).question().path("field").asText())
+        .isEqualTo("approver");
+    host.crash();
+    try (Fermata again = host(tool)) {
+      assertThat(got(again.use(use("1"), score(720)))).isEqualTo(paused);
+      ObjectNode answer = Json.object().put("approver", "Ann");
+      ToolOutcome.Result end = result(again.answer(use("1"), "a1", answer));
+      assertThat(end.text()).contains("Ann");
+      assertThat(result(again.answer(use("1"), "a1", answer))).isEqualTo(end);
+    }
+  }
+
+  private FlowBuilder<Case> asking() {
+    return Flow.of("triage", Case.class)
+        .description("Asks for approval.")
+        .act("hold", run -> done.add("held"))
+        .ask("ask_approver", q -> q.question("approver", "Who approves?"))
+        .compensate("hold", run -> done.add("released"))
+        .edge(START, "hold")
+        .edge("hold", "ask_approver")
+        .edge("ask_approver", END);
+  }
+
+  @Test
+  void cancellingTheCallerCancelsTheRunAndUndoesIt() {
+    try (Fermata host = host(tool(asking()))) {
+      got(host.use(use("1"), score(1)));
+      assertThat(result(host.withdraw(use("1"))).error()).isTrue();
+      assertThat(done).containsExactly("held", "released");
+      assertThat(result(host.answer(use("1"), "late", Json.object().put("approver", "x"))).error())
+          .isTrue();
+    }
+  }
+
+  @Test
+  void callsAtTheSameTimeKnowNothingOfOneAnother() throws Exception {
+    CountDownLatch all = new CountDownLatch(8);
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Doubles.")
+                .act(
+                    "double",
+                    run -> {
+                      all.countDown();
+                      all.await(20, TimeUnit.SECONDS);
+                      run.set("urgency", "" + 2 * run.state().score());
+                    })
+                .edge(START, "double")
+                .edge("double", END)
+                .result(Case::urgency));
+    try (Fermata host = host(tool)) {
+      List<CompletableFuture<ToolOutcome>> calls = new ArrayList<>();
+      IntStream.range(0, 8)
+          .forEach(i -> calls.add(host.use(use("c" + i), score(i)).toCompletableFuture()));
+      for (int i = 0; i < 8; i++) {
+        assertThat(result(calls.get(i)).text()).isEqualTo("\"" + 2 * i + "\"");
+      }
+    }
+  }
+
+  @Test
+  void aUseThatIsRepeatedIsToldTheSameAndRunsOnce() {
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Counts.")
+                .act("count", run -> done.add("ran"))
+                .edge(START, "count")
+                .edge("count", END));
+    Fermata host = host(tool);
+    ToolOutcome first = got(host.use(use("1"), score(1)));
+    host.crash();
+    try (Fermata again = host(tool)) {
+      assertThat(got(again.use(use("1"), score(1)))).isEqualTo(first);
+      assertThat(done).hasSize(1);
+    }
+  }
+
+  @Test
+  void whatAToolLacksIsRefusedWhenItIsMade() {
+    Flow<Case> flow = triage().compile();
+    assertThatThrownBy(() -> FlowTool.of("A tool", "x", flow)).hasMessageContaining("A tool");
+    assertThatThrownBy(() -> FlowTool.of("rate", " ", flow)).hasMessageContaining("description");
+    ObjectNode wrong = Json.object().put("type", "object");
+    wrong.putObject("properties").putObject("skore");
+    assertThatThrownBy(() -> FlowTool.of("rate", "x", flow).inputSchema(wrong))
+        .hasMessageContaining("did you mean score?");
+    FlowTool tool = tool(triage());
+    assertThatThrownBy(() -> host(tool, tool)).hasMessageContaining("Two tools are named rate");
+    assertThatThrownBy(
+            () -> Fermata.host().store(store()).tool(tool).flow(flow.named("rate")).start())
+        .hasMessageContaining("Two tools are named rate");
+  }
+}
