@@ -21,10 +21,17 @@ final class Answers {
     this.state = state;
     this.ahead =
         graph.reachable(
-            state.places().keySet().stream()
-                .filter(place -> !place.undoes())
-                .flatMap(place -> graph.targets(place.node()).stream())
+            state.places().entrySet().stream()
+                .filter(entry -> !entry.getKey().undoes())
+                .flatMap(entry -> onward(entry.getKey(), entry.getValue()).stream())
                 .toList());
+  }
+
+  /** What a fork's branches lead through, they say themselves. */
+  private List<String> onward(Place place, At at) {
+    return at.phase().busy() instanceof Phase.Forked forked
+        ? graph.beyond(place.node(), forked.list())
+        : graph.targets(place.node());
   }
 
   /** The values that would change an answer which the run has already built on. */

@@ -74,8 +74,8 @@ public record At(
         .waiting(asked.patience());
   }
 
-  At shown(Event.Shown shown) {
-    return waits(new Phase.Showing(shown.widget()), shown.at()).waiting(shown.patience());
+  At shown(Event.Shown shown, boolean told) {
+    return waits(new Phase.Showing(shown.widget(), told), shown.at()).waiting(shown.patience());
   }
 
   /** It begins to wait for something that happens outside. */

@@ -4,14 +4,15 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 
 /**
  * One strand of a run: the trunk, or one branch of a fork. Branches do not see one another's writes
  * before they join, so the order in which they happen to go on changes nothing.
  *
  * @param memory what it has learned
- * @param visits how often each node was entered in it
+ * @param visits how often each node was entered in it, which makes its places different
+ * @param passes how often each node was entered since its flow began; a correction takes back what
+ *     it forgets
  * @param entered what it knew at the steps that a correction may come back to
  * @param committed when each action last committed, or was taken as done
  * @param touched the fields that it has changed since the fork
@@ -19,22 +20,24 @@ import java.util.stream.Collectors;
 public record Branch(
     Memory memory,
     Map<String, Integer> visits,
+    Map<String, Integer> passes,
     Map<String, Checkpoint> entered,
     Map<String, Long> committed,
     Set<String> touched) {
 
   /** What was known at a moment in the run's count of events. */
-  public record Checkpoint(long tick, Memory memory) {}
+  public record Checkpoint(long tick, Memory memory, Map<String, Integer> passes) {}
 
-  static final Branch EMPTY = new Branch(Memory.EMPTY, Map.of(), Map.of(), Map.of(), Set.of());
+  static final Branch EMPTY =
+      new Branch(Memory.EMPTY, Map.of(), Map.of(), Map.of(), Map.of(), Set.of());
 
   /** A branch that begins where this one is. */
   Branch forked() {
-    return new Branch(memory, Map.of(), Map.of(), Map.of(), Set.of());
+    return EMPTY.memory(memory);
   }
 
   Branch memory(Memory next) {
-    return new Branch(next, visits, entered, committed, touched);
+    return new Branch(next, visits, passes, entered, committed, touched);
   }
 
   Branch touch(String path) {
@@ -43,45 +46,90 @@ public record Branch(
     }
     Set<String> more = new LinkedHashSet<>(touched);
     more.add(path);
-    return new Branch(memory, visits, entered, committed, more);
+    return new Branch(memory, visits, passes, entered, committed, more);
   }
 
   Branch visit(String node, int visit) {
-    return new Branch(memory, RunState.put(visits, node, visit), entered, committed, touched);
+    Map<String, Integer> numbered = RunState.put(visits, node, visit);
+    Map<String, Integer> counted = RunState.put(passes, node, passes(node) + 1);
+    return new Branch(memory, numbered, counted, entered, committed, touched);
+  }
+
+  /** A sub-flow begins anew, and counts anew. */
+  Branch begin(String flow) {
+    Map<String, Integer> others = new LinkedHashMap<>(passes);
+    others.keySet().removeIf(node -> node.startsWith(flow + "/"));
+    return new Branch(memory, visits, others, entered, committed, touched);
   }
 
   Branch checkpoint(String step, long tick) {
-    Map<String, Checkpoint> more = RunState.put(entered, step, new Checkpoint(tick, memory));
-    return new Branch(memory, visits, more, committed, touched);
+    Checkpoint here = new Checkpoint(tick, memory, passes);
+    return new Branch(
+        memory, visits, passes, RunState.put(entered, step, here), committed, touched);
   }
 
   Branch commit(String node, long tick) {
-    return new Branch(memory, visits, entered, RunState.put(committed, node, tick), touched);
+    return new Branch(
+        memory, visits, passes, entered, RunState.put(committed, node, tick), touched);
   }
 
-  /** Back to a checkpoint: what came after it is forgotten. */
-  Branch backTo(Checkpoint back, Memory restored) {
+  /** Back to a checkpoint, as a new visit: what came after it is forgotten. */
+  Branch backTo(Checkpoint back, Memory restored, String node, int visit) {
     Map<String, Checkpoint> earlier = new LinkedHashMap<>(entered);
     earlier.values().removeIf(checkpoint -> checkpoint.tick() > back.tick());
-    Map<String, Long> kept =
-        committed.entrySet().stream()
-            .filter(entry -> entry.getValue() <= back.tick())
-            .collect(
-                Collectors.toMap(
-                    Map.Entry::getKey, Map.Entry::getValue, (a, b) -> a, LinkedHashMap::new));
-    return new Branch(restored, visits, earlier, kept, touched);
+    Map<String, Long> kept = new LinkedHashMap<>(committed);
+    kept.values().removeIf(tick -> tick > back.tick());
+    Map<String, Integer> numbered = RunState.put(visits, node, visit);
+    return new Branch(restored, numbered, back.passes(), earlier, kept, touched);
   }
 
   /** Takes over from a branch that has joined what is not data: what was answered and done. */
-  Branch join(Branch joined) {
-    Map<String, Long> done = new LinkedHashMap<>(committed);
-    joined.committed.forEach((node, tick) -> done.merge(node, tick, Math::max));
+  Branch join(Branch joined, String fork) {
     Set<String> changed = new LinkedHashSet<>(touched);
     changed.addAll(joined.touched);
-    return new Branch(memory.join(joined.memory), visits, entered, done, changed);
+    return new Branch(memory.join(joined.memory), visits, passes, entered, committed, changed)
+        .over(joined, fork);
+  }
+
+  /**
+   * Takes over from a branch that was dropped what must not come again: an answer that was used up
+   * in it, and a step that may run only once.
+   */
+  Branch drop(Branch dropped, String fork) {
+    Memory told = memory;
+    for (Map.Entry<String, Long> left : dropped.memory.left().entrySet()) {
+      if (left.getValue() > told.left().getOrDefault(left.getKey(), 0L)) {
+        told = told.leave(left.getKey(), left.getValue());
+      }
+    }
+    for (Map.Entry<String, Long> accepted : dropped.memory.accepted().entrySet()) {
+      if (accepted.getValue() > told.accepted().getOrDefault(accepted.getKey(), 0L)) {
+        told = told.accept(accepted.getKey(), accepted.getValue());
+      }
+    }
+    return memory(told).over(dropped, fork);
+  }
+
+  /** What was done in another branch of the same flow counts here, too. */
+  private Branch over(Branch other, String fork) {
+    String flow = fork.substring(0, fork.lastIndexOf('/') + 1);
+    Map<String, Integer> counted = new LinkedHashMap<>(passes);
+    other.passes.forEach(
+        (node, times) -> {
+          if (node.startsWith(flow) && node.indexOf('/', flow.length()) < 0) {
+            counted.merge(node, times, Integer::sum);
+          }
+        });
+    Map<String, Long> done = new LinkedHashMap<>(committed);
+    other.committed.forEach((node, tick) -> done.merge(node, tick, Math::max));
+    return new Branch(memory, visits, counted, entered, done, touched);
   }
 
   int visits(String node) {
     return visits.getOrDefault(node, 0);
+  }
+
+  int passes(String node) {
+    return passes.getOrDefault(node, 0);
   }
 }

@@ -53,7 +53,7 @@ final class Corrections {
     boolean passed = false;
     Found earliest = null;
     for (Step<?> step : askers) {
-      passed |= state.branches().values().stream().anyMatch(b -> left(b, step.path()));
+      passed |= state.branches().keySet().stream().anyMatch(b -> left(b, step.path()));
       Found found = wayBackTo(step, field);
       if (found != null && (earliest == null || found.tick() < earliest.tick())) {
         earliest = found;
@@ -66,8 +66,23 @@ final class Corrections {
     return checkpoint("", Flow.START, Flow.START, true);
   }
 
-  private static boolean left(Branch branch, String step) {
-    return branch.memory().left().containsKey(step);
+  /** Whether a step was left in a branch; not before the fork that is open around it. */
+  private boolean left(String branch, String step) {
+    Long left = state.memory(branch).left().get(step);
+    return left != null && left > forkedAt(step);
+  }
+
+  private long forkedAt(String step) {
+    long forked = 0;
+    for (String fork : graph.forksAround(step)) {
+      for (Place place : state.places().keySet()) {
+        Branch.Checkpoint at = state.branch(place.branch()).entered().get(Fold.forkPoint(fork));
+        if (place.node().equals(fork) && isOpen(place, fork, step) && at != null) {
+          forked = Math.max(forked, at.tick());
+        }
+      }
+    }
+    return forked;
   }
 
   /** Into the step where its branch is still open, else to the fork or list it lies in. */
@@ -83,11 +98,10 @@ final class Corrections {
     }
     for (String fork : graph.forksAround(step.path())) {
       for (String branch : innermostFirst()) {
-        if (open(branch, fork)) {
+        if (open(branch, fork, step.path())) {
           continue;
         }
-        boolean list = graph.step(fork).node() instanceof Node.Each;
-        String known = list && step.path().startsWith(fork + "/") ? fork : Fold.forkPoint(fork);
+        String known = item(step.path(), fork) ? fork : Fold.forkPoint(fork);
         Found found = checkpoint(branch, fork, known, !known.equals(fork));
         if (found != null) {
           return found;
@@ -98,9 +112,20 @@ final class Corrections {
   }
 
   /** Whether the branches of a fork have not joined yet, so that each can be gone back in. */
-  private boolean open(String branch, String fork) {
+  private boolean open(String branch, String fork, String step) {
     return state.places().keySet().stream()
-        .anyMatch(place -> place.branch().equals(branch) && place.node().equals(fork));
+        .anyMatch(place -> place.branch().equals(branch) && isOpen(place, fork, step));
+  }
+
+  /** A node may fork into the items of a list, and then into what follows it. */
+  private boolean isOpen(Place place, String fork, String step) {
+    return place.node().equals(fork)
+        && state.at(place).phase().busy() instanceof Phase.Forked forked
+        && forked.list() == item(step, fork);
+  }
+
+  private boolean item(String step, String fork) {
+    return graph.step(fork).node() instanceof Node.Each && step.startsWith(fork + "/");
   }
 
   private List<String> innermostFirst() {

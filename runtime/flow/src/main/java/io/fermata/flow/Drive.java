@@ -72,30 +72,48 @@ final class Drive {
   /** Whether a call without answers moves anything: a halted place, or a widget without a field. */
   boolean canGoOn() {
     return state.places().values().stream().anyMatch(p -> p.phase() instanceof Phase.Halted)
-        || acknowledged() != null;
+        || displayed() != null;
   }
 
-  /** The widget that a call finds open and that needs no answer. */
-  private @Nullable Place acknowledged() {
-    for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      if (entry.getValue().phase() instanceof Phase.Showing showing) {
-        return showing.widget().field() == null ? entry.getKey() : null;
-      }
-    }
-    return null;
+  /** The widget that is shown, if it needs no answer. */
+  private @Nullable Place displayed() {
+    Place shown = Standing.shown(state);
+    return shown != null && showing(shown).displayOnly() ? shown : null;
   }
 
-  /** Gives a call's values to the run and wakes the places that may go on with them. */
+  private Phase.Showing showing(Place place) {
+    return (Phase.Showing) at(place).phase();
+  }
+
+  /**
+   * Gives a call's values to the run and wakes the places that may go on with them. The call
+   * acknowledges a widget that its sender has been told of.
+   */
   void answered(Map<String, JsonNode> values) {
-    Place acknowledged = acknowledged();
-    List<Place> halted =
-        state.places().keySet().stream()
-            .filter(p -> at(p).phase() instanceof Phase.Halted)
-            .toList();
-    if (!values.isEmpty() || acknowledged != null) {
-      emit(new Event.Answered(values, acknowledged, at));
+    Place displayed = displayed();
+    List<Place> halted = halted();
+    if (!values.isEmpty() || displayed != null) {
+      Place acknowledged = displayed != null && showing(displayed).told() ? displayed : null;
+      Map<String, List<String>> told = new Addressees(graph, state).of(values.keySet());
+      emit(new Event.Answered(values, acknowledged, at, told));
     }
     halted.forEach(place -> emit(new Event.Retried(place)));
+  }
+
+  private List<Place> halted() {
+    return state.inOrder().stream().filter(p -> at(p).phase() instanceof Phase.Halted).toList();
+  }
+
+  /** Goes back, and lets go on what only stood still because another branch failed. */
+  void reset(List<Event.Back> back, Map<String, JsonNode> corrected, List<Place> undo) {
+    Map<String, List<String>> told = new Addressees(graph, state).of(corrected.keySet());
+    emit(new Event.Reset(back, corrected, undo, at, told));
+    for (Place place : halted()) {
+      if (at(place).phase() instanceof Phase.Halted stopped
+          && stopped.code() == ErrorCode.BRANCH_CANCELLED) {
+        emit(new Event.Retried(place));
+      }
+    }
   }
 
   // --- going on -------------------------------------------------------------------------------
@@ -137,6 +155,12 @@ final class Drive {
       } else if (phase instanceof Phase.Leaving leaving) {
         leave(entry.getKey(), leaving.to());
         return true;
+      } else if (phase instanceof Phase.Returning returning) {
+        emit(new Event.Arrived(entry.getKey(), returning.result(), at));
+        return true;
+      } else if (phase instanceof Phase.Breaking breaking) {
+        forks.breakOff(entry.getKey(), breaking.reason());
+        return true;
       }
     }
     return false;
@@ -171,6 +195,8 @@ final class Drive {
     Spot<S> spot = new Spot<>(state, place, step);
     if (step.closes() != null) {
       closed(place, step);
+    } else if (node == null && step.scope().each()) {
+      nesting.openItem(place, step.scope());
     } else if (node == null) {
       leave(place, null);
     } else if (node instanceof Node.Ask<S> ask) {
@@ -294,7 +320,9 @@ final class Drive {
     try {
       List<Event.Question> questions = open.stream().map(q -> put(spot, q)).toList();
       String context = text(spot, ask.context());
-      emit(new Event.Asked(spot.place(), questions, context, patience(spot), at));
+      boolean again = !at(spot.place()).questions().isEmpty();
+      Event.Patience patience = again ? null : patience(spot);
+      emit(new Event.Asked(spot.place(), questions, context, patience, at));
     } catch (Throwable e) {
       stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
@@ -331,18 +359,23 @@ final class Drive {
     if (path != null && state.memory(place.branch()).fresh(path, place.node())) {
       emit(new Event.Accepted(place, path, null, Map.of()));
       leave(place, null);
-    } else if (!(at(place).phase() instanceof Phase.Showing)) {
-      putWidget(spot, show, path);
+    } else if (!(at(place).phase() instanceof Phase.Showing showing)) {
+      putWidget(spot, show, false);
+    } else if (showing.displayOnly()
+        && !showing.told()
+        && state.called()
+        && place.equals(Standing.shown(state))) {
+      putWidget(spot, show, true);
     }
   }
 
-  private <S extends Record> void putWidget(
-      Spot<S> spot, Node.Show<S> show, @Nullable String path) {
+  private <S extends Record> void putWidget(Spot<S> spot, Node.Show<S> show, boolean again) {
     try {
       JsonNode data = show.data() == null ? null : Json.tree(show.data().apply(spot.view()));
+      String path = show.field() == null ? null : spot.path(show.field());
       JsonNode schema = show.field() == null ? null : spot.schema().fieldSchema(show.field());
       Event.Widget widget = new Event.Widget(show.tool(), data, show.interactive(), path, schema);
-      emit(new Event.Shown(spot.place(), widget, patience(spot), at));
+      emit(new Event.Shown(spot.place(), widget, again ? null : patience(spot), at));
     } catch (Throwable e) {
       stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
@@ -367,8 +400,7 @@ final class Drive {
     String field = await.field() == null ? null : spot.path(await.field());
     for (RunState.Signal signal : state.signals()) {
       if (signal.name().equals(await.signal())) {
-        emit(new Event.Received(place, signal.name(), field, signal.payload()));
-        leave(place, null);
+        receive(spot, new Event.Received(place, signal.name(), field, signal.payload()));
         return;
       }
     }
@@ -381,6 +413,15 @@ final class Drive {
     }
   }
 
+  private void receive(Spot<?> spot, Event.Received received) {
+    try {
+      requireKept(received, spot, "The signal " + received.signal());
+      emit(received);
+    } catch (Throwable e) {
+      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+    }
+  }
+
   private <S extends Record> Event.@Nullable Patience patience(Spot<S> spot) {
     Node.Waiting<S> waiting = spot.waiting();
     Duration time = waiting.deadline() == null ? null : waiting.deadline().apply(spot.view());
@@ -388,8 +429,8 @@ final class Drive {
     return time == null && every == null
         ? null
         : new Event.Patience(
-            time == null ? null : at + time.toMillis(),
-            every == null ? null : at + every.toMillis());
+            time == null ? null : Math.addExact(at, time.toMillis()),
+            every == null ? null : Math.addExact(at, every.toMillis()));
   }
 
   // --- effects --------------------------------------------------------------------------------
@@ -417,7 +458,12 @@ final class Drive {
     Spot<?> spot = Spot.of(state, effect.place(), graph);
     Event.Committed event =
         new Event.Committed(
-            effect.place(), wrote.writes(), wrote.reads(), wrote.emitted(), spot.undoable());
+            effect.place(),
+            wrote.writes(),
+            wrote.reads(),
+            wrote.emitted(),
+            spot.undoable(),
+            wrote.ends());
     RunState after = state.apply(event);
     spot.now(after).requireReadable(state);
     if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()).data())) {
@@ -431,9 +477,6 @@ final class Drive {
       return;
     }
     emit(event);
-    if (wrote.ends() != null) {
-      forks.breakOff(effect.place(), wrote.ends());
-    }
   }
 
   /** An effect succeeded, but what came of it cannot be kept. */
@@ -548,6 +591,13 @@ final class Drive {
       Place to = new Place(place.branch(), target, visits(place.branch(), target) + 1);
       emit(new Event.Moved(place, to, graph.step(target).asks(), at));
     }
+  }
+
+  /** What was known where the run forked. */
+  ObjectNode asForked(Place fork) {
+    Branch branch = state.branch(fork.branch());
+    Branch.Checkpoint checkpoint = branch.entered().get(Fold.forkPoint(fork.node()));
+    return (checkpoint == null ? branch.memory() : checkpoint.memory()).data();
   }
 
   private int visits(String branch, String node) {

@@ -45,8 +45,7 @@ public enum ErrorCode {
   JOIN_CONFLICT(
       "Branches that ran side by side disagree",
       "Reset what one of them was told; tell the flow's author"),
-  JOIN_FAILED(
-      "Too many branches failed", "Continue without stateUpdates to try again, or cancel the run"),
+  JOIN_FAILED("Too many branches failed", "Reset what one of them was told, or cancel the run"),
   TOO_MANY_BRANCHES("A list has more items than the flow takes", "Reset the list to fewer items"),
   WAITING(
       "The run waits for something that no call can give", "Continue without stateUpdates later"),
@@ -92,6 +91,7 @@ public enum ErrorCode {
           QUESTION_FAILED,
           VALIDATOR_FAILED,
           DECISION_FAILED,
+          RESULT_FAILED,
           TOO_MANY_BRANCHES,
           JOIN_CONFLICT,
           JOIN_FAILED ->

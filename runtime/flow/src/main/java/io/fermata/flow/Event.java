@@ -68,9 +68,18 @@ public sealed interface Event {
    * A client gave values, by field path: answers to open questions, or values known early.
    *
    * @param acknowledged the widget without a field that was open, and needs no more than a call
+   * @param told the branches that alone are told of a field; all are told of the others
    */
-  record Answered(Map<String, JsonNode> values, @Nullable Place acknowledged, long at)
-      implements Event {}
+  record Answered(
+      Map<String, JsonNode> values,
+      @Nullable Place acknowledged,
+      long at,
+      @Nullable Map<String, List<String>> told)
+      implements Event {
+    public Answered(Map<String, JsonNode> values, @Nullable Place acknowledged, long at) {
+      this(values, acknowledged, at, null);
+    }
+  }
 
   /** An answer stands, perhaps normalised, perhaps with further fields that follow from it. */
   record Accepted(Place place, String field, @Nullable JsonNode value, Map<String, JsonNode> sets)
@@ -137,10 +146,25 @@ public sealed interface Event {
    * @param reads the fields it read; the empty path stands for the whole state
    * @param emitted the events that it named while it worked
    * @param undoable there is a compensation for it
+   * @param ends why its flow ends early; null if it goes on
    */
   record Committed(
-      Place place, List<Write> writes, List<String> reads, List<Emitted> emitted, boolean undoable)
-      implements Event {}
+      Place place,
+      List<Write> writes,
+      List<String> reads,
+      List<Emitted> emitted,
+      boolean undoable,
+      @Nullable String ends)
+      implements Event {
+    public Committed(
+        Place place,
+        List<Write> writes,
+        List<String> reads,
+        List<Emitted> emitted,
+        boolean undoable) {
+      this(place, writes, reads, emitted, undoable, null);
+    }
+  }
 
   /** Something that an action had to tell. */
   record Emitted(String name, @Nullable JsonNode payload) {}
@@ -212,6 +236,7 @@ public sealed interface Event {
    * @param writes what the merged branches changed, once reduced
    * @param undo what dropped branches did and is to be undone
    * @param to where the run goes on; null for the ordinary way out of the node
+   * @param ends why the flow ends early, if a branch ended it
    */
   record Joined(
       Place place,
@@ -220,8 +245,20 @@ public sealed interface Event {
       List<Write> writes,
       List<Place> undo,
       @Nullable String to,
-      long at)
-      implements Event {}
+      long at,
+      @Nullable String ends)
+      implements Event {
+    public Joined(
+        Place place,
+        List<String> merged,
+        List<String> dropped,
+        List<Write> writes,
+        List<Place> undo,
+        @Nullable String to,
+        long at) {
+      this(place, merged, dropped, writes, undo, to, at, null);
+    }
+  }
 
   /**
    * A sub-flow begins.
@@ -255,17 +292,35 @@ public sealed interface Event {
   /** A stopped place is tried again. */
   record Retried(Place place) implements Event {}
 
-  /** Somebody decided that a step whose outcome is unknown needs no further attempt. */
-  record Skipped(Place place) implements Event {}
+  /**
+   * Somebody decided that a step whose outcome is unknown needs no further attempt.
+   *
+   * @param undoable there is a compensation for it
+   */
+  record Skipped(Place place, boolean undoable) implements Event {
+    public Skipped(Place place) {
+      this(place, false);
+    }
+  }
 
   /**
    * Earlier answers were corrected: the run goes back and keeps the other answers.
    *
    * @param to where it goes back to, in each branch that is concerned
    * @param undo the actions behind those places that are to be undone first
+   * @param told the branches that alone are told of a field; all are told of the others
    */
-  record Reset(List<Back> to, Map<String, JsonNode> corrected, List<Place> undo, long at)
-      implements Event {}
+  record Reset(
+      List<Back> to,
+      Map<String, JsonNode> corrected,
+      List<Place> undo,
+      long at,
+      @Nullable Map<String, List<String>> told)
+      implements Event {
+    public Reset(List<Back> to, Map<String, JsonNode> corrected, List<Place> undo, long at) {
+      this(to, corrected, undo, at, null);
+    }
+  }
 
   /**
    * A place to go back to.

@@ -8,7 +8,7 @@ interface Facts {
   /** The value at a path; a missing node if there is none. */
   JsonNode value(String path);
 
-  /** How often the run has entered a node. */
+  /** How often a node was entered since its flow began. */
   int visits(String node);
 
   /** What is known at a place, in the terms of the flow that the place belongs to. */
@@ -30,7 +30,7 @@ interface Facts {
                   + node
                   + Nearest.to(node, nodes).map(n -> "; did you mean " + n + "?").orElse(""));
         }
-        return state.visits(place.branch(), scope.node(node));
+        return state.passes(place.branch(), scope.node(node));
       }
     };
   }

@@ -3,7 +3,6 @@ package io.fermata.flow;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -102,7 +101,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
    */
   public CompletionStage<Input.Result> perform(RunState state, Effect effect, Progress progress) {
     try {
-      return perform(effect, Spot.of(state, effect.place(), graph), state, progress);
+      Spot<?> spot =
+          effect.kind() == Effect.Kind.UNDO
+              ? Spot.asOf(Wanted.undo(state, effect.place()).data(), effect.place(), graph)
+              : Spot.of(state, effect.place(), graph);
+      return perform(effect, spot, state, progress);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       return CompletableFuture.completedStage(failed(effect, e));
@@ -208,14 +211,16 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
         return refused(state, pastOnce(once));
       }
     }
-    List<Place> undo = new ArrayList<>();
-    for (Event.Back to : back) {
-      String branch = to.place().branch();
-      undo.addAll(
-          new Forks(drive)
-              .undoable(place -> Place.within(place.branch(), branch), corrections.tick(to)));
-    }
-    drive.emit(new Event.Reset(back, updates.values(), undo, reset.at()));
+    List<Place> undo =
+        new Forks(drive)
+            .undoable(
+                (place, tick) ->
+                    back.stream()
+                        .anyMatch(
+                            to ->
+                                Place.within(place.branch(), to.place().branch())
+                                    && tick > corrections.tick(to)));
+    drive.reset(back, updates.values(), undo);
     return fits(drive, updates.values().keySet());
   }
 
@@ -243,7 +248,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
       return new Accepted<>(List.of());
     }
     Drive drive = new Drive(flow, limits, state, cancel.at());
-    List<Place> undo = new ArrayList<>(new Forks(drive).undoable(place -> true, 0));
+    List<Place> undo = new Forks(drive).undoable((place, tick) -> true);
     if (undo.isEmpty() && state.undoing().isEmpty()) {
       return new Accepted<>(List.of(new Event.Cancelled(cancel.at())));
     }
@@ -252,6 +257,9 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   private Acceptance<Event> signal(RunState state, Input.Signal signal) {
+    if (state.ending() != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
     Outcome.Failure unfit = new Signals(graph, limits).unfit(state, signal);
     if (unfit != null) {
       return refused(state, unfit);
@@ -270,7 +278,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     drive.emit(
         resolve.resolution() == Input.Resolution.RETRY
             ? new Event.Retried(place)
-            : new Event.Skipped(place));
+            : new Event.Skipped(place, undoable(state, place)));
     return new Accepted<>(drive.run());
   }
 
@@ -322,6 +330,10 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   private Updates updates(ObjectNode sent) {
     StateSchema.Checked checked = flow.schema().check(sent, limits);
     return new Updates(checked.values(), checked.violations());
+  }
+
+  private boolean undoable(RunState state, Place place) {
+    return !place.undoes() && Spot.of(state, place, graph).undoable();
   }
 
   // --- effects --------------------------------------------------------------------------------
@@ -388,8 +400,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
       case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
       case UNDO -> {
         Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
-        Spot<T> then = spot.asOf(Wanted.undo(state, effect.place()).data());
-        yield act(undo.action(), run(state, effect, then, List.of(), progress), effect);
+        yield act(undo.action(), run(state, effect, spot, List.of(), progress), effect);
       }
       case REMIND -> {
         AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** What each event means for the state. */
 final class Fold {
@@ -31,7 +32,7 @@ final class Fold {
       state.at(e.place(), at -> at.asked(e));
     } else if (event instanceof Event.Shown e) {
       state.changedAt = e.at();
-      state.at(e.place(), at -> at.shown(e));
+      state.at(e.place(), at -> at.shown(e, state.called));
     } else if (event instanceof Event.Attempted e) {
       state.changedAt = e.at();
       state.at(e.place(), at -> at.attempted(e));
@@ -44,7 +45,7 @@ final class Fold {
     } else if (event instanceof Event.Stopped e) {
       state.at(e.place(), at -> stopped(at, e));
     } else if (event instanceof Event.Retried e) {
-      state.call();
+      state.moved(true);
       state.at(e.place(), Fold::retried);
     } else if (event instanceof Event.Skipped e) {
       skipped(state, e);
@@ -64,18 +65,18 @@ final class Fold {
       state.at(
           e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.patience()));
     } else if (event instanceof Event.Signalled e) {
-      state.call();
+      uncalled(state);
       state.changedAt = e.at();
       state.signals = RunState.plus(state.signals, new RunState.Signal(e.signal(), e.payload()));
     } else if (event instanceof Event.Received e) {
       received(state, e);
     } else if (event instanceof Event.Woken e) {
       state.changedAt = e.at();
-      state.call();
+      uncalled(state);
       state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
     } else if (event instanceof Event.Overdue e) {
       state.changedAt = e.at();
-      state.call();
+      uncalled(state);
       state.at(e.place(), at -> at.phase(new Phase.Leaving(e.target())));
     } else if (event instanceof Event.Reminding e) {
       At.Reminder sending = new At.Reminder(e.number(), e.at(), e.attempt());
@@ -147,7 +148,7 @@ final class Fold {
     state.intent = e.intent();
     state.startedAt = e.at();
     state.changedAt = e.at();
-    state.call();
+    state.moved(true);
     state.put(new Place(Flow.START, 1), At.entered(e.at()).phase(new Phase.Leaving(null)));
     Branch trunk = Branch.EMPTY.visit(Flow.START, 1).checkpoint(Flow.START, state.tick);
     state.branches = Map.of("", trunk);
@@ -157,12 +158,34 @@ final class Fold {
     Map<Place, At> places = new LinkedHashMap<>(state.places);
     places.replaceAll(
         (place, at) -> at.answered(e.values().keySet(), place.equals(e.acknowledged())));
-    state.call();
+    state.moved(true);
     state.changedAt = e.at();
     state.places = places;
     if (!e.values().isEmpty()) {
-      state.everyBranch(b -> b.memory(b.memory().answer(e.values(), state.tick)));
+      state.branches.keySet().forEach(branch -> tell(state, branch, e.values(), e.told()));
     }
+  }
+
+  /** Tells a branch what concerns it. What it alone is told is a change that it makes. */
+  private static void tell(
+      Draft state,
+      String branch,
+      Map<String, JsonNode> values,
+      @Nullable Map<String, List<String>> told) {
+    Map<String, JsonNode> heard = new LinkedHashMap<>(values);
+    heard.keySet().removeIf(field -> !hears(branch, field, told));
+    if (!heard.isEmpty()) {
+      state.branch(branch, b -> b.memory(b.memory().answer(heard, state.tick)));
+    }
+    heard.keySet().stream()
+        .filter(field -> told != null && told.containsKey(field))
+        .forEach(field -> touch(state, branch, field));
+  }
+
+  private static boolean hears(
+      String branch, String field, @Nullable Map<String, List<String>> told) {
+    List<String> alone = told == null ? null : told.get(field);
+    return alone == null || alone.contains(branch);
   }
 
   private static void accepted(Draft state, Event.Accepted e) {
@@ -202,7 +225,9 @@ final class Fold {
       Undo undo = new Undo(e.place(), state.tick, state.branch(branch).memory().data());
       state.done = RunState.plus(state.done, undo);
     }
-    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+    String ends = e.ends();
+    Phase next = ends == null ? new Phase.Leaving(null) : new Phase.Breaking(ends);
+    state.at(e.place(), at -> at.phase(next));
   }
 
   private static void write(Draft state, String branch, Write write) {
@@ -235,6 +260,19 @@ final class Fold {
   }
 
   // --- time -----------------------------------------------------------------------------------
+
+  /** The run moves on by itself. What it shows from here on, nobody has been told of. */
+  private static void uncalled(Draft state) {
+    Place told = Standing.shown(state.build());
+    state.moved(false);
+    Map<Place, At> places = new LinkedHashMap<>(state.places);
+    places.replaceAll(
+        (place, at) ->
+            at.phase() instanceof Phase.Showing showing && !place.equals(told)
+                ? at.phase(new Phase.Showing(showing.widget(), false))
+                : at);
+    state.places = places;
+  }
 
   private static void received(Draft state, Event.Received e) {
     List<RunState.Signal> left = new ArrayList<>(state.signals);
@@ -294,8 +332,9 @@ final class Fold {
     queueUndo(state, e.undo());
     for (String label : e.merged()) {
       Branch branch = state.branch(fork.branch(label));
-      state.branch(fork.branch(), b -> b.join(branch));
+      state.branch(fork.branch(), b -> b.join(branch, fork.node()));
     }
+    e.dropped().forEach(label -> dropped(state, fork, fork.branch(label)));
     for (Write write : e.writes()) {
       state.branch(fork.branch(), b -> b.memory(b.memory().replace(write)));
       touch(state, fork.branch(), write.path());
@@ -303,7 +342,25 @@ final class Fold {
     List<String> all = new ArrayList<>(e.merged());
     all.addAll(e.dropped());
     all.forEach(label -> state.drop(fork.branch(label)));
-    state.at(fork, at -> at.phase(new Phase.Leaving(e.to())));
+    String ends = e.ends();
+    Phase next = ends == null ? new Phase.Leaving(e.to()) : new Phase.Breaking(ends);
+    state.at(fork, at -> at.phase(next));
+  }
+
+  /** A step that was under way in a dropped branch may have run: it must not run once more. */
+  private static void dropped(Draft state, Place fork, String name) {
+    state.places.forEach(
+        (place, at) -> {
+          if (Place.within(place.branch(), name) && at.phase().busy() instanceof Phase.Working) {
+            state.branch(place.branch(), b -> b.commit(place.node(), state.tick));
+          }
+        });
+    state.branches.forEach(
+        (other, branch) -> {
+          if (Place.within(other, name)) {
+            state.branch(fork.branch(), b -> b.drop(branch, fork.node()));
+          }
+        });
   }
 
   private static void opened(Draft state, Event.Opened e) {
@@ -311,14 +368,26 @@ final class Fold {
     state.branch(
         branch, b -> b.memory(b.memory().open(e.scope(), e.input(), e.kept(), state.tick)));
     touch(state, branch, e.scope());
+    String node = e.place().node();
+    String flow = begins(e.place()) ? node.substring(0, node.lastIndexOf('/')) : node;
+    state.branch(branch, b -> b.begin(flow));
     state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  /** Whether a place is the beginning of an item's flow, and not the node that mounts a flow. */
+  private static boolean begins(Place place) {
+    Place fork = Place.forkOf(place.branch());
+    return fork != null && place.node().equals(fork.node() + "/" + Flow.START);
   }
 
   private static void closed(Draft state, Event.Closed e) {
     String branch = e.place().branch();
     state.branch(branch, b -> b.memory(b.memory().close(e.scope())));
     e.writes().forEach(write -> write(state, branch, write));
-    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+    Place fork = Place.forkOf(branch);
+    boolean item = fork != null && e.place().node().equals(fork.node() + "/" + Flow.END);
+    Phase next = item ? new Phase.Returning(e.result()) : new Phase.Leaving(null);
+    state.at(e.place(), at -> at.phase(next));
   }
 
   private static void broken(Draft state, Event.Broken e) {
@@ -351,30 +420,31 @@ final class Fold {
 
   /** A skipped action counts as committed: a correction must not make it run again. */
   private static void skipped(Draft state, Event.Skipped e) {
-    state.call();
+    state.moved(true);
     if (e.place().undoes()) {
       undone(state, e.place().undone());
       return;
     }
-    state.branch(e.place().branch(), b -> b.commit(e.place().node(), state.tick));
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.commit(e.place().node(), state.tick));
+    if (e.undoable()) {
+      Undo undo = new Undo(e.place(), state.tick, state.branch(branch).memory().data());
+      state.done = RunState.plus(state.done, undo);
+    }
     state.at(e.place(), At::skipped);
   }
 
   private static void reset(Draft state, Event.Reset e) {
-    state.call();
+    state.moved(true);
     state.changedAt = e.at();
     queueUndo(state, e.undo());
     for (Event.Back back : e.to()) {
       goBack(state, back, e);
     }
     List<String> corrected = e.to().stream().map(back -> back.place().branch()).toList();
-    state.branches.forEach(
-        (name, branch) -> {
-          if (corrected.stream().noneMatch(c -> Place.within(name, c))) {
-            Memory told = branch.memory().answer(e.corrected(), state.tick);
-            state.branch(name, b -> b.memory(told));
-          }
-        });
+    state.branches.keySet().stream()
+        .filter(name -> corrected.stream().noneMatch(c -> Place.within(name, c)))
+        .forEach(name -> tell(state, name, e.corrected(), e.told()));
   }
 
   private static void goBack(Draft state, Event.Back back, Event.Reset e) {
@@ -385,20 +455,33 @@ final class Fold {
       return;
     }
     Map<String, JsonNode> answers = branch.memory().answersAfter(checkpoint.tick());
-    answers.putAll(e.corrected());
+    e.corrected()
+        .forEach(
+            (field, value) -> {
+              if (concerns(name, field, e.told())) {
+                answers.put(field, value);
+              }
+            });
     Memory restored = checkpoint.memory().answer(answers, state.tick);
     state.drop(name);
-    state.branches =
-        RunState.put(
-            state.branches,
-            name,
-            branch.backTo(checkpoint, restored).visit(back.place().node(), back.place().visit()));
+    Branch earlier = branch.backTo(checkpoint, restored, back.place().node(), back.place().visit());
+    state.branches = RunState.put(state.branches, name, earlier);
+    e.corrected().keySet().stream()
+        .filter(field -> e.told() != null && hears(name, field, e.told()))
+        .forEach(field -> touch(state, name, field));
     At at = At.entered(e.at());
     state.put(back.place(), back.leaving() ? at.phase(new Phase.Leaving(null)) : at);
     Place fork = Place.forkOf(name);
     if (fork != null) {
       state.at(fork, there -> forkedAt(there, f -> f.reopen(Place.labelOf(name))));
     }
+  }
+
+  /** Whether a field concerns a branch, or one that going back in it ends. */
+  private static boolean concerns(
+      String branch, String field, @Nullable Map<String, List<String>> told) {
+    List<String> alone = told == null ? null : told.get(field);
+    return alone == null || alone.stream().anyMatch(name -> Place.within(name, branch));
   }
 
   // --- undoing and ending ---------------------------------------------------------------------
@@ -423,10 +506,12 @@ final class Fold {
   }
 
   private static void ending(Draft state, Event.Ending e) {
-    state.call();
+    state.moved(true);
     state.changedAt = e.at();
     queueUndo(state, e.undo());
-    state.places = Map.of();
+    Map<Place, At> undoing = new LinkedHashMap<>(state.places);
+    undoing.keySet().removeIf(place -> !place.undoes());
+    state.places = undoing;
     state.ending = new RunState.Ending(e.code(), e.message());
   }
 

@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.Predicate;
+import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
 /** How a drive goes on in several branches, and how they become one again. */
@@ -73,8 +73,7 @@ final class Forks {
   }
 
   private Phase.Forked at(Place fork) {
-    Phase phase = state().at(fork).phase();
-    return (Phase.Forked) (phase instanceof Phase.Halted halted ? halted.before() : phase);
+    return (Phase.Forked) state().at(fork).phase().busy();
   }
 
   // --- joining --------------------------------------------------------------------------------
@@ -126,18 +125,21 @@ final class Forks {
             .filter(label -> end(forked, label).arrived())
             .toList();
     try {
-      Merge.Merged merge = merge(place, step.scope(), merged);
-      if (!merge.conflicts().isEmpty()) {
-        conflict(place, merge.conflicts());
-        return;
+      List<Write> writes = new ArrayList<>();
+      if (!forked.list()) {
+        Merge.Merged merge = merge(place, step.scope(), merged);
+        if (!merge.conflicts().isEmpty()) {
+          conflict(place, merge.conflicts());
+          return;
+        }
+        writes.addAll(merge.writes());
       }
-      List<Write> writes = new ArrayList<>(merge.writes());
       writes.addAll(outcomes(place, step, forked));
       String to =
           forked.list()
               ? null
               : step.scope().node(((Route.Fork) Objects.requireNonNull(step.route())).join());
-      Event.Joined event = joined(place, forked.labels(), merged, writes, to);
+      Event.Joined event = joined(place, forked.labels(), merged, writes, to, null);
       drive.requireKept(event, Spot.of(state(), place, drive.graph()), "The join after " + place);
       drive.emit(event);
     } catch (Throwable e) {
@@ -168,6 +170,7 @@ final class Forks {
     String prefix = scope.prefix(fork);
     Map<String, Reducer> reducers = scope.flow().reducers();
     return new Merge(
+            drive.asForked(fork),
             state().memory(fork.branch()).data(),
             branches,
             new Merge.Reductions() {
@@ -195,15 +198,15 @@ final class Forks {
       List<String> labels,
       List<String> merged,
       List<Write> writes,
-      @Nullable String to) {
+      @Nullable String to,
+      @Nullable String ends) {
     List<String> dropped = labels.stream().filter(label -> !merged.contains(label)).toList();
     List<Place> undo =
         undoable(
-            place ->
+            (place, tick) ->
                 dropped.stream()
-                    .anyMatch(label -> Place.within(place.branch(), fork.branch(label))),
-            0);
-    return new Event.Joined(fork, merged, dropped, writes, undo, to, drive.at());
+                    .anyMatch(label -> Place.within(place.branch(), fork.branch(label))));
+    return new Event.Joined(fork, merged, dropped, writes, undo, to, drive.at(), ends);
   }
 
   /** What the join itself tells: the results of a list's items, and the failures. */
@@ -277,14 +280,19 @@ final class Forks {
     if (endsOnFailure(failed)) {
       drive.emit(
           new Event.Ending(
-              halted.code(), halted.message(), undoable(place -> true, 0), drive.at()));
+              halted.code(), halted.message(), undoable((place, tick) -> true), drive.at()));
       return true;
     }
     return false;
   }
 
+  /** A flow's word on failure holds for the flows within it, too. */
   private boolean endsOnFailure(Place failed) {
-    return drive.graph().step(failed).scope().flow().endsOnFailure();
+    Scope<?> scope = drive.graph().step(failed).scope();
+    while (scope.parent() != null && !scope.flow().endsOnFailure()) {
+      scope = scope.parent();
+    }
+    return scope.flow().endsOnFailure();
   }
 
   /** Stops the other branches where they are; what may run only once is left to finish. */
@@ -332,20 +340,22 @@ final class Forks {
   /**
    * What is to be undone, the latest first. What is under way comes before all: whether it happened
    * is not known.
+   *
+   * @param which chooses by place, and by the tick at which the action there committed
    */
-  List<Place> undoable(Predicate<Place> which, long after) {
+  List<Place> undoable(BiPredicate<Place, Long> which) {
     List<Place> places = new ArrayList<>();
     for (Map.Entry<Place, At> entry : state().places().entrySet()) {
       Place place = entry.getKey();
-      boolean busy = began(entry.getValue());
-      if (busy && !place.undoes() && which.test(place)) {
+      boolean began = entry.getValue().phase().busy() instanceof Phase.Working;
+      if (began && !place.undoes() && which.test(place, Long.MAX_VALUE)) {
         if (Spot.of(state(), place, drive.graph()).undoable()) {
           places.add(place);
         }
       }
     }
     state().done().stream()
-        .filter(undo -> undo.tick() > after && which.test(undo.place()))
+        .filter(undo -> which.test(undo.place(), undo.tick()))
         .sorted(Comparator.comparingLong(RunState.Undo::tick).reversed())
         .map(RunState.Undo::place)
         .filter(place -> !places.contains(place))
@@ -353,24 +363,16 @@ final class Forks {
     return places;
   }
 
-  /** Whether an action was attempted whose end is not known. */
-  private static boolean began(At at) {
-    return at.phase() instanceof Phase.Working
-        || (at.phase() instanceof Phase.Halted halted && halted.before() instanceof Phase.Working);
-  }
-
-  /** Ends the flow of a place early, with all the branches of it. */
+  /** Leaves one fork of a flow that ends early, or the flow itself if there is none left. */
   void breakOff(Place place, String reason) {
     Scope<?> scope = drive.graph().step(place).scope();
-    Place at = place;
-    for (Place fork = Place.forkOf(at.branch());
-        fork != null && drive.graph().step(fork).scope().path().equals(scope.path());
-        fork = Place.forkOf(at.branch())) {
-      List<String> own = List.of(Place.labelOf(at.branch()));
-      Merge.Merged merge = merge(fork, scope, own);
-      drive.emit(joined(fork, at(fork).labels(), own, merge.writes(), null));
-      at = fork;
+    Place fork = Place.forkOf(place.branch());
+    if (fork == null || !drive.graph().step(fork).scope().path().equals(scope.path())) {
+      drive.emit(new Event.Broken(place, reason, scope.node(Flow.END)));
+      return;
     }
-    drive.emit(new Event.Broken(at, reason, scope.node(Flow.END)));
+    List<String> own = List.of(Place.labelOf(place.branch()));
+    Merge.Merged merge = merge(fork, scope, own);
+    drive.emit(joined(fork, at(fork).labels(), own, merge.writes(), null, reason));
   }
 }

@@ -20,31 +20,36 @@ import org.jspecify.annotations.Nullable;
  */
 final class Graph {
   private final Map<String, Step<?>> steps = new LinkedHashMap<>();
-  private final Map<String, List<String>> forks = new LinkedHashMap<>();
+  private final Map<String, Map<String, String>> sides = new LinkedHashMap<>();
   private @Nullable Set<String> back;
 
+  /** Stands for any item of a list. */
+  static final String ANY = "*";
+
   Graph(Flow<?> flow) {
-    add(new Scope<>("", flow, null, false), null, List.of());
+    add(new Scope<>("", flow, null, false), null, Map.of());
   }
 
   /** Adds a flow; what leads out of the node that mounts it leads out of its end, too. */
   private <S extends Record> void add(
-      Scope<S> scope, @Nullable Step<?> mount, List<String> around) {
+      Scope<S> scope, @Nullable Step<?> mount, Map<String, String> around) {
     Flow<S> flow = scope.flow();
-    Map<String, List<String>> within = new Regions(flow).forksAround();
+    Map<String, Map<String, String>> within = new Regions(flow).sides();
     put(
         new Step<>(scope.node(Flow.START), scope, null, flow.routes().get(Flow.START), null),
         around);
     for (Node<S> node : flow.nodes().values()) {
-      List<String> outer = new ArrayList<>();
-      within.getOrDefault(node.id(), List.of()).forEach(fork -> outer.add(scope.node(fork)));
-      outer.addAll(around);
+      Map<String, String> outer = new LinkedHashMap<>();
+      within
+          .getOrDefault(node.id(), Map.of())
+          .forEach((fork, head) -> outer.put(scope.node(fork), head));
+      outer.putAll(around);
       node(scope, node, outer);
     }
     end(scope, mount, around);
   }
 
-  private <S extends Record> void node(Scope<S> scope, Node<S> node, List<String> around) {
+  private <S extends Record> void node(Scope<S> scope, Node<S> node, Map<String, String> around) {
     String path = scope.node(node.id());
     Step<S> own = new Step<>(path, scope, node, scope.flow().routes().get(node.id()), null);
     if (node instanceof Node.Mount<S, ?> mount) {
@@ -54,14 +59,14 @@ final class Graph {
     } else {
       put(own, around);
       if (node instanceof Node.Each<S, ?> each) {
-        List<String> inner = new ArrayList<>(List.of(path));
-        inner.addAll(around);
+        Map<String, String> inner = new LinkedHashMap<>(Map.of(path, ANY));
+        inner.putAll(around);
         add(new Scope<>(path, each.flow(), scope, true), null, inner);
       }
     }
   }
 
-  private void end(Scope<?> scope, @Nullable Step<?> mount, List<String> around) {
+  private void end(Scope<?> scope, @Nullable Step<?> mount, Map<String, String> around) {
     String path = scope.node(Flow.END);
     put(
         mount == null
@@ -70,9 +75,9 @@ final class Graph {
         around);
   }
 
-  private void put(Step<?> step, List<String> around) {
+  private void put(Step<?> step, Map<String, String> around) {
     steps.put(step.path(), step);
-    forks.put(step.path(), around);
+    sides.put(step.path(), around);
   }
 
   Collection<Step<?>> steps() {
@@ -93,7 +98,22 @@ final class Graph {
 
   /** The nodes that fork around a step, the innermost first. */
   List<String> forksAround(String path) {
-    return forks.getOrDefault(path, List.of());
+    return List.copyOf(sides(path).keySet());
+  }
+
+  /** The forks around a step, the innermost first, with the branch of each that it lies in. */
+  Map<String, String> sides(String path) {
+    return sides.getOrDefault(path, Map.of());
+  }
+
+  /** Where the run goes on once the branches of a step that forked have become one. */
+  List<String> beyond(String path, boolean list) {
+    Step<?> step = step(path);
+    if (!list && step.route() instanceof Route.Fork fork) {
+      return List.of(step.scope().node(fork.join()));
+    }
+    Route route = Objects.requireNonNull(step.route());
+    return route.targets().stream().map(target -> step.scope().node(target)).toList();
   }
 
   /** Where a step may lead. */
@@ -197,33 +217,32 @@ final class Graph {
       return region;
     }
 
-    /** The forks around each node, the innermost first. */
-    Map<String, List<String>> forksAround() {
-      Map<String, Map<String, Integer>> sizes = new LinkedHashMap<>();
+    /** The forks around each node, the innermost first, with the head of its branch. */
+    Map<String, Map<String, String>> sides() {
+      Map<String, List<Side>> found = new LinkedHashMap<>();
       flow.routes()
           .forEach(
               (from, route) -> {
                 if (route instanceof Route.Fork fork) {
                   for (String head : fork.heads()) {
                     Set<String> region = branch(head, fork);
+                    Side side = new Side(from, head, region.size());
                     region.forEach(
-                        node ->
-                            sizes
-                                .computeIfAbsent(node, n -> new LinkedHashMap<>())
-                                .put(from, region.size()));
+                        node -> found.computeIfAbsent(node, n -> new ArrayList<>()).add(side));
                   }
                 }
               });
-      Map<String, List<String>> around = new LinkedHashMap<>();
-      sizes.forEach(
-          (node, forksOf) ->
-              around.put(
-                  node,
-                  forksOf.entrySet().stream()
-                      .sorted(Comparator.comparingInt(Map.Entry::getValue))
-                      .map(Map.Entry::getKey)
-                      .toList()));
-      return around;
+      Map<String, Map<String, String>> sides = new LinkedHashMap<>();
+      found.forEach(
+          (node, of) -> {
+            of.sort(Comparator.comparingInt(Side::size));
+            Map<String, String> heads = new LinkedHashMap<>();
+            of.forEach(side -> heads.putIfAbsent(side.fork(), side.head()));
+            sides.put(node, heads);
+          });
+      return sides;
     }
+
+    private record Side(String fork, String head, int size) {}
   }
 }

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 /** What the branches of a fork have changed, put together. Pure; only reducers are an author's. */
 final class Merge {
   private final ObjectNode before;
+  private final ObjectNode now;
   private final Map<String, Branch> branches;
   private final Reductions reductions;
   private final List<Write> writes = new ArrayList<>();
@@ -30,11 +31,13 @@ final class Merge {
   record Merged(List<Write> writes, List<String> conflicts) {}
 
   /**
-   * @param before what was known at the fork, with what clients said since
+   * @param before what was known at the fork
+   * @param now the same, with what all were told since
    * @param branches those that arrived, in the order they were declared
    */
-  Merge(ObjectNode before, Map<String, Branch> branches, Reductions reductions) {
+  Merge(ObjectNode before, ObjectNode now, Map<String, Branch> branches, Reductions reductions) {
     this.before = before;
+    this.now = now;
     this.branches = branches;
     this.reductions = reductions;
   }
@@ -60,18 +63,17 @@ final class Merge {
     Map<String, JsonNode> changed = new LinkedHashMap<>();
     branches.forEach(
         (label, branch) -> {
-          JsonNode now = Paths.get(branch.memory().data(), path);
+          JsonNode value = Paths.get(branch.memory().data(), path);
           boolean touched = branch.touched().stream().anyMatch(t -> Paths.related(t, path));
-          if (touched && !Json.same(now, old)) {
-            changed.put(label, now);
+          if (touched && !Json.same(value, old)) {
+            changed.put(label, value);
           }
         });
     Reducer reducer = reductions.of(path);
     List<JsonNode> values = new ArrayList<>(changed.values());
     if (values.isEmpty()) {
-      return;
-    }
-    if (reducer != null && values.size() > 1) {
+      write(path, present(old));
+    } else if (reducer != null && values.size() > 1) {
       write(path, reducer.reduce(present(old), values.stream().map(Merge::present).toList()));
     } else if (values.stream().allMatch(value -> Json.same(value, values.get(0)))) {
       write(path, present(values.get(0)));
@@ -81,6 +83,10 @@ final class Merge {
   }
 
   private void write(String path, @Nullable JsonNode value) {
+    JsonNode known = present(Paths.get(now, path));
+    if (value == null ? known == null : known != null && Json.same(value, known)) {
+      return;
+    }
     writes.add(new Write(value == null ? Write.Verb.DELETE : Write.Verb.SET, path, value));
   }
 

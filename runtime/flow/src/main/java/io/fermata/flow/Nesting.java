@@ -124,12 +124,30 @@ final class Nesting {
     }
   }
 
+  /** Begins an item whose list was left in between. */
+  void openItem(Place place, Scope<?> inner) {
+    try {
+      Place list = Objects.requireNonNull(Place.forkOf(place.branch()));
+      Spot<?> outside = Spot.asOf(drive.asForked(list), list, drive.graph());
+      Map<String, ?> input = input(outside, Integer.parseInt(Place.labelOf(place.branch())));
+      drive.emit(opened(place, inner, inner.prefix(place), input));
+    } catch (Throwable e) {
+      drive.stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+    }
+  }
+
+  private static <S extends Record> Map<String, ?> input(Spot<S> outside, int index) {
+    Node.Each<S, ?> each = (Node.Each<S, ?>) Objects.requireNonNull(outside.step().node());
+    return each.input() == null
+        ? Map.of()
+        : each.input().apply(outside.view(), each.items().apply(outside.view()).get(index));
+  }
+
   void closeItem(Place place, Scope<?> inner) {
     try {
       Spot<?> inside = inside(place, inner);
       JsonNode result = Drive.result(inside);
       drive.emit(new Event.Closed(place, inner.home(place), List.of(), result, drive.at()));
-      drive.emit(new Event.Arrived(place, result, drive.at()));
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
     }

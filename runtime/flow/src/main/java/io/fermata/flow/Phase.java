@@ -19,17 +19,35 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Phase.Working.class, name = "working"),
   @JsonSubTypes.Type(value = Phase.Forked.class, name = "forked"),
   @JsonSubTypes.Type(value = Phase.Leaving.class, name = "leaving"),
+  @JsonSubTypes.Type(value = Phase.Returning.class, name = "returning"),
+  @JsonSubTypes.Type(value = Phase.Breaking.class, name = "breaking"),
   @JsonSubTypes.Type(value = Phase.Halted.class, name = "halted")
 })
 public sealed interface Phase {
+  /** What a place is or was busy with, be it halted or not. */
+  @JsonIgnore
+  default Phase busy() {
+    return this instanceof Halted halted ? halted.before() : this;
+  }
+
   /** Its node has not begun. */
   record Entering() implements Phase {}
 
   /** It waits for answers. */
   record Asking() implements Phase {}
 
-  /** It waits for a widget's answer, or for word that the widget was shown. */
-  record Showing(Event.Widget widget) implements Phase {}
+  /**
+   * It waits for a widget's answer, or for word that the widget was shown.
+   *
+   * @param told it was put in the course of a call, so that somebody has been told of it
+   */
+  record Showing(Event.Widget widget, boolean told) implements Phase {
+    /** Whether a call without an answer is word enough. */
+    @JsonIgnore
+    boolean displayOnly() {
+      return widget.field() == null;
+    }
+  }
 
   /** It waits for a moment. */
   record Sleeping(long until) implements Phase {}
@@ -79,6 +97,12 @@ public sealed interface Phase {
    * @param to where it leads, if that is settled
    */
   record Leaving(@Nullable String to) implements Phase {}
+
+  /** The sub-flow of a list's item has ended; the list is still to be told. */
+  record Returning(@Nullable JsonNode result) implements Phase {}
+
+  /** Its flow ends early; the branches of that flow are still to be left. */
+  record Breaking(String reason) implements Phase {}
 
   /**
    * It cannot go on by itself.

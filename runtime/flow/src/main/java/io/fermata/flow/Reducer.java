@@ -31,19 +31,31 @@ public interface Reducer {
   static Reducer append() {
     return (before, values) -> {
       ArrayNode all = Json.MAPPER.createArrayNode();
-      int known = before instanceof ArrayNode list ? list.size() : 0;
       if (before instanceof ArrayNode list) {
         all.addAll(list);
       }
       for (JsonNode value : values) {
         if (value instanceof ArrayNode list) {
-          for (int i = known; i < list.size(); i++) {
+          for (int i = added(before, list); i < list.size(); i++) {
             all.add(list.get(i));
           }
         }
       }
       return all;
     };
+  }
+
+  /** Where begins what was added to a list; in a list that was replaced all of it was. */
+  private static int added(@Nullable JsonNode before, ArrayNode list) {
+    if (!(before instanceof ArrayNode known) || known.size() > list.size()) {
+      return 0;
+    }
+    for (int i = 0; i < known.size(); i++) {
+      if (!Json.same(known.get(i), list.get(i))) {
+        return 0;
+      }
+    }
+    return known.size();
   }
 
   /** The objects of all branches, merged in order. */

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param signals what came from outside and nobody has taken yet
  * @param tick the number of events folded so far
  * @param callTick the tick at which the last call that drove the run began
+ * @param called what moved the run last was a call, so somebody hears of what it comes to
  */
 public record RunState(
     Status status,
@@ -41,6 +42,7 @@ public record RunState(
     int visitsInCall,
     long tick,
     long callTick,
+    boolean called,
     @Nullable JsonNode result,
     @Nullable String reason) {
 
@@ -87,6 +89,7 @@ public record RunState(
           0,
           0,
           0,
+          false,
           null,
           null);
 
@@ -119,11 +122,36 @@ public record RunState(
     return branch(branch).memory();
   }
 
-  /** How often a node was entered, in a branch and before it branched off. */
-  int visits(String branch, String node) {
-    int visits = branch(branch).visits(node);
+  /** How often a node was entered since its flow began, in a branch and before it branched off. */
+  int passes(String branch, String node) {
+    int passes = branch(branch).passes(node);
     Place fork = Place.forkOf(branch);
-    return fork == null ? visits : visits + visits(fork.branch(), node);
+    return fork == null ? passes : passes + passes(fork.branch(), node);
+  }
+
+  /** Its places as they were declared: those of a fork's first branch before the second's. */
+  List<Place> inOrder() {
+    Map<String, List<Place>> byBranch = new LinkedHashMap<>();
+    places
+        .keySet()
+        .forEach(p -> byBranch.computeIfAbsent(p.branch(), b -> new ArrayList<>()).add(p));
+    List<Place> ordered = new ArrayList<>();
+    inOrder("", byBranch, ordered);
+    byBranch.values().forEach(ordered::addAll);
+    return ordered;
+  }
+
+  private void inOrder(String branch, Map<String, List<Place>> byBranch, List<Place> ordered) {
+    List<Place> here = byBranch.remove(branch);
+    if (here == null) {
+      return;
+    }
+    for (Place place : here) {
+      ordered.add(place);
+      if (at(place).phase().busy() instanceof Phase.Forked forked) {
+        forked.labels().forEach(label -> inOrder(place.branch(label), byBranch, ordered));
+      }
+    }
   }
 
   At at(Place place) {
@@ -182,6 +210,7 @@ public record RunState(
     int visitsInCall;
     long tick;
     long callTick;
+    boolean called;
     @Nullable JsonNode result;
     @Nullable String reason;
 
@@ -203,13 +232,16 @@ public record RunState(
       visitsInRun = from.visitsInRun;
       visitsInCall = from.visitsInCall;
       callTick = from.callTick;
+      called = from.called;
       result = from.result;
       reason = from.reason;
     }
 
-    void call() {
+    /** Something other than an effect moves the run on, with a fresh allowance of visits. */
+    void moved(boolean byCall) {
       visitsInCall = 0;
       callTick = tick;
+      called = byCall;
     }
 
     /** Forgets the run, but not how far the count of events has come. */
@@ -230,6 +262,7 @@ public record RunState(
       visitsInRun = NONE.visitsInRun;
       visitsInCall = NONE.visitsInCall;
       callTick = NONE.callTick;
+      called = NONE.called;
       result = NONE.result;
       reason = NONE.reason;
     }
@@ -255,12 +288,6 @@ public record RunState(
       if (branch != null) {
         branches = RunState.put(branches, name, change.apply(branch));
       }
-    }
-
-    void everyBranch(UnaryOperator<Branch> change) {
-      Map<String, Branch> all = new LinkedHashMap<>(branches);
-      all.replaceAll((name, branch) -> change.apply(branch));
-      branches = all;
     }
 
     /** Forgets a branch with all that branches off it, and its places. */
@@ -297,6 +324,7 @@ public record RunState(
           visitsInCall,
           tick,
           callTick,
+          called,
           result,
           reason);
     }

@@ -19,12 +19,16 @@ record Scope<S extends Record>(String path, Flow<S> flow, @Nullable Scope<?> par
     return flow.schema();
   }
 
-  /** What stands before the names of its fields in the state of the run. */
+  /**
+   * What stands before the names of its fields in the state of the run; {@code *} for the item of a
+   * list that the place does not lie in.
+   */
   String prefix(Place place) {
     if (parent == null) {
       return "";
     }
-    String index = each ? place.labelAfter(path) + "." : "";
+    String label = each ? place.labelAfter(path) : null;
+    String index = each ? (label == null ? Graph.ANY : label) + "." : "";
     return parent.prefix(place) + id() + "." + index;
   }
 

@@ -31,14 +31,14 @@ final class Spot<S extends Record> {
     return new Spot<>(state, place, step);
   }
 
+  /** A place that may have been left, with what was known there. */
+  static Spot<?> asOf(ObjectNode whole, Place place, Graph graph) {
+    return new Spot<>(whole, place, graph.step(place));
+  }
+
   /** The same place, with what is known there in another state. */
   Spot<S> now(RunState state) {
     return new Spot<>(state, place, step);
-  }
-
-  /** The same place, with what was known there when the state of the run was this. */
-  Spot<S> asOf(ObjectNode then) {
-    return new Spot<>(then, place, step);
   }
 
   Place place() {

@@ -15,10 +15,12 @@ final class Standing {
   @Nullable Outcome open(RunState state) {
     List<Event.Question> questions = new ArrayList<>();
     Set<String> contexts = new LinkedHashSet<>();
-    for (At at : state.places().values()) {
-      if (at.phase() instanceof Phase.Showing showing) {
-        return new Outcome.ShowWidget(showing.widget());
-      }
+    Place shown = shown(state);
+    if (shown != null && state.at(shown).phase() instanceof Phase.Showing showing) {
+      return new Outcome.ShowWidget(showing.widget());
+    }
+    for (Place place : state.inOrder()) {
+      At at = state.at(place);
       if (at.phase() instanceof Phase.Asking) {
         questions.addAll(at.open());
         if (at.context() != null) {
@@ -28,6 +30,19 @@ final class Standing {
     }
     String context = contexts.isEmpty() ? null : String.join("\n", contexts);
     return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
+  }
+
+  /** The widget that is shown, the oldest if several wait to be: it must not change on its own. */
+  static @Nullable Place shown(RunState state) {
+    Place oldest = null;
+    for (Place place : state.inOrder()) {
+      At at = state.at(place);
+      if (at.phase() instanceof Phase.Showing
+          && (oldest == null || at.since() < state.at(oldest).since())) {
+        oldest = place;
+      }
+    }
+    return oldest;
   }
 
   Outcome pause(RunState state) {
@@ -44,11 +59,15 @@ final class Standing {
     return open == null ? waiting(state) : open;
   }
 
-  /** The stop that others follow from, if there are several. */
+  /** The stop that somebody has to decide about, or else the one that others follow from. */
   private static Phase.@Nullable Halted halted(RunState state) {
+    Place undecided = undecided(state);
+    if (undecided != null) {
+      return (Phase.Halted) state.at(undecided).phase();
+    }
     Phase.Halted first = null;
-    for (At at : state.places().values()) {
-      if (at.phase() instanceof Phase.Halted halted
+    for (Place place : state.inOrder()) {
+      if (state.at(place).phase() instanceof Phase.Halted halted
           && (first == null || first.code() == ErrorCode.BRANCH_CANCELLED)) {
         first = halted;
       }
@@ -58,8 +77,10 @@ final class Standing {
 
   private static Outcome.@Nullable Failure rejected(RunState state) {
     List<Violation> violations = new ArrayList<>();
-    for (At at : state.places().values()) {
-      at.rejected()
+    for (Place place : state.inOrder()) {
+      state
+          .at(place)
+          .rejected()
           .forEach(
               (field, rejection) -> {
                 if (rejection.tick() > state.callTick()) {
@@ -77,7 +98,8 @@ final class Standing {
 
   private static Outcome waiting(RunState state) {
     List<String> awaited = new ArrayList<>();
-    for (At at : state.places().values()) {
+    for (Place place : state.inOrder()) {
+      At at = state.at(place);
       if (at.phase() instanceof Phase.Sleeping sleeping) {
         awaited.add("until " + Instant.ofEpochMilli(sleeping.until()));
       } else if (at.phase() instanceof Phase.Awaiting awaiting) {

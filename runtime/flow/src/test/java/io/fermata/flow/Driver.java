@@ -51,12 +51,7 @@ final class Driver {
 
   /** Lets the time come that the run waits for, the earliest if there are several. */
   Outcome pass() {
-    Effect next =
-        ((Program.Pause) program.next(state))
-            .timers().stream()
-                .filter(Effect::timer)
-                .min(Comparator.comparing(effect -> Objects.requireNonNull(effect.due())))
-                .orElseThrow();
+    Effect next = earliest(timers());
     now = Math.max(now, Objects.requireNonNull(next.due()));
     feed(new Input.EffectDue(next, now));
     return settle();
@@ -105,13 +100,40 @@ final class Driver {
   Outcome settle() {
     while (true) {
       Program.Next next = program.next(state);
-      if (next instanceof Program.Pause pause) {
-        return pause.outcome();
-      } else if (next instanceof Program.Finish finish) {
+      if (next instanceof Program.Finish finish) {
         return finish.outcome();
       }
-      perform(((Program.Perform) next).effects().get(0));
+      Effect effect = pending();
+      if (effect == null) {
+        return ((Program.Pause) next).outcome();
+      }
+      perform(effect);
     }
+  }
+
+  /** What is to be done now; the time to wait for only if the run works on nothing else. */
+  @Nullable Effect pending() {
+    Program.Next next = program.next(state);
+    List<Effect> effects =
+        next instanceof Program.Perform perform
+            ? perform.effects()
+            : next instanceof Program.Pause pause ? pause.timers() : List.of();
+    return effects.stream()
+        .filter(effect -> !effect.timer())
+        .findFirst()
+        .orElseGet(() -> next instanceof Program.Perform ? earliest(effects) : null);
+  }
+
+  private static Effect earliest(List<Effect> effects) {
+    return effects.stream()
+        .filter(Effect::timer)
+        .min(Comparator.comparing(effect -> Objects.requireNonNull(effect.due())))
+        .orElseThrow();
+  }
+
+  /** The moments that the run waits for. */
+  List<Effect> timers() {
+    return ((Program.Pause) program.next(state)).timers();
   }
 
   private void perform(Effect effect) {
@@ -135,7 +157,7 @@ final class Driver {
   }
 
   Effect pendingEffect() {
-    return ((Program.Perform) program.next(state)).effects().get(0);
+    return Objects.requireNonNull(pending());
   }
 
   static RunState fold(List<Event> journal) {

@@ -32,6 +32,8 @@ class VersionAndEventsJsonTest {
         new Event.Answered(
             Map.of("a", Json.tree("x"), "n", Json.tree(new BigDecimal("1.50"))), PLACE, 2),
         new Event.Answered(Map.of("a", Json.MAPPER.nullNode()), null, 2),
+        new Event.Answered(
+            Map.of("a", Json.tree(1)), null, 2, Map.of("a", List.of(PLACE.branch("x")))),
         new Event.Accepted(PLACE, "a", Json.tree("X"), Map.of("b", Json.tree(List.of(1, 2)))),
         new Event.Accepted(PLACE, "a", null, Map.of()),
         new Event.Rejected(PLACE, "a", "No."),
@@ -68,6 +70,7 @@ class VersionAndEventsJsonTest {
             List.of("a", ""),
             List.of(new Event.Emitted("told", Json.tree(1)), new Event.Emitted("told", null)),
             true),
+        new Event.Committed(PLACE, List.of(), List.of(), List.of(), false, "enough"),
         new Event.Decided(
             PLACE,
             List.of(
@@ -99,6 +102,7 @@ class VersionAndEventsJsonTest {
             List.of(PLACE),
             "next",
             7),
+        new Event.Joined(PLACE, List.of("0"), List.of(), List.of(), List.of(), null, 7, "enough"),
         new Event.Opened(PLACE, "x", Map.of("x.a", Json.tree(1)), List.of("x.b"), 7),
         new Event.Closed(
             PLACE, "x", List.of(new Write(Write.Verb.DELETE, "a", null)), Json.tree(1), 7),
@@ -106,11 +110,14 @@ class VersionAndEventsJsonTest {
         new Event.Stopped(PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail"),
         new Event.Retried(PLACE),
         new Event.Skipped(PLACE),
+        new Event.Skipped(PLACE, true),
         new Event.Reset(
             List.of(new Event.Back(new Place(Flow.START, 2), Flow.START, true)),
             Map.of("a", Json.tree("y")),
             List.of(PLACE),
             8),
+        new Event.Reset(
+            List.of(), Map.of("a", Json.tree("y")), List.of(), 8, Map.of("a", List.of("b"))),
         new Event.Undoing(PLACE, 8),
         new Event.Undone(PLACE),
         new Event.Ending(ErrorCode.STEP_FAILED, "message", List.of(PLACE), 8),
@@ -152,6 +159,13 @@ class VersionAndEventsJsonTest {
             "{\"e\":\"attempted\",\"place\":\"ask_it#2\",\"field\":\"a\",\"attempt\":2,\"at\":5}");
   }
 
+  private static Flow<Flows.Talk> nothing() {
+    return Flow.of("nothing", Flows.Talk.class)
+        .description("Does nothing.")
+        .edge(START, END)
+        .compile();
+  }
+
   /** Drives a run through every phase and collects the states it was in. */
   private static List<RunState> everyPhase() {
     List<RunState> states = new ArrayList<>();
@@ -178,14 +192,20 @@ class VersionAndEventsJsonTest {
             ask(Flows.talk(), "a")
                 .sleep("sleep", Duration.ofDays(1))
                 .waitFor("await", "paid", "computed")
-                .act("act", run -> {})
-                .edge(START, "act")
-                .fork("act", f -> f.branch("ask_a").branch("sleep").branch("await").join(END))
+                .act("act", run -> run.end("enough"))
+                .forEach("each", nothing(), e -> e.items(talk -> List.of(1)).atMost(1))
+                .edge(START, "each")
+                .fork(
+                    "each",
+                    f -> f.branch("ask_a").branch("sleep").branch("await").branch("act").join(END))
                 .edge("ask_a", END)
+                .edge("act", END)
                 .edge("sleep", END)
                 .edge("await", END)
                 .compile());
-    waiting.start();
+    waiting.feed(new Input.Start("r", "i", Json.object(), 1));
+    Effect act = waiting.pendingEffect();
+    waiting.feed(new Input.EffectEnded(act, waiting.result(act), 3));
     for (Driver driver : List.of(quote, failing, waiting)) {
       RunState state = RunState.NONE;
       for (Event event : driver.journal) {
