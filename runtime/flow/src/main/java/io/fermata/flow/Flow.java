@@ -78,6 +78,19 @@ public final class Flow<S extends Record> {
     this.fingerprint = digest(shape());
   }
 
+  /** The same flow under another name. */
+  public Flow<S> named(String id) {
+    Header other =
+        new Header(
+            id,
+            header.title(),
+            header.description(),
+            header.version(),
+            header.expiry(),
+            header.endsOnFailure());
+    return new Flow<>(other, schema, nodes, routes, waits, compensations, reducers, result);
+  }
+
   /** What names and describes a flow. */
   record Header(
       String id,

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
@@ -11,6 +12,7 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -48,6 +50,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final List<ToolContract> tools;
   private final List<DisplayTool> displays;
   private final FlowCatalog catalog;
+  private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
   private final ExecutorService handlerThreads;
@@ -58,7 +61,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private Fermata(Builder builder, OpenStore store) {
     Settings settings = builder.settings;
     this.store = store;
-    this.catalog = new FlowCatalog(builder.flows, settings.limits());
+    this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
+    this.toolUses = new ToolUses(this, catalog.tools());
     this.tools = catalog.offered().stream().map(ToolContracts::of).toList();
     this.displays = List.copyOf(builder.displays);
     this.handles = new Handles(store.serverKey());
@@ -137,6 +141,42 @@ public final class Fermata implements ToolHost, AutoCloseable {
             signalId,
             reply));
     return reply;
+  }
+
+  /**
+   * Calls a flow as a tool. Named again, the same use is told what it came to.
+   *
+   * @param arguments what the caller gives, checked against the tool's input schema
+   */
+  public CompletionStage<ToolOutcome> use(ToolUse use, ObjectNode arguments) {
+    return use(use, arguments, progress -> {});
+  }
+
+  /** As {@link #use(ToolUse, ObjectNode)}, hearing meanwhile what its nodes tell. */
+  public CompletionStage<ToolOutcome> use(
+      ToolUse use, ObjectNode arguments, Consumer<ToolProgress> progress) {
+    return toolUses.start(use, arguments, progress);
+  }
+
+  /**
+   * Brings the answer to what a tool's run asked back to it.
+   *
+   * @param answerId the same for every repetition of this answer
+   */
+  public CompletionStage<ToolOutcome> answer(ToolUse use, String answerId, ObjectNode answers) {
+    return toolUses.answer(use, answerId, answers);
+  }
+
+  /**
+   * What a use has come to by now: its open question again, or the outcome of work that went on.
+   */
+  public CompletionStage<ToolOutcome> again(ToolUse use) {
+    return toolUses.again(use);
+  }
+
+  /** Ends the run of a use whose caller is cancelled; what it did is undone. */
+  public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
+    return toolUses.withdraw(use);
   }
 
   @Override
@@ -252,6 +292,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   public static final class Builder {
     private final List<Flow<?>> flows = new ArrayList<>();
     private final List<DisplayTool> displays = new ArrayList<>();
+    private final List<FlowTool> flowTools = new ArrayList<>();
     private final List<Schedule> schedules = new ArrayList<>();
     private Settings settings = Settings.DEFAULT;
     private InstantSource clock = InstantSource.system();
@@ -269,6 +310,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /** Offers a flow. Several versions of one flow may be registered; the newest is offered. */
     public Builder flow(Flow<?> flow) {
       flows.add(flow);
+      return this;
+    }
+
+    /** Offers a flow as a tool of agents. Clients of the host do not see it. */
+    public Builder tool(FlowTool tool) {
+      flowTools.add(tool);
       return this;
     }
 
@@ -337,16 +384,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
 
     private void checkNames() {
-      if (flows.isEmpty()) {
+      if (flows.isEmpty() && flowTools.isEmpty()) {
         throw new IllegalStateException("The host has no flow; call flow(…) at least once");
       }
       TreeSet<String> names = new TreeSet<>();
       flows.forEach(flow -> names.add(flow.id()));
-      for (DisplayTool display : displays) {
-        if (!names.add(display.name())) {
-          throw new IllegalStateException(
-              "Two tools are named " + display.name() + "; a client could not tell them apart");
-        }
+      flowTools.forEach(tool -> requireNew(names, tool.name()));
+      displays.forEach(display -> requireNew(names, display.name()));
+    }
+
+    private static void requireNew(Set<String> names, String name) {
+      if (!names.add(name)) {
+        throw new IllegalStateException(
+            "Two tools are named " + name + "; nobody could tell them apart; rename one");
       }
     }
 
@@ -356,7 +406,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
     private void checkDisplays() {
       List<String> registered = displays.stream().map(DisplayTool::name).toList();
-      for (Flow<?> flow : flows) {
+      List<Flow<?>> all = new ArrayList<>(flows);
+      flowTools.forEach(tool -> all.add(tool.flow()));
+      for (Flow<?> flow : all) {
         TreeSet<String> missing = new TreeSet<>(flow.displayTools());
         registered.forEach(missing::remove);
         if (!missing.isEmpty()) {

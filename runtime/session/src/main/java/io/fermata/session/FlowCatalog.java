@@ -11,13 +11,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The flows of a host, in all their registered versions. */
 final class FlowCatalog {
   private final Map<String, List<FlowProgram<?>>> programs = new LinkedHashMap<>();
 
-  FlowCatalog(List<Flow<?>> flows, Limits limits) {
-    for (Flow<?> flow : flows) {
+  private final Map<String, FlowTool> tools = new LinkedHashMap<>();
+
+  FlowCatalog(List<Flow<?>> flows, List<FlowTool> flowTools, Limits limits) {
+    flowTools.forEach(tool -> tools.put(tool.name(), tool));
+    List<Flow<?>> all = new ArrayList<>(flows);
+    flowTools.forEach(tool -> all.add(tool.flow()));
+    for (Flow<?> flow : all) {
       List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
       if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
         throw new IllegalArgumentException(
@@ -32,10 +38,24 @@ final class FlowCatalog {
     return programs.containsKey(flow);
   }
 
-  /** The newest version of each flow, in the order they were registered. */
+  /** The tool whose runs a flow's are; null if clients call the flow themselves. */
+  @Nullable FlowTool tool(String flow) {
+    return tools.get(flow);
+  }
+
+  Map<String, FlowTool> tools() {
+    return tools;
+  }
+
+  /** The newest version of each flow that clients may call, in the order they were registered. */
   List<Flow<?>> offered() {
     List<Flow<?>> newest = new ArrayList<>();
-    programs.values().forEach(versions -> newest.add(versions.get(0).flow()));
+    programs.forEach(
+        (id, versions) -> {
+          if (!tools.containsKey(id)) {
+            newest.add(versions.get(0).flow());
+          }
+        });
     return newest;
   }
 

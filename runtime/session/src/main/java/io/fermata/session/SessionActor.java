@@ -46,6 +46,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private final Calls calls;
   private final Effects effects;
   private final List<Event> unjournaled = new ArrayList<>();
+  private final @Nullable FlowTool tool;
+  private final Account account = new Account();
   private RunState ahead = RunState.NONE;
   private @Nullable String openCall;
   private boolean resultsUnjournaled;
@@ -62,6 +64,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     this.flow = SessionKey.flowOf(entityId);
     this.replies = new Replies(flow, shell.catalog());
     this.shell = shell;
+    this.tool = shell.catalog().tool(flow);
     this.context = context;
     this.calls = new Calls(shell.settings().waitingCalls());
     this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
@@ -80,12 +83,20 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   @Override
   public EventHandler<SessionState, JournalRecord> eventHandler() {
-    return SessionState::apply;
+    return (state, entry) -> {
+      if (tool != null) {
+        account.add(entry);
+      }
+      return state.apply(entry);
+    };
   }
 
+  /** The runs of a tool are short, and the account of one is told from its beginning. */
   @Override
   public RetentionCriteria retentionCriteria() {
-    return RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
+    return tool != null
+        ? RetentionCriteria.disabled()
+        : RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
   }
 
   @Override
@@ -267,7 +278,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private Effect<JournalRecord, SessionState> fetch(SessionState state) {
     JournalRecord.Reply reply =
         replies.of(new Outcome.Complete(state.result(), state.reason()), state.run(), seq() + 1);
-    return Effect().persist(ended(state, reply)).thenRun(() -> answered(reply));
+    return Effect()
+        .persist(ended(state, reply, new Outcome.Complete(null)))
+        .thenRun(() -> answered(reply));
   }
 
   private Effect<JournalRecord, SessionState> next(SessionState state) {
@@ -303,7 +316,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private Effect<JournalRecord, SessionState> stopWaiting(SessionState state, Waiting current) {
     List<JournalRecord> entries = unjournaled.isEmpty() ? List.of() : working(state);
     long seq = seq() + entries.size();
-    JournalRecord.Reply reply = replies.of(HostError.STILL_WORKING.failure(), state.run(), seq);
+    JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
     return write(
         entries,
         true,
@@ -353,7 +366,18 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       Outcome open = nothingNew ? program.open(ahead) : null;
       return settle(state, program, open == null ? pause.outcome() : open, pause.timers());
     }
-    return settle(state, program, ((Program.Finish) next).outcome(), List.of());
+    return settle(state, program, told(((Program.Finish) next).outcome()), List.of());
+  }
+
+  /** The caller of a tool is told what the tool makes of the run. */
+  private Outcome told(Outcome outcome) {
+    if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
+      return outcome;
+    }
+    String narrative = account.narrative(flow, unjournaled, shell.clock().millis());
+    FlowTool.Finished finished =
+        new FlowTool.Finished(ahead.data().deepCopy(), complete.result(), narrative);
+    return new Outcome.Complete(tool.mapped(finished), complete.reason());
   }
 
   /** Whether a call can as well wait for what the run waits for. */
@@ -411,7 +435,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       entries.add(step(ended ? null : reply, reminding, Standstill.wakeAt(beside)));
     }
     if (news && ended) {
-      entries.add(ended(state, reply));
+      entries.add(ended(state, reply, outcome));
     }
     return write(
         entries,
@@ -608,7 +632,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             null));
   }
 
-  private JournalRecord ended(SessionState state, JournalRecord.Reply reply) {
+  private JournalRecord ended(SessionState state, JournalRecord.Reply reply, Outcome outcome) {
     String callId = callId();
     boolean unheard = calls.current() == null && ahead.status() == RunState.Status.COMPLETED;
     return new JournalRecord.Ended(
@@ -620,7 +644,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         callId == null ? null : reply,
         state.callsExcept(callId),
         unheard,
-        unheard ? ahead.result() : null,
+        unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
         unheard ? ahead.reason() : null);
   }
 

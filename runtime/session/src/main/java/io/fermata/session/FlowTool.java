@@ -1,0 +1,189 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SpecificationVersion;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.flow.Nearest;
+import io.fermata.flow.Recorder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A flow as a tool of an agent. Every call of it is a run of its own, with nothing left over from
+ * another; a run that pauses pauses its caller.
+ *
+ * <pre>{@code
+ * FlowTool triage =
+ *     FlowTool.of("triage", "Decides how urgent a case is.", triageFlow)
+ *         .inputSchema(schema)
+ *         .resultMapper(run -> run.values().path("urgency").asText());
+ * }</pre>
+ */
+public final class FlowTool {
+  private static final Pattern NAME = Pattern.compile("[a-z0-9_-]{1,64}");
+  private static final SchemaRegistry REGISTRY =
+      SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12);
+
+  private final String name;
+  private final String description;
+  private final Flow<?> flow;
+  private final ObjectNode inputSchema;
+  private final Schema check;
+  private final @Nullable Function<Finished, ?> resultMapper;
+  private final List<Recorder> recorders;
+
+  private FlowTool(
+      String name,
+      String description,
+      Flow<?> flow,
+      ObjectNode inputSchema,
+      @Nullable Function<Finished, ?> resultMapper,
+      List<Recorder> recorders) {
+    this.name = name;
+    this.description = description;
+    this.flow = flow;
+    this.inputSchema = inputSchema;
+    this.check = REGISTRY.getSchema(inputSchema);
+    this.resultMapper = resultMapper;
+    this.recorders = recorders;
+  }
+
+  /**
+   * What a finished run is mapped from.
+   *
+   * @param values the state as it was at the end
+   * @param result what the flow itself returns; null if it returns nothing
+   * @param narrative the account of the run
+   */
+  public record Finished(ObjectNode values, @Nullable JsonNode result, String narrative) {}
+
+  /**
+   * A tool that takes no arguments and returns what the flow returns, or its whole state if the
+   * flow returns nothing.
+   *
+   * @param name what a model calls it; 1 to 64 of a-z, 0-9, _ and -
+   * @param description when a model should use it
+   */
+  public static FlowTool of(String name, String description, Flow<?> flow) {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "The tool's name \"" + name + "\" is not 1 to 64 of a-z, 0-9, _ and -");
+    }
+    if (description.isBlank()) {
+      throw new IllegalArgumentException(
+          "The tool " + name + " has no description; a model needs one to know when to use it");
+    }
+    ObjectNode nothing = Json.object().put("type", "object");
+    nothing.putObject("properties");
+    return new FlowTool(name, description, flow.named(name), nothing, null, List.of());
+  }
+
+  /**
+   * The JSON Schema of the arguments. They become the first answers of the run, so each of them has
+   * to be a field that a client may write.
+   */
+  public FlowTool inputSchema(JsonNode schema) {
+    if (!(schema instanceof ObjectNode object)
+        || !"object".equals(schema.path("type").textValue())) {
+      throw new IllegalArgumentException(
+          "The input schema of " + name + " must have the type object");
+    }
+    ObjectNode fields = flow.updatesSchema().withObjectProperty("properties");
+    List<String> known = new ArrayList<>();
+    fields.fieldNames().forEachRemaining(known::add);
+    schema
+        .path("properties")
+        .fieldNames()
+        .forEachRemaining(
+            field -> {
+              if (!known.contains(field)) {
+                throw new IllegalArgumentException(
+                    "The argument "
+                        + field
+                        + " of "
+                        + name
+                        + " is not a field that a client of the flow may write"
+                        + Nearest.to(field, known)
+                            .map(n -> "; did you mean " + n + "?")
+                            .orElse(""));
+              }
+            });
+    return new FlowTool(name, description, flow, object.deepCopy(), resultMapper, recorders);
+  }
+
+  /**
+   * What the caller is told of a finished run: a text as it is, anything else as JSON. If it
+   * throws, the caller is told {@code [mapper-error: …]}, as an error.
+   */
+  public FlowTool resultMapper(Function<Finished, ?> mapper) {
+    return new FlowTool(name, description, flow, inputSchema, mapper, recorders);
+  }
+
+  /**
+   * Observers of the runs. The instances are the author's and hear every call of the tool; the run
+   * id tells the calls apart.
+   */
+  public FlowTool recorders(Recorder... observers) {
+    return new FlowTool(name, description, flow, inputSchema, resultMapper, List.of(observers));
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  /** The flow, under the name of the tool. */
+  public Flow<?> flow() {
+    return flow;
+  }
+
+  public ObjectNode inputSchema() {
+    return inputSchema.deepCopy();
+  }
+
+  List<Recorder> recorders() {
+    return recorders;
+  }
+
+  /** What is wrong with a call's arguments; null if nothing is. */
+  @Nullable String wrong(ObjectNode arguments) {
+    List<Error> errors = check.validate(arguments);
+    if (errors.isEmpty()) {
+      return null;
+    }
+    List<String> reasons = errors.stream().map(Error::toString).distinct().limit(20).toList();
+    return "The arguments of "
+        + name
+        + " do not fit: "
+        + String.join("; ", reasons)
+        + ". Correct them and call again.";
+  }
+
+  /** What a caller is told of a finished run: {@code text}, and whether it is an {@code error}. */
+  ObjectNode mapped(Finished finished) {
+    ObjectNode told = Json.object();
+    try {
+      return told.put("text", text(finished)).put("error", false);
+    } catch (Exception e) {
+      String reason = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+      return told.put("text", "[mapper-error: " + reason + "]").put("error", true);
+    }
+  }
+
+  private String text(Finished finished) {
+    JsonNode ordinary = finished.result() == null ? finished.values() : finished.result();
+    Object mapped = resultMapper == null ? ordinary : resultMapper.apply(finished);
+    return mapped instanceof String text ? text : Json.text(Json.tree(mapped));
+  }
+}

@@ -1,0 +1,29 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/** What a call of a {@link FlowTool} has come to. */
+public sealed interface ToolOutcome {
+
+  /**
+   * The call is over.
+   *
+   * @param error the text says what went wrong, without internals
+   */
+  record Result(String text, boolean error) implements ToolOutcome {}
+
+  /**
+   * The flow asks a person, so its caller has to pause with it.
+   *
+   * @param question the question or the widget, and what was wrong with the last answer, in the
+   *     form in which a client of the flow would see it
+   */
+  record Paused(ObjectNode question) implements ToolOutcome {}
+
+  /**
+   * The flow goes on by itself, later or elsewhere: ask again.
+   *
+   * @param code {@code waiting}, {@code still_working}, {@code busy} …
+   */
+  record Unfinished(String code, String message) implements ToolOutcome {}
+}

@@ -1,0 +1,231 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Computed;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Json;
+import io.fermata.flow.Reducer;
+import io.fermata.flow.StepException;
+import io.fermata.persistence.Store;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Branches of a run, its sub-flows and its compensations, on a real host that is lost meanwhile.
+ */
+class BranchesTest {
+  record Trip(String flight, String hotel, @Computed List<String> log) {}
+
+  record Driver(String name, @Computed String licence) {}
+
+  @TempDir Path directory;
+  private final List<String> done = new CopyOnWriteArrayList<>();
+
+  private Store store() {
+    return Store.sqlite(directory.resolve("branches.db"));
+  }
+
+  private FlowBuilder<Trip> trip() {
+    return Flow.of("trip", Trip.class)
+        .description("Books a trip.")
+        .reduce("log", Reducer.append())
+        .act("plan", this::log)
+        .act("book", this::log)
+        .edge(START, "plan")
+        .edge("book", END)
+        .result(t -> t);
+  }
+
+  private void log(io.fermata.flow.Run<Trip> run) {
+    done.add(run.idempotencyKey());
+    run.append("log", "did");
+  }
+
+  private Flow<Trip> asking() {
+    return trip()
+        .ask("ask_flight", q -> q.question("flight", "Which flight?"))
+        .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+        .act("hold", this::log)
+        .fork("plan", f -> f.branch("ask_flight").branch("ask_hotel").join("book"))
+        .edge("ask_flight", "hold")
+        .edge("hold", "book")
+        .edge("ask_hotel", "book")
+        .compile();
+  }
+
+  @Test
+  void questionsOfSeveralBranchesAreAskedTogetherAndAnsweredInAnyOrderOverARestart() {
+    try (TestHost host = new TestHost(store(), asking())) {
+      TestHost.Client client = host.client();
+      ToolReply reply = client.start();
+      assertThat(reply.structured().path("questions").findValuesAsText("field"))
+          .containsExactly("flight", "hotel");
+      assertThat(field(client.proceed("hotel", "Ritz"))).isEqualTo("flight");
+      host.crash();
+      assertThat(field(client.proceed())).isEqualTo("flight");
+      ToolReply end = client.proceed("flight", "LH1");
+      assertThat(end.structured().at("/result/log")).hasSize(3);
+      assertThat(done).doesNotHaveDuplicates().hasSize(3);
+    }
+  }
+
+  @Test
+  void anAnswerIsTakenWhileAnotherBranchIsAtWork() throws Exception {
+    CountDownLatch release = new CountDownLatch(1);
+    Flow<Trip> flow =
+        trip()
+            .ask("ask_flight", q -> q.question("flight", "Which flight?"))
+            .act(
+                "search",
+                run -> {
+                  release.await();
+                  run.append("log", "found");
+                })
+            .fork("plan", f -> f.branch("ask_flight").branch("search").join("book"))
+            .edge("ask_flight", "book")
+            .edge("search", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), s -> s.callDeadline(Duration.ofMillis(300)), flow)) {
+      TestHost.Client client = host.client();
+      ToolReply working = client.start();
+      assertThat(code(working)).isEqualTo("still_working");
+      assertThat(field(working)).as("what can be answered meanwhile").isEqualTo("flight");
+      ToolReply answered = client.proceed("flight", "LH1");
+      assertThat(code(answered)).isEqualTo("still_working");
+      release.countDown();
+      ToolReply end = client.proceed();
+      assertThat(status(end)).isEqualTo("complete");
+      assertThat(end.structured().at("/result/flight").asText()).isEqualTo("LH1");
+    }
+  }
+
+  @Test
+  void whatWasDoneIsUndoneInReverseOrderWhenTheRunIsCancelled() {
+    Flow<Trip> flow =
+        trip()
+            .act("pay", this::log)
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .compensate("plan", run -> done.add("undo " + run.undoes()))
+            .compensate("pay", run -> done.add("undo " + run.undoes()))
+            .edge("plan", "pay")
+            .edge("pay", "ask_hotel")
+            .edge("ask_hotel", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      host.crash();
+      List<String> did = new ArrayList<>(done);
+      ToolReply cancelled = client.cancel();
+      assertThat(cancelled.structured().path("cancelled").asBoolean()).isTrue();
+      assertThat(done.subList(2, 4)).containsExactly("undo " + did.get(1), "undo " + did.get(0));
+      assertThat(code(client.proceed())).isEqualTo("run_cancelled");
+    }
+  }
+
+  @Test
+  void aCompensationThatFailsIsTriedAgainWhenTheClientGoesOn() {
+    List<Boolean> fails = new CopyOnWriteArrayList<>(List.of(true));
+    Flow<Trip> flow =
+        trip()
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .compensate(
+                "plan",
+                run -> {
+                  if (!fails.isEmpty()) {
+                    throw new StepException("The bank is closed.");
+                  }
+                  done.add("undone");
+                })
+            .edge("plan", "ask_hotel")
+            .edge("ask_hotel", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      ToolReply failed = client.cancel();
+      assertThat(code(failed)).isEqualTo("compensation_failed");
+      assertThat(failed.structured().path("error").asText()).contains("The bank is closed.");
+      assertThat(code(client.proceed("hotel", "Ritz"))).isEqualTo("run_ending");
+      host.crash();
+      fails.clear();
+      assertThat(code(client.proceed())).isEqualTo("run_cancelled");
+      assertThat(done).contains("undone");
+    }
+  }
+
+  @Test
+  void theItemsOfAListAreAskedForTogetherUnderTheirIndex() {
+    record Fleet(List<String> cars, @Computed List<String> licences) {}
+    Flow<Driver> driver =
+        Flow.of("driver", Driver.class)
+            .description("Finds a driver.")
+            .ask("ask_name", q -> q.question("name", "Who drives?"))
+            .act("check", run -> run.set("licence", run.state().name() + "-ok"))
+            .edge(START, "ask_name")
+            .edge("ask_name", "check")
+            .edge("check", END)
+            .result(Driver::licence)
+            .compile();
+    Flow<Fleet> fleet =
+        Flow.of("fleet", Fleet.class)
+            .description("Finds drivers.")
+            .<Driver, String>forEach(
+                "drivers", driver, each -> each.items(Fleet::cars).atMost(5).into("licences"))
+            .edge(START, "drivers")
+            .edge("drivers", END)
+            .result(f -> f)
+            .compile();
+    try (TestHost host = new TestHost(store(), fleet)) {
+      TestHost.Client client = host.client();
+      ToolReply asked = client.start("cars", List.of("red", "blue"));
+      assertThat(asked.structured().path("questions").findValuesAsText("field"))
+          .containsExactly("drivers.0.name", "drivers.1.name");
+      host.crash();
+      ObjectNode nested = Json.object();
+      nested.putObject("1").put("name", "Bob");
+      assertThat(field(client.proceed("drivers", nested))).isEqualTo("drivers.0.name");
+      ToolReply end = client.proceed("drivers.0.name", "Ann");
+      assertThat(end.structured().at("/result/licences")).hasToString("[\"Ann-ok\",\"Bob-ok\"]");
+    }
+  }
+
+  @Test
+  void whatANodeTellsIsHeardBeforeTheReply() throws Exception {
+    Flow<Trip> flow =
+        trip()
+            .act("tell", run -> run.emit("found", 3).stream("Loo").stream("king"))
+            .edge("plan", "tell")
+            .edge("tell", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      List<ToolProgress> heard = new CopyOnWriteArrayList<>();
+      ObjectNode arguments = Json.object().put("action", "start").put("intent", "to test");
+      host.fermata()
+          .call(new ToolCall("trip", "local", arguments, Json.object(), null), heard::add)
+          .thenAccept(reply -> heard.add(ToolProgress.text("end", status(reply))))
+          .toCompletableFuture()
+          .get();
+      assertThat(heard)
+          .containsExactly(
+              new ToolProgress("tell", "found", Json.tree(3)),
+              ToolProgress.text("tell", "Loo"),
+              ToolProgress.text("tell", "king"),
+              ToolProgress.text("end", "complete"));
+    }
+  }
+}

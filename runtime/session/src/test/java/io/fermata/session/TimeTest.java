@@ -1,0 +1,172 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Computed;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.persistence.Store;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Time is an event: what a run waits for comes, whatever happens to the host meanwhile. */
+class TimeTest {
+  record Parcel(
+      String address, @Computed String paid, @Computed List<String> log, @Computed String note) {}
+
+  @TempDir Path directory;
+  private static final List<String> SEEN = new CopyOnWriteArrayList<>();
+
+  private Store store() {
+    return Store.sqlite(directory.resolve("time.db"));
+  }
+
+  private static FlowBuilder<Parcel> parcel() {
+    return Flow.of("parcel", Parcel.class)
+        .description("Sends a parcel.")
+        .act("note", run -> run.append("log", "done"))
+        .edge("note", END)
+        .result(p -> p);
+  }
+
+  private static Flow<Parcel> sleeping(Duration time) {
+    return parcel().sleep("sleep", time).edge(START, "sleep").edge("sleep", "note").compile();
+  }
+
+  private static void eventually(BooleanSupplier condition) throws InterruptedException {
+    boolean met = condition.getAsBoolean();
+    for (int i = 0; i < 600 && !met; i++) {
+      Thread.sleep(50);
+      met = condition.getAsBoolean();
+    }
+    assertThat(met).isTrue();
+  }
+
+  @Test
+  void aCallWaitsForAShortSleep() {
+    try (TestHost host = new TestHost(store(), sleeping(Duration.ofMillis(200)))) {
+      assertThat(status(host.client().start())).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aCallIsToldAtOnceThatARunSleepsForLong() {
+    try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(1)))) {
+      ToolReply reply = host.client().start();
+      assertThat(code(reply)).isEqualTo("waiting");
+      assertThat(reply.structured().path("error").asText()).contains("until");
+    }
+  }
+
+  @Test
+  void aSleepEndsInItsTimeAlthoughTheHostWasLostMeanwhile() throws Exception {
+    try (TestHost host =
+        new TestHost(
+            store(),
+            s -> s.callDeadline(Duration.ofMillis(100)),
+            sleeping(Duration.ofSeconds(3)))) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      host.crash();
+      assertThat(code(client.status())).isEqualTo("waiting");
+      eventually(() -> status(client.proceed()).equals("complete"));
+    }
+  }
+
+  @Test
+  void aRunSleepsWithoutMemoryAndIsWoken() throws Exception {
+    SEEN.clear();
+    Flow<Parcel> flow =
+        parcel()
+            .sleep("sleep", Duration.ofSeconds(14))
+            .act("tell", run -> SEEN.add(run.id()))
+            .edge(START, "sleep")
+            .edge("sleep", "tell")
+            .edge("tell", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), s -> s.idle(Duration.ofMillis(200)), flow)) {
+      assertThat(code(host.client().start())).isEqualTo("waiting");
+      eventually(() -> host.fermata().awake().toCompletableFuture().join() == 0);
+      assertThat(SEEN).isEmpty();
+      eventually(() -> SEEN.size() == 1);
+    }
+  }
+
+  @Test
+  void aQuestionThatNobodyAnswersIsGivenUpAtItsDeadline() throws Exception {
+    Flow<Parcel> flow =
+        parcel()
+            .ask("ask_address", q -> q.question("address", "Where to?"))
+            .act("give_up", run -> run.set("note", "given up"))
+            .deadline("ask_address", Duration.ofMillis(400), "give_up")
+            .edge(START, "ask_address")
+            .edge("ask_address", "note")
+            .edge("give_up", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(field(client.start())).isEqualTo("address");
+      eventually(() -> status(client.proceed()).equals("complete"));
+    }
+  }
+
+  @Test
+  void somebodyIsRemindedAsOftenAsDeclared() throws Exception {
+    SEEN.clear();
+    Flow<Parcel> flow =
+        parcel()
+            .ask("ask_address", q -> q.question("address", "Where to?"))
+            .remind("ask_address", Duration.ofMillis(150), 3, run -> SEEN.add(run.idempotencyKey()))
+            .edge(START, "ask_address")
+            .edge("ask_address", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      eventually(() -> SEEN.size() == 3);
+      Thread.sleep(400);
+      assertThat(SEEN).hasSize(3).doesNotHaveDuplicates();
+      assertThat(status(client.proceed("address", "here"))).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aSignalFromOutsideGoesToTheRunThatWaitsForIt() {
+    SEEN.clear();
+    Flow<Parcel> flow =
+        parcel()
+            .act("order", run -> SEEN.add(run.id()))
+            .waitFor("await_payment", "paid", "paid")
+            .edge(START, "order")
+            .edge("order", "await_payment")
+            .edge("await_payment", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      String run = SEEN.get(0);
+      host.crash();
+      assertThat(code(signal(host, run, "payd", "x"))).isEqualTo("unknown_signal");
+      assertThat(code(signal(host, run, "paid", List.of(1)))).isEqualTo("invalid_signal");
+      assertThat(code(signal(host, run + "x", "paid", "x"))).isEqualTo("unknown_run");
+      ToolReply reply = signal(host, run, "paid", "by card");
+      assertThat(reply.structured().at("/result/paid").asText()).isEqualTo("by card");
+      assertThat(code(signal(host, run, "paid", "twice"))).isEqualTo("run_completed");
+    }
+  }
+
+  private static ToolReply signal(TestHost host, String run, String name, Object payload) {
+    return got(host.fermata().signal("parcel", run, name, payload, null).toCompletableFuture());
+  }
+}
