@@ -1,0 +1,270 @@
+package io.fermata.flow.record;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Moment;
+import io.fermata.flow.Place;
+import io.fermata.flow.Recorded;
+import io.fermata.flow.Recorded.Source;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.Recording;
+import io.fermata.flow.Write;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Answers why a field of a run has the value that it has, and what it went into.
+ *
+ * <pre>{@code
+ * Trace trace = Trace.of(flow, journal);
+ * System.out.println(trace.why("price"));
+ * }</pre>
+ *
+ * <p>A value rests on the step that wrote it, on what that step read, and on the decisions without
+ * which the run need not have come there. A step is taken to rest on the whole state unless it says
+ * what it reads ({@code EffectOptions.reads}) or reads field by field ({@code Run.get}). What the
+ * mapping into or out of a sub-flow looked at is not journaled: a value that stood in the state
+ * there is taken to come from it, any other from all of it.
+ *
+ * <p>It is a recorder, and knows the latest run that it hears of. Behind a {@link Redaction} it
+ * tells no secrets.
+ */
+public final class Trace implements Recorder {
+  private static final int DEPTH = 20;
+  private static final int NODES = 100;
+
+  /**
+   * One write.
+   *
+   * @param number its place among all that was heard
+   * @param saw the number up to which its writer knew the run
+   * @param reads what its writer looked at; a path, or the home of a flow for all its fields
+   * @param own what lies within a sub-flow that is only beginning, and cannot be where it comes
+   *     from
+   * @param asker the step that asked for it
+   */
+  record Entry(
+      int number,
+      int saw,
+      Recorded.Written write,
+      List<String> reads,
+      @Nullable String own,
+      @Nullable Place asker) {
+    String path() {
+      return write.path();
+    }
+
+    @Nullable JsonNode value() {
+      return write.value();
+    }
+
+    Moment moment() {
+      return write.moment();
+    }
+
+    Source source() {
+      return write.source();
+    }
+
+    /** Whether nothing is left of what was there before. */
+    boolean replaces() {
+      return write.verb() == Write.Verb.SET || write.verb() == Write.Verb.DELETE;
+    }
+  }
+
+  /** A decision that was taken, for one way or for branches. */
+  record Choice(int number, Moment moment, String chosen, List<Event.Tried> tried) {}
+
+  private final @Nullable Flow<?> flow;
+  private final List<Entry> entries = new ArrayList<>();
+  private final List<Choice> choices = new ArrayList<>();
+  private final Map<Place, Place> cameFrom = new HashMap<>();
+  private final Map<String, Place> askers = new HashMap<>();
+  private final List<String> reads = new ArrayList<>();
+  private Recorded.@Nullable SubflowEntry entry;
+  private Recorded.@Nullable SubflowExit exit;
+  private int count;
+  private int begun;
+
+  /** Hears of a flow of which only the journal is left: every decision on the way is a reason. */
+  public Trace() {
+    this.flow = null;
+  }
+
+  public Trace(Flow<?> flow) {
+    this.flow = flow;
+  }
+
+  /** The trace of the latest run in a journal. */
+  public static Trace of(Flow<?> flow, List<Event> journal) {
+    return heard(new Trace(flow), journal);
+  }
+
+  /** The same where the flow is not known. */
+  public static Trace of(List<Event> journal) {
+    return heard(new Trace(), journal);
+  }
+
+  private static Trace heard(Trace trace, List<Event> journal) {
+    Recording.of("", "", trace).record(0, 0, journal);
+    return trace;
+  }
+
+  /** Why a field has its value, at the end of what was heard. */
+  public Because why(String field) {
+    return why(field, DEPTH, NODES);
+  }
+
+  /**
+   * Why a field has its value.
+   *
+   * @param depth how many steps back at most
+   * @param nodes how many reasons at most
+   */
+  public synchronized Because why(String field, int depth, int nodes) {
+    return new Causes(flow, entries, choices, cameFrom, nodes).why(field, depth);
+  }
+
+  /** What the latest value of a field went into. */
+  public Because fed(String field) {
+    return fed(field, DEPTH, NODES);
+  }
+
+  public synchronized Because fed(String field, int depth, int nodes) {
+    return new Causes(flow, entries, choices, cameFrom, nodes).fed(field, depth);
+  }
+
+  // --- hearing --------------------------------------------------------------------------------
+
+  @Override
+  public synchronized void onEvent(Recorded event) {
+    count++;
+    event.to(this);
+  }
+
+  @Override
+  public void onRunStart(Recorded.RunStart event) {
+    entries.clear();
+    choices.clear();
+    cameFrom.clear();
+    askers.clear();
+  }
+
+  @Override
+  public void onPause(Recorded.Pause event) {
+    Place place = event.moment().place();
+    if (place != null) {
+      event.questions().forEach(q -> askers.put(q.field(), place));
+      Event.Widget widget = event.widget();
+      if (widget != null && widget.field() != null) {
+        askers.put(widget.field(), place);
+      }
+    }
+  }
+
+  @Override
+  public void onRead(Recorded.Read event) {
+    reads.add(event.path());
+  }
+
+  @Override
+  public void onCommit(Recorded.Commit event) {
+    reads.clear();
+  }
+
+  @Override
+  public void onSubflowEntry(Recorded.SubflowEntry event) {
+    entry = event;
+    begun = count;
+  }
+
+  @Override
+  public void onSubflowExit(Recorded.SubflowExit event) {
+    exit = event;
+    begun = count;
+  }
+
+  @Override
+  public void onWrite(Recorded.Written event) {
+    switch (event.source()) {
+      case ACTION -> {
+        add(event, sawBy(event), List.copyOf(reads), null, null);
+      }
+      case INPUT -> {
+        String home = entry == null ? "" : entry.home();
+        add(event, begun, List.of(around(event.moment(), home)), home, null);
+      }
+      case OUTPUT -> add(event, begun, List.of(exit == null ? "" : exit.home()), null, null);
+      case CLIENT -> add(event, count, List.of(), null, askers.get(event.path()));
+      default -> add(event, count, List.of(), null, null);
+    }
+  }
+
+  /** An action's writes are of one moment: none of them has seen another. */
+  private int sawBy(Recorded.Written event) {
+    if (entries.isEmpty()) {
+      return count;
+    }
+    Entry last = entries.get(entries.size() - 1);
+    boolean goesOn =
+        last.number() == count - 1
+            && last.source() == Source.ACTION
+            && last.moment().step().equals(event.moment().step());
+    return goesOn ? last.saw() : count;
+  }
+
+  /** The home of the flow around a sub-flow; an item's has its index in it. */
+  private static String around(Moment moment, String home) {
+    boolean item = moment.name().equals(Flow.START);
+    return item ? Causes.outer(Causes.outer(home)) : moment.home();
+  }
+
+  private void add(
+      Recorded.Written event,
+      int saw,
+      List<String> basis,
+      @Nullable String own,
+      @Nullable Place asker) {
+    entries.add(new Entry(count, saw, event, basis, own, asker));
+  }
+
+  @Override
+  public void onDecision(Recorded.Decision event) {
+    String chosen = event.chosen();
+    if (chosen != null) {
+      choices.add(new Choice(count, event.moment(), chosen, event.tried()));
+    }
+  }
+
+  @Override
+  public void onSelected(Recorded.Selected event) {
+    String chosen = Words.list(event.chosen());
+    choices.add(new Choice(count, event.moment(), chosen, event.tried()));
+  }
+
+  @Override
+  public void onNext(Recorded.Next event) {
+    came(event.moment(), event.to());
+  }
+
+  @Override
+  public void onLoop(Recorded.Loop event) {
+    came(event.moment(), event.to());
+  }
+
+  @Override
+  public void onFork(Recorded.Fork event) {
+    event.branches().forEach(head -> came(event.moment(), head.place()));
+  }
+
+  private void came(Moment from, Place to) {
+    Place place = from.place();
+    if (place != null) {
+      cameFrom.put(to, place);
+    }
+  }
+}
