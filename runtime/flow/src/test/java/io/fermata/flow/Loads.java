@@ -1,0 +1,193 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Condition.eq;
+import static io.fermata.flow.Condition.lt;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.stream.IntStream;
+
+/** Flows whose cost is the engine's, and the loop of a host that has nothing else to do. */
+final class Loads {
+  static final Limits ROOMY = new Limits(64 * 1024 * 1024, 1_000_000, 1_000_000, 32);
+
+  private static final int ROUNDS = 100;
+  private static final int MIXED_ROUNDS = 3;
+
+  record Count(@Computed Integer n, @Computed Integer doubled, Boolean go, @Computed Integer sum) {}
+
+  record Inner(@Computed Integer from, @Computed Integer to) {}
+
+  record Line(String item, Integer pieces, List<String> tags) {}
+
+  record Order(
+      Boolean go,
+      @Computed Integer n,
+      @Computed String note,
+      @Computed List<Line> lines,
+      @Computed Map<String, String> notes) {}
+
+  private Loads() {}
+
+  // --- flows ----------------------------------------------------------------------------------
+
+  private static void increment(Run<Count> run) {
+    Integer n = run.state().n();
+    run.set("n", n == null ? 1 : n + 1);
+  }
+
+  /** Ten actions, each computing from what the one before wrote. */
+  static Flow<Count> linear() {
+    FlowBuilder<Count> flow = count("linear");
+    String[] nodes = IntStream.range(0, 10).mapToObj(i -> "act" + i).toArray(String[]::new);
+    for (String node : nodes) {
+      flow.act(node, Loads::increment);
+    }
+    return chain(flow, nodes).compile();
+  }
+
+  /** An action and a decision, a hundred times. */
+  static Flow<Count> loop() {
+    return count("loop")
+        .act("act", Loads::increment)
+        .edge(START, "act")
+        .decide("act", d -> d.when(lt("n", ROUNDS)).to("act").otherwise(END))
+        .compile();
+  }
+
+  /** A sub-flow, a short loop, a question, a decision and actions: sixteen steps in all. */
+  static Flow<Count> mixed() {
+    Flow<Inner> inner =
+        chain(
+                Flow.of("inner", Inner.class)
+                    .description("Doubles a number.")
+                    .act("double", run -> run.set("to", 2 * run.state().from()))
+                    .act("add", run -> run.set("to", 1 + run.state().to())),
+                "double",
+                "add")
+            .result(Inner::to)
+            .compile();
+    return count("mixed")
+        .act("begin", Loads::increment)
+        .subflow("doubling", inner, m -> m.input(s -> Map.of("from", s.n())).into("doubled"))
+        .act("round", Loads::increment)
+        .ask("ask", q -> q.question("go", "Go on?"))
+        .act("first", Loads::increment)
+        .act("second", Loads::increment)
+        .act("last", run -> run.set("sum", run.state().n() + run.state().doubled()))
+        .edge(START, "begin")
+        .edge("begin", "doubling")
+        .edge("doubling", "round")
+        .decide("round", d -> d.when(lt("n", 1 + MIXED_ROUNDS)).to("round").otherwise("ask"))
+        .decide("ask", d -> d.when(eq("go", true)).to("first").otherwise(END))
+        .edge("first", "second")
+        .edge("second", "last")
+        .edge("last", END)
+        .result(s -> s)
+        .compile();
+  }
+
+  /** Four branches of two actions each, between two actions. */
+  static Flow<Count> fork() {
+    FlowBuilder<Count> flow =
+        count("fork").act("before", Loads::increment).act("after", Loads::increment);
+    for (int branch = 0; branch < 4; branch++) {
+      flow.act("one" + branch, Loads::increment)
+          .act("two" + branch, Loads::increment)
+          .edge("one" + branch, "two" + branch)
+          .edge("two" + branch, "after");
+    }
+    return flow.edge(START, "before")
+        .fork(
+            "before",
+            f -> f.branch("one0").branch("one1").branch("one2").branch("one3").join("after"))
+        .reduce("n", (before, values) -> values.get(0))
+        .edge("after", END)
+        .compile();
+  }
+
+  /** Fills a state with so many lines, waits, and then writes a small field in five actions. */
+  static Flow<Order> filled(int lines) {
+    return order(
+        lines, run -> run.set("note", "written by " + run.visit() + " after " + run.state().n()));
+  }
+
+  /** The same with actions that each append a line to the list. */
+  static Flow<Order> growing(int lines) {
+    return order(
+        lines,
+        run -> run.append("lines", line(Objects.requireNonNull(run.state().lines()).size())));
+  }
+
+  private static Flow<Order> order(int lines, Action<Order> action) {
+    FlowBuilder<Order> flow =
+        Flow.of("order", Order.class)
+            .description("Writes to a large state.")
+            .act("fill", run -> fill(run, lines))
+            .ask("ask", q -> q.question("go", "Go on?"));
+    String[] nodes = {"fill", "ask", "a", "b", "c", "d", "e"};
+    for (int i = 2; i < nodes.length; i++) {
+      flow.act(nodes[i], action);
+    }
+    return chain(flow, nodes).compile();
+  }
+
+  private static void fill(Run<Order> run, int lines) {
+    run.set("n", lines);
+    run.set("lines", IntStream.range(0, lines).mapToObj(Loads::line).toList());
+    run.set("notes", Map.of("first", "x", "second", "y"));
+  }
+
+  /** About a hundred bytes of JSON. */
+  private static Line line(int i) {
+    return new Line(
+        "an item of the order, the one with number " + (100_000 + i), i, List.of("red", "large"));
+  }
+
+  private static FlowBuilder<Count> count(String id) {
+    return Flow.of(id, Count.class).description("Counts.");
+  }
+
+  private static <S extends Record> FlowBuilder<S> chain(FlowBuilder<S> flow, String... nodes) {
+    String from = START;
+    for (String node : nodes) {
+      flow.edge(from, node);
+      from = node;
+    }
+    return flow.edge(from, END);
+  }
+
+  // --- a host ---------------------------------------------------------------------------------
+
+  static Input start() {
+    return new Input.Start("run", "to measure", Json.object(), 1);
+  }
+
+  static Input go() {
+    ObjectNode updates = Json.object().put("go", true);
+    return new Input.Continue(updates, 2);
+  }
+
+  /** Takes an input and performs what follows, until the run waits or is over. */
+  static RunState take(FlowProgram<?> program, RunState state, Input input) {
+    RunState now = fold(program, state, input);
+    while (program.next(now) instanceof Program.Perform perform) {
+      for (Effect effect : perform.effects()) {
+        Input.Result result = program.perform(now, effect).toCompletableFuture().join();
+        now = fold(program, now, new Input.EffectEnded(effect, result, 3));
+      }
+    }
+    return now;
+  }
+
+  private static RunState fold(FlowProgram<?> program, RunState state, Input input) {
+    if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
+      return state.apply(accepted.events());
+    }
+    throw new IllegalStateException("Refused: " + input);
+  }
+}
