@@ -18,8 +18,8 @@ class PropertyTest {
   private static final int SEEDS = 400;
   private static final Limits LIMITS = new Limits(4_000, 60, 25, 8);
 
-  private static void forEverySeed(LongConsumer property) {
-    LongStream.concat(LongStream.range(0, SEEDS), LongStream.of(System.nanoTime()))
+  static void forEverySeed(int seeds, LongConsumer property) {
+    LongStream.concat(LongStream.range(0, seeds), LongStream.of(System.nanoTime()))
         .forEach(
             seed -> {
               try {
@@ -35,9 +35,13 @@ class PropertyTest {
   @Test
   void theInvariantsHoldWhateverHappens() {
     forEverySeed(
+        SEEDS,
         seed -> {
           Random random = new Random(seed);
-          RandomFlows flows = new RandomFlows(random, true, () -> random.nextInt(6) == 0);
+          RandomFlows flows =
+              new RandomFlows(
+                  random,
+                  new RandomFlows.Taste(true, true, (run, forGood) -> random.nextInt(6) == 0));
           new Walk(random, flows, new Driver(flows.next(), LIMITS)).take(40);
         });
   }
@@ -114,7 +118,7 @@ class PropertyTest {
 
     private ObjectNode some() {
       ObjectNode values = Json.object();
-      for (String field : RandomFlows.FIELDS) {
+      for (String field : flows.fields()) {
         if (random.nextInt(3) == 0) {
           values.set(field, Json.tree(value(field)));
         }
@@ -134,7 +138,7 @@ class PropertyTest {
       if (random.nextInt(20) == 0) {
         return List.of("wrong");
       }
-      return switch (field) {
+      return switch (field.substring(field.lastIndexOf('.') + 1)) {
         case "number" -> random.nextInt(3);
         case "flag" -> random.nextBoolean();
         default -> List.of("x", "y", "z", "bad", "").get(random.nextInt(5));
@@ -210,8 +214,11 @@ class PropertyTest {
   void aCrashAtAnyMomentChangesNothingInTheEnd() {
     int[] compared = {0};
     forEverySeed(
+        SEEDS,
         seed -> {
-          RandomFlows flows = new RandomFlows(new Random(seed), false, () -> false);
+          RandomFlows flows =
+              new RandomFlows(
+                  new Random(seed), new RandomFlows.Taste(true, false, (run, forGood) -> false));
           Flow<RandomFlows.Data> flow = flows.next();
           Driver whole = new Driver(flow, LIMITS);
           whole.start();
