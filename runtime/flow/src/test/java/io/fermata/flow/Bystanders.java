@@ -3,7 +3,6 @@ package io.fermata.flow;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -33,19 +32,10 @@ final class Bystanders {
 
   final Driver run;
   private final Map<Effect, Input.Result> results = new LinkedHashMap<>();
-  private final Map<String, Integer> ran;
   private int looks;
 
-  /**
-   * @param ran how often each step that may run only once did run, by its key
-   */
-  Bystanders(Driver run, Map<String, Integer> ran) {
-    this.run = run;
-    this.ran = ran;
-  }
-
   Bystanders(Driver run) {
-    this(run, new HashMap<>());
+    this.run = run;
   }
 
   // --- what they say --------------------------------------------------------------------------
@@ -84,8 +74,8 @@ final class Bystanders {
             ? perform.effects()
             : ((Program.Pause) next).timers();
     effects.forEach(effect -> add(moves, effect));
-    boolean undoing = !run.state.undoing().isEmpty();
-    for (Place place : undoing ? List.<Place>of() : run.state.inOrder()) {
+    boolean stuck = !run.state.undoing().isEmpty() || Standing.undecided(run.state) != null;
+    for (Place place : stuck ? List.<Place>of() : run.state.inOrder()) {
       At at = run.state.at(place);
       if (!asked(at).isEmpty() && !neglected(place, at)) {
         moves.add(new Move(place, Kind.ANSWER, null));
@@ -107,16 +97,9 @@ final class Bystanders {
         moves.add(new Move(effect.place(), Kind.TIME, effect));
       }
     } else {
-      results.computeIfAbsent(effect, this::perform);
+      results.computeIfAbsent(effect, run::result);
       moves.add(new Move(effect.place(), Kind.WORK, effect));
     }
-  }
-
-  private Input.Result perform(Effect effect) {
-    if (effect.policy().once()) {
-      ran.merge(effect.place().toString(), 1, Integer::sum);
-    }
-    return run.result(effect);
   }
 
   static List<String> asked(At at) {
