@@ -48,6 +48,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private final List<Event> unjournaled = new ArrayList<>();
   private final @Nullable FlowTool tool;
   private final Account account = new Account();
+  private final Watch watch;
   private RunState ahead = RunState.NONE;
   private @Nullable String openCall;
   private boolean resultsUnjournaled;
@@ -65,6 +66,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     this.replies = new Replies(flow, shell.catalog());
     this.shell = shell;
     this.tool = shell.catalog().tool(flow);
+    this.watch = new Watch(entityId, shell.audience());
     this.context = context;
     this.calls = new Calls(shell.settings().waitingCalls());
     this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
@@ -318,6 +320,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     long seq = seq() + entries.size();
     JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
     return write(
+        state,
         entries,
         true,
         () -> {
@@ -397,7 +400,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             .allMatch(e -> e.policy().idempotent() && !e.timer());
     boolean atOnce = unjournaled.isEmpty() || (quick && !resultsUnjournaled);
     List<JournalRecord> entries = atOnce ? List.of() : working(state);
-    return write(entries, true, () -> start(program, fresh));
+    return write(state, entries, true, () -> start(program, fresh));
   }
 
   /** Starts what a run that stands still has going on beside: timers, and reminders. */
@@ -438,6 +441,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       entries.add(ended(state, reply, outcome));
     }
     return write(
+        state,
         entries,
         false,
         () -> {
@@ -448,7 +452,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** Journals the entries, if there are any, and only then goes on. */
   private Effect<JournalRecord, SessionState> write(
-      List<JournalRecord> entries, boolean working, Runnable then) {
+      SessionState state, List<JournalRecord> entries, boolean working, Runnable then) {
     if (entries.isEmpty()) {
       then.run();
       return Effect().none();
@@ -457,6 +461,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         .persist(entries)
         .thenRun(
             () -> {
+              watched(state.run(), entries);
               journaled(working);
               then.run();
             });
@@ -656,6 +661,17 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private long seq() {
     return lastSequenceNumber(context);
+  }
+
+  /** Lets recorders hear what the journal now has. */
+  private void watched(RunState before, List<JournalRecord> entries) {
+    FlowProgram<?> program = shell.catalog().of(flow, ahead).orElse(shell.catalog().newest(flow));
+    for (int i = 0; i < entries.size(); i++) {
+      if (entries.get(i) instanceof JournalRecord.Step step) {
+        long seq = seq() - entries.size() + i + 1;
+        watch.tell(program.flow(), before, seq, step.at(), step.events());
+      }
+    }
   }
 
   private void journaled(boolean working) {
