@@ -13,6 +13,7 @@ import io.fermata.session.Calls.Waiting;
 import io.fermata.session.SessionCommand.Call;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.pekko.actor.typed.Behavior;
@@ -162,6 +163,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (idleNow() || meanwhile(call)) {
       return begin(state, new Waiting(call));
     }
+    if (call.action() == Action.SIGNAL && onlyWaiting()) {
+      return interject(state, new Waiting(call));
+    }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
       calls.drive(new Waiting(call));
     } else if (!calls.enqueue(call)) {
@@ -199,6 +203,23 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
                 && !call.updates().isEmpty()
                 && Standstill.asks(ahead));
     return gives && calls.none() && !resuming && unjournaled.isEmpty();
+  }
+
+  /** Whether the call being driven waits for nothing but time. */
+  private boolean onlyWaiting() {
+    return calls.current() != null && unjournaled.isEmpty() && !Standstill.works(ahead);
+  }
+
+  /** Lets a signal in before a call that waits for time, which then hears what comes of both. */
+  private Effect<JournalRecord, SessionState> interject(SessionState state, Waiting signal) {
+    Waiting held = Objects.requireNonNull(calls.release());
+    Effect<JournalRecord, SessionState> effect = begin(state, signal);
+    if (calls.current() == signal) {
+      signal.join(held);
+    } else {
+      calls.drive(held);
+    }
+    return effect;
   }
 
   /** Whether a call repeats the one whose work is going on without a listener. */
@@ -656,7 +677,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   /** The name of the call that what is going on belongs to, even if another waits for it now. */
   private @Nullable String callId() {
     Waiting current = calls.current();
-    return openCall != null || current == null ? openCall : current.call.callId();
+    return openCall != null || current == null ? openCall : current.callId();
   }
 
   private long seq() {
