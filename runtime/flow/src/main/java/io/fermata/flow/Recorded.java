@@ -119,7 +119,7 @@ public sealed interface Recorded {
     @Override
     public boolean under(String mount) {
       return Recorded.super.under(mount)
-          || (moment.place() == null && path.startsWith(mount.replace('/', '.') + "."));
+          || path.startsWith(mount.replace('/', '.') + ".");
     }
 
     @Override
@@ -425,11 +425,13 @@ public sealed interface Recorded {
   /**
    * Branches became one.
    *
+   * @param list they were for the items of a list
    * @param writes what they changed, once reduced
    * @param undo what dropped branches did and is to be undone
    */
   record Join(
       Moment moment,
+      boolean list,
       List<String> merged,
       List<String> dropped,
       List<Write> writes,
@@ -442,7 +444,7 @@ public sealed interface Recorded {
 
     @Override
     public Recorded with(Rewriting rewriting) {
-      return new Join(moment, merged, dropped, Parts.writes(rewriting, writes), undo);
+      return new Join(moment, list, merged, dropped, Parts.writes(rewriting, writes), undo);
     }
   }
 

@@ -16,6 +16,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -106,25 +107,26 @@ final class Causes {
     sources(entry).forEach(source -> add(reasons, source, depth - 1));
     Place place = entry.asker() == null ? entry.moment().place() : entry.asker();
     if (entry.source() != Source.VALIDATOR) {
-      control(reasons, place, depth);
+      control(reasons, place, entry.number(), depth);
     }
     String text = is(entry) + " because " + how(entry);
     return new Because(kind(entry), entry.path(), entry.value(), entry.moment(), text, reasons);
   }
 
   /** The decisions without which the run need not have come to a place, the latest first. */
-  private void control(List<Because> reasons, @Nullable Place place, int depth) {
+  private void control(List<Because> reasons, @Nullable Place place, int before, int depth) {
     Set<Place> passed = new HashSet<>();
     String node = place == null ? "" : place.node();
-    Place here = place;
-    while (here != null && passed.add(here)) {
-      Place from = cameFrom.get(here);
+    Place step = place;
+    while (step != null && passed.add(step)) {
+      Place from = cameFrom.get(step);
       for (Choice choice : choices) {
-        if (from != null && from.equals(choice.moment().place()) && decides(choice, node)) {
+        boolean taken = choice.number() < before && Objects.equals(choice.moment().place(), from);
+        if (taken && decides(choice, node)) {
           decided(reasons, choice, depth);
         }
       }
-      here = from;
+      step = from;
     }
   }
 
@@ -280,14 +282,10 @@ final class Causes {
     return false;
   }
 
-  /** The answer at the same step that a validator's write follows from. */
+  /** The answer that a validator's write follows from. */
   private void validated(Entry entry, Set<Entry> found) {
     for (Entry earlier : backward(entry)) {
-      boolean answer = earlier.source() == Source.CLIENT;
-      boolean same =
-          earlier.path().equals(entry.path())
-              || (earlier.asker() != null && earlier.asker().equals(entry.moment().place()));
-      if (answer && same) {
+      if (earlier.source() == Source.CLIENT && entry.reads().contains(earlier.path())) {
         found.add(earlier);
         return;
       }

@@ -9,6 +9,7 @@ import io.fermata.flow.Recorded.Progression;
 import io.fermata.flow.Recorded.Source;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.RunState;
+import io.fermata.flow.Write;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -382,29 +383,45 @@ public final class Narrative implements Recorder {
   public void onFork(Recorded.Fork event) {
     List<String> labels = event.branches().stream().map(Event.Head::label).toList();
     String name = event.moment().name();
-    say(
-        event.moment(),
-        event.list()
-            ? "%s began for %d items at once.".formatted(name, labels.size())
-            : "The run went on in %d branches at once: %s."
-                .formatted(labels.size(), Words.list(labels)));
+    if (event.list()) {
+      String items = labels.size() == 1 ? "one item" : labels.size() + " items at once";
+      say(event.moment(), "%s began for %s.".formatted(name, items));
+    } else if (labels.size() > 1) {
+      String sentence = "The run went on in %d branches at once: %s.";
+      say(event.moment(), sentence.formatted(labels.size(), Words.list(labels)));
+    }
   }
 
   @Override
   public void onJoin(Recorded.Join event) {
-    StringBuilder sentence = new StringBuilder();
-    if (event.merged().isEmpty()) {
-      sentence.append("No branch is left");
-    } else {
-      sentence.append("Branches ").append(Words.list(event.merged())).append(" came together");
-    }
+    StringBuilder sentence = new StringBuilder(joined(event));
     if (!event.dropped().isEmpty()) {
       sentence.append(", without ").append(Words.list(event.dropped()));
     }
-    if (!event.writes().isEmpty()) {
-      sentence.append(" and ").append(Words.writes(event.writes()));
+    // That a list's workplace is cleared away is no news.
+    List<Write> news =
+        event.writes().stream()
+            .filter(write -> !event.list() || write.verb() != Write.Verb.DELETE)
+            .toList();
+    if (!news.isEmpty()) {
+      sentence.append(" and ").append(Words.writes(news));
     }
     say(event.moment(), sentence + ".");
+  }
+
+  private static String joined(Recorded.Join event) {
+    List<String> merged = event.merged();
+    String name = event.moment().name();
+    if (event.list()) {
+      String items =
+          merged.size() == 1 ? "its item" : merged.isEmpty() ? "no item" : merged.size() + " items";
+      return name + " is done with " + items;
+    }
+    return switch (merged.size()) {
+      case 0 -> "No branch of " + name + " is left";
+      case 1 -> "Branch " + merged.get(0) + " came to its end";
+      default -> "Branches " + Words.list(merged) + " came together";
+    };
   }
 
   @Override

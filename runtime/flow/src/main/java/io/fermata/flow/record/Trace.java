@@ -87,6 +87,7 @@ public final class Trace implements Recorder {
   private final List<String> reads = new ArrayList<>();
   private Recorded.@Nullable SubflowEntry entry;
   private Recorded.@Nullable SubflowExit exit;
+  private String judged = "";
   private int count;
   private int begun;
 
@@ -167,6 +168,11 @@ public final class Trace implements Recorder {
   }
 
   @Override
+  public void onAnswer(Recorded.Answer event) {
+    judged = event.field();
+  }
+
+  @Override
   public void onRead(Recorded.Read event) {
     reads.add(event.path());
   }
@@ -200,6 +206,7 @@ public final class Trace implements Recorder {
       }
       case OUTPUT -> add(event, begun, List.of(exit == null ? "" : exit.home()), null, null);
       case CLIENT -> add(event, count, List.of(), null, askers.get(event.path()));
+      case VALIDATOR -> add(event, count, List.of(judged), null, null);
       default -> add(event, count, List.of(), null, null);
     }
   }
