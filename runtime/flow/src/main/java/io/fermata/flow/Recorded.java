@@ -103,8 +103,7 @@ public sealed interface Recorded {
   }
 
   /**
-   * A value changed. One without a place was given to the run as a whole, in all its branches; any
-   * other in the branch of its place alone.
+   * A value changed: in the branch of the moment's place alone; without a place in all of the run.
    *
    * @param value what was set, merged or appended; null if the value was deleted
    */
@@ -118,8 +117,7 @@ public sealed interface Recorded {
 
     @Override
     public boolean under(String mount) {
-      return Recorded.super.under(mount)
-          || path.startsWith(mount.replace('/', '.') + ".");
+      return Recorded.super.under(mount) || path.startsWith(mount.replace('/', '.') + ".");
     }
 
     @Override

@@ -157,7 +157,7 @@ final class Translation {
 
   private void data(Event event) {
     if (event instanceof Event.Answered e) {
-      e.values().forEach(this::given);
+      e.values().forEach((path, value) -> given(path, value, hearing(path, e.told())));
     } else if (event instanceof Event.Accepted e) {
       accepted(e);
     } else if (event instanceof Event.Rejected e) {
@@ -175,12 +175,31 @@ final class Translation {
     }
   }
 
-  private void given(String path, JsonNode value) {
+  /** The branches that alone are told of a field; null for all. */
+  private static @Nullable List<String> hearing(
+      String field, @Nullable Map<String, List<String>> told) {
+    return told == null ? null : told.get(field);
+  }
+
+  private void given(String path, JsonNode value, @Nullable List<String> branches) {
     Write write =
         Paths.filled(value)
             ? new Write(Write.Verb.SET, path, value)
             : new Write(Write.Verb.DELETE, path, null);
-    write(null, Source.CLIENT, write);
+    if (branches == null) {
+      write(null, Source.CLIENT, write);
+    } else {
+      branches.forEach(branch -> write(in(branch), Source.CLIENT, write));
+    }
+  }
+
+  /** Where a branch is; one that has reached its join is where it began. */
+  private @Nullable Place in(String branch) {
+    Place fork = Place.forkOf(branch);
+    return after.places().keySet().stream()
+        .filter(place -> place.branch().equals(branch))
+        .findFirst()
+        .orElse(fork == null ? null : new Place(branch, fork.node(), fork.visit()));
   }
 
   private void write(@Nullable Place place, Source source, Write write) {
@@ -338,7 +357,25 @@ final class Translation {
       restored.keySet().removeIf(path -> Paths.anyRelated(e.corrected().keySet(), path));
       restored.values().forEach(write -> write(place, Source.RESET, write));
     }
-    e.corrected().forEach(this::given);
+    e.corrected().forEach((path, value) -> given(path, value, corrected(e, path)));
+  }
+
+  /** A branch that goes back ends those within it, and hears what they would. */
+  private static @Nullable List<String> corrected(Event.Reset e, String field) {
+    List<String> alone = hearing(field, e.told());
+    if (alone == null) {
+      return null;
+    }
+    return alone.stream()
+        .map(
+            branch ->
+                e.to().stream()
+                    .map(back -> back.place().branch())
+                    .filter(back -> Place.within(branch, back))
+                    .findFirst()
+                    .orElse(branch))
+        .distinct()
+        .toList();
   }
 
   /** How a branch's data changed under a path, field by field. */

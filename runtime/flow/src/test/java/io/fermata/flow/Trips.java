@@ -131,10 +131,14 @@ final class Trips {
 
   /** Up to the question for the pin. */
   static void untilPin(Driver trip) {
+    untilPin(trip, 3);
+  }
+
+  static void untilPin(Driver trip, int nights) {
     trip.start("city", "Atlantis", "names", List.of("Ann", "Bob"));
     trip.proceed("city", "tokio", "people", 2);
     trip.proceed("flight", "F1");
-    trip.proceed("stay.nights", 3);
+    trip.proceed("stay.nights", nights);
     trip.proceed("passport", "P-77");
   }
 

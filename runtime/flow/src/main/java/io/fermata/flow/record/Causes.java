@@ -51,7 +51,7 @@ final class Causes {
   // --- backward -------------------------------------------------------------------------------
 
   Because why(String path, int depth) {
-    List<Entry> writes = lastWrites(path, "", Integer.MAX_VALUE);
+    List<Entry> writes = latest(path);
     if (writes.isEmpty()) {
       return unwritten(path);
     } else if (writes.size() == 1 && writes.get(0).path().equals(path)) {
@@ -66,6 +66,18 @@ final class Causes {
     List<Because> parts = new ArrayList<>();
     writes.forEach(write -> add(parts, write, depth - 1));
     return new Because(kind(latest), path, value, latest.moment(), text, parts);
+  }
+
+  /** What the run knows of a field; if it is known in a branch alone, what that knows. */
+  private List<Entry> latest(String path) {
+    List<Entry> writes = lastWrites(path, "", Integer.MAX_VALUE);
+    for (int i = entries.size() - 1; i >= 0 && writes.isEmpty(); i--) {
+      Entry entry = entries.get(i);
+      if (related(path, entry.path())) {
+        writes = lastWrites(path, entry.moment().branch(), Integer.MAX_VALUE);
+      }
+    }
+    return writes;
   }
 
   private static Because unwritten(String path) {
@@ -169,7 +181,7 @@ final class Causes {
   // --- forward --------------------------------------------------------------------------------
 
   Because fed(String path, int depth) {
-    List<Entry> writes = lastWrites(path, "", Integer.MAX_VALUE);
+    List<Entry> writes = latest(path);
     if (writes.isEmpty()) {
       return unwritten(path);
     }

@@ -71,7 +71,7 @@ final class Words {
     return list(words);
   }
 
-  /** {@code set a = 1 and b = 2, deleted c}: one verb for all that it is said of. */
+  /** {@code set a = 1 and b = 2 and deleted c}: one verb for all that it is said of. */
   static String writes(List<Write> writes) {
     List<String> sets =
         writes.stream()
@@ -82,10 +82,8 @@ final class Words {
     if (!sets.isEmpty()) {
       words.add("set " + list(sets));
     }
-    writes.stream()
-        .filter(w -> w.verb() != Write.Verb.SET)
-        .forEach(w -> words.add(write(w)));
-    return String.join(", ", words);
+    writes.stream().filter(w -> w.verb() != Write.Verb.SET).forEach(w -> words.add(write(w)));
+    return list(words);
   }
 
   private static String write(Write write) {
