@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /** Notes every call of a recorder's hooks, whichever they are. */
 final class Calls {
@@ -29,7 +30,7 @@ final class Calls {
               new Class<?>[] {Recorder.class},
               (proxy, method, arguments) -> called((Recorder) proxy, method, arguments));
 
-  private Object called(Recorder proxy, Method method, Object[] arguments) {
+  private @Nullable Object called(Recorder proxy, Method method, Object[] arguments) {
     switch (method.getName()) {
       case "id", "toString" -> {
         return "calls";

@@ -220,7 +220,8 @@ public final class Narrative implements Recorder {
             widget == null || widget.data() == null ? "" : " with " + Words.value(widget.data());
         say(moment, name + " showed " + tool + data + bound + ".");
       }
-      case SIGNAL -> say(moment, name + " began to wait for the signal " + event.signal() + bound + ".");
+      case SIGNAL ->
+          say(moment, name + " began to wait for the signal " + event.signal() + bound + ".");
       default -> halted = event;
     }
   }
