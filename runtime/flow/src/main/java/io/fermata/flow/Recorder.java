@@ -43,8 +43,8 @@ import java.util.List;
  * <tr><td>onReminder<td>Reminding, Reminded
  * </table>
  *
- * <p>There is no hook for sub-flows that are registered while a run goes on, as flows are fixed once
- * they are compiled.
+ * <p>There is no hook for sub-flows that are registered while a run goes on, as flows are fixed
+ * once they are compiled.
  */
 public interface Recorder {
   /** Who it is, in what others are told of it. */

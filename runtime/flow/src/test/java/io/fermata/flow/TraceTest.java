@@ -136,8 +136,12 @@ class TraceTest {
     Driver talk =
         drive(
             talk()
-                .act("one", run -> run.append("log", Objects.requireNonNull(run.get("a", String.class))))
-                .act("two", run -> run.append("log", Objects.requireNonNull(run.get("b", String.class)))),
+                .act(
+                    "one",
+                    run -> run.append("log", Objects.requireNonNull(run.get("a", String.class))))
+                .act(
+                    "two",
+                    run -> run.append("log", Objects.requireNonNull(run.get("b", String.class)))),
             "one",
             "two");
     talk.start("a", "x", "b", "y");

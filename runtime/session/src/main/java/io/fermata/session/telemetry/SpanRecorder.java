@@ -27,9 +27,9 @@ import org.jspecify.annotations.Nullable;
  * error. All times are those of the journal.
  *
  * <p>A span cannot outlive its process. A run that is watched from the middle, as after a restart,
- * gets a further span: {@code fermata.continued} is true, {@code fermata.run} is that of the earlier
- * one, and if this recorder began that it is linked. Close the recorder when the host stops, so
- * that the spans of runs that go on later are exported.
+ * gets a further span: {@code fermata.continued} is true, {@code fermata.run} is that of the
+ * earlier one, and if this recorder began that it is linked. Close the recorder when the host
+ * stops, so that the spans of runs that go on later are exported.
  *
  * <p>The values in the evidence are the client's: put it behind a {@code Redaction} where they must
  * not leave the house.
@@ -187,10 +187,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
     String rule = event.rule() == null ? "otherwise" : event.rule();
     List<String> chosen = event.chosen() == null ? List.of() : List.of(event.chosen());
     AttributesBuilder attributes = Attributes.builder().put(RULE, rule);
-    add(
-        "decision",
-        event.moment(),
-        attributes.put(CHOSEN, chosen).put(EVIDENCE, event.evidence()));
+    add("decision", event.moment(), attributes.put(CHOSEN, chosen).put(EVIDENCE, event.evidence()));
   }
 
   @Override

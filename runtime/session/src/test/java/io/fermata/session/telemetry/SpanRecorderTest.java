@@ -114,7 +114,10 @@ class SpanRecorderTest {
   }
 
   private static EventData event(SpanData span, String name) {
-    return span.getEvents().stream().filter(e -> e.getName().equals(name)).findFirst().orElseThrow();
+    return span.getEvents().stream()
+        .filter(e -> e.getName().equals(name))
+        .findFirst()
+        .orElseThrow();
   }
 
   private static long millis(long nanos) {
@@ -164,7 +167,8 @@ class SpanRecorderTest {
     now += 60_000;
     answer("seats", 2);
     SpanData span = ended().get(0);
-    assertThat(event(span, "pause").getAttributes().get(AttributeKey.stringKey("fermata.waits_for")))
+    assertThat(
+            event(span, "pause").getAttributes().get(AttributeKey.stringKey("fermata.waits_for")))
         .isEqualTo("ANSWER");
     assertThat(
             event(span, "pause").getAttributes().get(AttributeKey.stringArrayKey("fermata.fields")))
