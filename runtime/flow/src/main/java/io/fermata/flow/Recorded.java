@@ -70,7 +70,8 @@ public sealed interface Recorded {
    *
    * @param done false if the step was given up: its branch was dropped, or the run went back or
    *     ended
-   * @param millis how long it was there; null if its beginning was not watched
+   * @param millis how long it was there; where its beginning was not watched, since it began to
+   *     wait or to work, or null if that is not known either
    */
   record StageEnd(Moment moment, Kind kind, boolean done, @Nullable Long millis)
       implements Recorded {

@@ -542,13 +542,20 @@ final class Translation {
 
   private void endStage(Place place, boolean done) {
     waiting.remove(place);
-    Long start = entered.remove(place);
+    Long start = begun(place);
     Long millis = start == null ? null : Math.max(0, at - start);
     Kind kind = kind(place);
     tell(new Recorded.StageEnd(moment(place), kind, done, millis));
     if (done) {
       tell(new Recorded.StageExecuted(moment(place), kind));
     }
+  }
+
+  /** When a stage began; of one that was begun unwatched, when it began to wait or to work. */
+  private @Nullable Long begun(Place place) {
+    Long start = entered.remove(place);
+    At there = before.places().get(place);
+    return start != null || there == null ? start : Long.valueOf(there.since());
   }
 
   private void beginStages(Set<Place> was) {

@@ -631,6 +631,15 @@ class RecordingTest {
   }
 
   @Test
+  void aStepThatWaitedThroughARestartIsToldWithItsWholeWait() {
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.start();
+    talk.now += 60_000;
+    talk.proceed("a", "x");
+    assertThat(cut(talk, 1)).isEqualTo(feed(Recording.of(talk.program.flow(), "s"), talk.entries));
+  }
+
+  @Test
   void aFinishedJournalIsToldAsTheRunWas() {
     trips.bankFailures = 1;
     Driver trip = trip();
