@@ -207,6 +207,13 @@ class RedactionTest {
   }
 
   @Test
+  void theElementsOfAListMayBeNamed() {
+    Driver talk = drive(talk().act("note", run -> run.append("log", SECRET)), "note");
+    talk.start();
+    silent(heard(talk, "log.*"), SECRET);
+  }
+
+  @Test
   void whatWasAlreadyKnownInTheMiddleOfARunIsFollowed() {
     Driver talk = loose();
     Flow<?> flow = talk.program.flow();

@@ -125,6 +125,25 @@ class TraceTest {
   }
 
   @Test
+  void anotherRunThatGoesOnMeanwhileIsNotMixedIn() {
+    Flow<Flows.Talk> flow = Flows.chain(ask(ask(talk(), "a"), "b"), "ask_a", "ask_b").compile();
+    Driver older = new Driver(flow);
+    older.start();
+    older.proceed("a", "old");
+    Driver newer = new Driver(flow);
+    newer.call(new Input.Start("newer", "to test", Driver.object("a", "new"), 1));
+    Trace trace = new Trace(flow);
+    Recording first = Recording.of(flow, "s1", trace);
+    Recording second = Recording.of(flow, "s2", trace);
+    Driver.Entry start = older.entries.get(0);
+    first.record(start.seq(), start.at(), start.events());
+    newer.entries.forEach(e -> second.record(e.seq(), e.at(), e.events()));
+    Driver.Entry later = older.entries.get(1);
+    first.record(later.seq(), later.at(), later.events());
+    assertThat(trace.why("a").value()).isEqualTo(Json.tree("new"));
+  }
+
+  @Test
   void aFieldThatNobodyWroteSaysSo() {
     Because why = trace(whole()).why("nothing");
     assertThat(why.kind()).isEqualTo(Kind.UNWRITTEN);
