@@ -660,7 +660,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private JournalRecord ended(SessionState state, JournalRecord.Reply reply, Outcome outcome) {
     String callId = callId();
-    boolean unheard = calls.current() == null && ahead.status() == RunState.Status.COMPLETED;
+    Waiting current = calls.current();
+    boolean heard = current != null && current.fromClient();
+    boolean unheard = !heard && ahead.status() == RunState.Status.COMPLETED;
     return new JournalRecord.Ended(
         shell.clock().millis(),
         ahead.runId(),

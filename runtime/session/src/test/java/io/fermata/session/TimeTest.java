@@ -164,6 +164,10 @@ class TimeTest {
       ToolReply reply = signal(host, run, "paid", "by card");
       assertThat(reply.structured().at("/result/paid").asText()).isEqualTo("by card");
       assertThat(code(signal(host, run, "paid", "twice"))).isEqualTo("run_completed");
+      assertThat(client.proceed().structured().at("/result/paid").asText())
+          .as("what the client hears that was not there")
+          .isEqualTo("by card");
+      assertThat(code(client.proceed())).isEqualTo("run_completed");
     }
   }
 
