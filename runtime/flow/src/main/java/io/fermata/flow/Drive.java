@@ -311,7 +311,7 @@ final class Drive {
   void requireKept(Event event, Spot<?> spot, String what) {
     RunState after = state.apply(event);
     spot.now(after).requireReadable(state);
-    if (tooLarge(after.memory(spot.place().branch()).data())) {
+    if (tooLarge(after.memory(spot.place().branch()))) {
       throw new IllegalStateException(what + " makes the state too large");
     }
   }
@@ -466,7 +466,7 @@ final class Drive {
             wrote.ends());
     RunState after = state.apply(event);
     spot.now(after).requireReadable(state);
-    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()).data())) {
+    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()))) {
       String message =
           "The step "
               + effect.place().node()
@@ -488,8 +488,8 @@ final class Drive {
     }
   }
 
-  private boolean tooLarge(ObjectNode data) {
-    return Json.bytes(data) > limits.stateBytes();
+  private boolean tooLarge(Memory memory) {
+    return memory.bytes() > limits.stateBytes();
   }
 
   private void failed(Effect effect, Input.Failed failed) {

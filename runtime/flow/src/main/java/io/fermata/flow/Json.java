@@ -97,6 +97,7 @@ public final class Json {
     }
   }
 
+  /** The size of the compact text. */
   static int bytes(JsonNode tree) {
     try {
       return MAPPER.writeValueAsBytes(tree).length;
