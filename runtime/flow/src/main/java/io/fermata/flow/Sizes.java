@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -8,10 +9,49 @@ import java.util.Map;
 
 /** The size of a tree's text in bytes, and by how much it grew, at the cost of what is new. */
 final class Sizes {
+  /** Those of an object or an array, and the quotes of a text. */
+  private static final int BRACKETS = 2;
+
   private Sizes() {}
 
   static int of(JsonNode tree) {
-    return Json.bytes(tree);
+    int size = 0;
+    if (tree instanceof ObjectNode) {
+      for (Map.Entry<String, JsonNode> entry : tree.properties()) {
+        size += field(entry);
+      }
+      return size + BRACKETS + separators(tree);
+    } else if (tree instanceof ArrayNode) {
+      for (JsonNode element : tree) {
+        size += of(element);
+      }
+      return size + BRACKETS + separators(tree);
+    }
+    boolean plain = tree.isIntegralNumber() || tree.isBoolean();
+    return tree instanceof TextNode
+        ? of(tree.textValue())
+        : plain ? tree.asText().length() : written(tree);
+  }
+
+  private static int of(String text) {
+    int size = BRACKETS;
+    for (int i = 0; i < text.length(); i++) {
+      char at = text.charAt(i);
+      if (at < ' ' || at == '"' || at == '\\' || Character.isSurrogate(at)) {
+        return written(TextNode.valueOf(text));
+      }
+      size += at < 0x80 ? 1 : at < 0x800 ? 2 : 3;
+    }
+    return size;
+  }
+
+  /** The size of what Jackson escapes or formats. */
+  private static int written(JsonNode tree) {
+    try {
+      return Json.MAPPER.writeValueAsBytes(tree).length;
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("A JSON tree could not be written", e);
+    }
   }
 
   /** By how many bytes the text of a tree is longer than that of an earlier one. */
@@ -55,7 +95,7 @@ final class Sizes {
   }
 
   private static int field(Map.Entry<String, JsonNode> field) {
-    return of(TextNode.valueOf(field.getKey())) + 1 + of(field.getValue());
+    return of(field.getKey()) + 1 + of(field.getValue());
   }
 
   private static int separators(JsonNode container) {
