@@ -20,13 +20,13 @@ import picocli.CommandLine.Spec;
 final class GraphCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec command;
 
-  @Parameters(paramLabel = "FLOW", description = "The flow's id: quote or table.")
+  @Parameters(paramLabel = "FLOW", description = "The flow's id: quote, table or trip.")
   String id = "";
 
   @Override
   public Integer call() {
     try (Restaurant restaurant = Restaurant.open()) {
-      List<Flow<?>> flows = Examples.flows(restaurant);
+      List<Flow<?>> flows = Examples.flows(restaurant, new TravelAgency());
       Flow<?> flow =
           flows.stream()
               .filter(f -> f.id().equals(id))
