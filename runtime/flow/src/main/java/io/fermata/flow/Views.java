@@ -138,7 +138,7 @@ final class Views<S extends Record> {
             JsonSetter.class,
             JsonTypeInfo.class);
 
-    private final transient @Nullable ObjectReader reader;
+    private final @Nullable ObjectReader reader;
     private final JsonToken begin;
 
     Later(JsonDeserializer<?> whole, @Nullable ObjectReader reader, JsonToken begin) {
