@@ -57,9 +57,10 @@ final class Paths {
   }
 
   static ObjectNode append(ObjectNode root, String path, JsonNode element) {
-    ArrayNode array = Json.MAPPER.createArrayNode();
-    if (get(root, path) instanceof ArrayNode existing) {
-      array.addAll(existing);
+    JsonNode existing = get(root, path);
+    ArrayNode array = Json.MAPPER.getNodeFactory().arrayNode(existing.size() + 1);
+    if (existing instanceof ArrayNode elements) {
+      array.addAll(elements);
     }
     array.add(element);
     return set(root, path, array);

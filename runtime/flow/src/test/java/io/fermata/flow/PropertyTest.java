@@ -148,6 +148,10 @@ class PropertyTest {
       if (next instanceof Program.Pause pause) {
         assertThat(fieldsHere()).containsAll(Driver.asked(pause.outcome()));
       }
+      run.state
+          .branches()
+          .values()
+          .forEach(b -> assertThat(b.memory().bytes()).isEqualTo(Sizes.of(b.memory().data())));
       new JournalCheck().read(run.journal);
     }
 
