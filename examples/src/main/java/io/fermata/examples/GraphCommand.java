@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
@@ -15,13 +16,16 @@ import picocli.CommandLine.Spec;
 /** Draws a flow. */
 @Command(
     name = "graph",
-    description = "Prints a flow as a Mermaid flowchart.",
+    description = "Prints a picture of a flow: a Mermaid flowchart, or an SVG image.",
     mixinStandardHelpOptions = true)
 final class GraphCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec command;
 
   @Parameters(paramLabel = "FLOW", description = "The flow's id: quote or table.")
   String id = "";
+
+  @Option(names = "--svg", description = "An SVG image instead of a Mermaid flowchart.")
+  boolean svg;
 
   @Override
   public Integer call() {
@@ -32,7 +36,7 @@ final class GraphCommand implements Callable<Integer> {
               .filter(f -> f.id().equals(id))
               .findFirst()
               .orElseThrow(() -> new ParameterException(commandLine(), unknown(flows)));
-      commandLine().getOut().print(flow.mermaid());
+      commandLine().getOut().print(svg ? flow.svg() : flow.mermaid());
       commandLine().getOut().flush();
     }
     return 0;

@@ -72,6 +72,8 @@ class MainTest {
     assertThat(run("graph", "table")).isZero();
     assertThat(out.toString())
         .contains(
-            "classify -. \"company\" .-> ask_company", "reserve -. otherwise .-> find_tables");
+            "ask_contact<br>asks name, email", "|\"company<br>segment eq #34;company#34;\"|", "reserve");
+    assertThat(run("graph", "quote", "--svg")).isZero();
+    assertThat(out.toString()).contains("<svg xmlns=", "data-node=\"ask_contact\"");
   }
 }

@@ -204,7 +204,12 @@ public final class Flow<S extends Record> {
 
   /** The graph as a Mermaid flowchart. */
   public String mermaid() {
-    return Mermaid.render(this);
+    return Picture.of(this).mermaid();
+  }
+
+  /** The graph as an SVG image. */
+  public String svg() {
+    return Picture.of(this).svg();
   }
 
   /** The machine that runs it. */

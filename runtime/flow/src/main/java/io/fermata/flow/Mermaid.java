@@ -1,49 +1,187 @@
 package io.fermata.flow;
 
+import io.fermata.flow.Drawing.Arrow;
+import io.fermata.flow.Drawing.Kind;
+import io.fermata.flow.Drawing.Mark;
+import io.fermata.flow.Drawing.Now;
+import io.fermata.flow.Drawing.Shape;
+import io.fermata.flow.Drawing.Style;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
-/** Draws a flow as Mermaid text. */
+/** Draws a drawing as Mermaid text. Its ids are made up, so that any name may be a node's. */
 final class Mermaid {
-  private Mermaid() {}
+  private static final int LONGEST = 160;
+  private static final String PLAIN = " .,_-+*/()'…×→✓✗=!?·–";
 
-  static <S extends Record> String render(Flow<S> flow) {
-    StringBuilder out = new StringBuilder("flowchart TD\n");
-    out.append("  ").append(Flow.START).append("((Start))\n");
-    flow.nodes().values().forEach(node -> out.append("  ").append(shape(node)).append('\n'));
-    out.append("  ").append(Flow.END).append("((End))\n");
-    for (Map.Entry<String, Route> entry : flow.routes().entrySet()) {
-      arrows(entry.getKey(), entry.getValue())
-          .forEach(a -> out.append("  ").append(a).append('\n'));
-    }
-    return out.toString();
+  private static final Map<String, String> LOOKS = new LinkedHashMap<>();
+
+  static {
+    LOOKS.put("visited", "fill:#dbeafe,stroke:#2563eb,color:#1f2937,stroke-width:2px");
+    LOOKS.put("inside", "fill:#f8fafc,stroke:#2563eb,color:#1f2937,stroke-width:2px");
+    LOOKS.put("sleeps", "fill:#ede9fe,stroke:#7c3aed,color:#1f2937,stroke-width:4px");
+    LOOKS.put("waits", "fill:#fef3c7,stroke:#b45309,color:#1f2937,stroke-width:4px");
+    LOOKS.put("works", "fill:#ccfbf1,stroke:#0f766e,color:#1f2937,stroke-width:4px");
+    LOOKS.put("halted", "fill:#fee2e2,stroke:#dc2626,color:#1f2937,stroke-width:4px");
+    LOOKS.put("dropped", "fill:#e5e7eb,stroke:#9ca3af,color:#6b7280");
   }
 
-  private static <S extends Record> String shape(Node<S> node) {
-    String label = "\"" + node.id() + "\"";
-    if (node instanceof Node.Ask) {
-      return node.id() + "[/" + label + "/]";
-    } else if (node instanceof Node.Show) {
-      return node.id() + "[[" + label + "]]";
-    }
-    return node.id() + "[" + label + "]";
+  private final Drawing drawing;
+  private final Map<String, String> ids = new HashMap<>();
+  private final Map<String, List<String>> looks = new LinkedHashMap<>();
+  private final StringBuilder out = new StringBuilder("flowchart TD\n");
+
+  private Mermaid(Drawing drawing) {
+    this.drawing = drawing;
+    drawing.shapes().forEach(shape -> ids.put(shape.path(), "n" + (ids.size() + 1)));
   }
 
-  private static List<String> arrows(String from, Route route) {
-    if (!(route instanceof Route.Choice choice)) {
-      return List.of(from + " --> " + route.targets().get(0));
-    }
-    List<String> arrows =
-        new ArrayList<>(
-            choice.rules().stream()
-                .map(r -> from + " -. \"" + text(r.label()) + "\" .-> " + r.target())
-                .toList());
-    arrows.add(from + " -. otherwise .-> " + choice.otherwise());
-    return arrows;
+  static String render(Drawing drawing) {
+    Mermaid mermaid = new Mermaid(drawing);
+    mermaid.shapes("", "  ");
+    mermaid.arrows();
+    mermaid.looks();
+    return mermaid.out.toString();
   }
 
-  private static String text(String label) {
-    return label.replace("\"", "#quot;").replace("\n", " ");
+  // --- shapes ---------------------------------------------------------------------------------
+
+  private void shapes(String box, String indent) {
+    for (Shape shape : drawing.within(box)) {
+      String id = ids.get(shape.path());
+      // Mermaid leaves room for one line above what lies in a box.
+      String label = "\"" + label(shape, shape.kind().holds() ? " · " : "<br>") + "\"";
+      if (shape.kind().holds()) {
+        out.append(indent).append("subgraph ").append(id).append('[').append(label).append("]\n");
+        out.append(indent).append("  direction TB\n");
+        shapes(shape.path(), indent + "  ");
+        out.append(indent).append("end\n");
+      } else {
+        out.append(indent).append(id).append(shape(shape.kind(), label)).append('\n');
+      }
+      look(shape);
+    }
+  }
+
+  private static String shape(Kind kind, String label) {
+    return switch (kind) {
+      case START -> "((" + label + "))";
+      case END -> "(((" + label + ")))";
+      case ASK -> "[/" + label + "/]";
+      case WIDGET -> "[[" + label + "]]";
+      case SLEEP -> "([" + label + "])";
+      case WAIT -> ">" + label + "]";
+      case FORK, JOIN -> "{{" + label + "}}";
+      default -> "[" + label + "]";
+    };
+  }
+
+  private static String label(Shape shape, String between) {
+    List<String> lines = new ArrayList<>();
+    lines.add(shape.label() + Layout.times(shape.mark().visits()));
+    lines.addAll(shape.details());
+    lines.addAll(shape.mark().notes());
+    return joined(lines, between);
+  }
+
+  private void look(Shape shape) {
+    Mark mark = shape.mark();
+    String visited = shape.kind().holds() ? "inside" : "visited";
+    String look =
+        mark.now() != Now.NOWHERE
+            ? mark.now().name().toLowerCase(Locale.ROOT)
+            : mark.dropped() ? "dropped" : mark.visits() > 0 ? visited : "";
+    if (!look.isEmpty()) {
+      looks.computeIfAbsent(look, l -> new ArrayList<>()).add(ids.get(shape.path()));
+    }
+  }
+
+  private void looks() {
+    LOOKS.forEach(
+        (name, look) -> {
+          List<String> users = looks.get(name);
+          if (users != null) {
+            out.append("  classDef ").append(name).append(' ').append(look).append('\n');
+            out.append("  class ").append(String.join(",", users)).append(' ').append(name);
+            out.append('\n');
+          }
+        });
+  }
+
+  // --- ways -----------------------------------------------------------------------------------
+
+  private void arrows() {
+    List<String> taken = new ArrayList<>();
+    List<String> dropped = new ArrayList<>();
+    for (int i = 0; i < drawing.arrows().size(); i++) {
+      Arrow arrow = drawing.arrows().get(i);
+      out.append("  ").append(ids.get(arrow.from())).append(' ').append(line(arrow));
+      String label = label(arrow);
+      if (!label.isEmpty()) {
+        out.append("|\"").append(label).append("\"|");
+      }
+      out.append(' ').append(ids.get(arrow.to())).append('\n');
+      if (arrow.dropped()) {
+        dropped.add("" + i);
+      } else if (arrow.taken() > 0) {
+        taken.add("" + i);
+      }
+    }
+    lines(taken, "stroke:#2563eb,stroke-width:3px");
+    lines(dropped, "stroke:#d1d5db");
+  }
+
+  private void lines(List<String> numbers, String look) {
+    if (!numbers.isEmpty()) {
+      out.append("  linkStyle ").append(String.join(",", numbers)).append(' ').append(look);
+      out.append('\n');
+    }
+  }
+
+  private static String line(Arrow arrow) {
+    return arrow.style() == Style.ONWARD ? "-->" : "-.->";
+  }
+
+  private static String label(Arrow arrow) {
+    List<String> lines = new ArrayList<>(arrow.label());
+    String times = Layout.times(arrow.taken());
+    if (lines.isEmpty()) {
+      lines.add(times.strip());
+    } else {
+      lines.set(0, lines.get(0) + times);
+    }
+    lines.addAll(arrow.seen());
+    return joined(lines, "<br>");
+  }
+
+  // --- texts ----------------------------------------------------------------------------------
+
+  private static String joined(List<String> lines, String between) {
+    return String.join(between, lines.stream().map(Mermaid::escaped).toList());
+  }
+
+  /** Whatever Mermaid, its Markdown or HTML could take for a sign is written as a number. */
+  private static String escaped(String text) {
+    StringBuilder escaped = new StringBuilder();
+    Texts.shortened(text, LONGEST)
+        .codePoints()
+        .map(letter -> Character.isWhitespace(letter) ? ' ' : letter)
+        .forEach(
+            letter -> {
+              if (Character.isISOControl(letter)) {
+                escaped.append('\uFFFD');
+              } else if (letter > 0x7F
+                  || Character.isLetterOrDigit(letter)
+                  || PLAIN.indexOf(letter) >= 0) {
+                escaped.appendCodePoint(letter);
+              } else {
+                escaped.append('#').append(letter).append(';');
+              }
+            });
+    return escaped.toString();
   }
 }
