@@ -36,7 +36,7 @@ final class GraphCommand implements Callable<Integer> {
               .filter(f -> f.id().equals(id))
               .findFirst()
               .orElseThrow(() -> new ParameterException(commandLine(), unknown(flows)));
-      commandLine().getOut().print(svg ? flow.svg() : flow.mermaid());
+      commandLine().getOut().print(svg ? flow.picture().svg() : flow.picture().mermaid());
       commandLine().getOut().flush();
     }
     return 0;

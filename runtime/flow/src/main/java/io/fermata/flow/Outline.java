@@ -1,31 +1,34 @@
 package io.fermata.flow;
 
-import io.fermata.flow.Drawing.Arrow;
-import io.fermata.flow.Drawing.Kind;
-import io.fermata.flow.Drawing.Mark;
-import io.fermata.flow.Drawing.Shape;
-import io.fermata.flow.Drawing.Style;
+import io.fermata.flow.picture.Picture;
+import io.fermata.flow.picture.Picture.Arrow;
+import io.fermata.flow.picture.Picture.Kind;
+import io.fermata.flow.picture.Picture.Shape;
+import io.fermata.flow.picture.Picture.Style;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the shapes and arrows of a flow, with those of the flows within it. */
 final class Outline {
+  /** What the path of a node has after it where the node's branches part, and come together. */
+  static final String FORK = ">";
+
+  static final String JOIN = "<";
+
   private final List<Shape> shapes = new ArrayList<>();
   private final List<Arrow> arrows = new ArrayList<>();
 
   private Outline() {}
 
-  static Drawing of(Flow<?> flow) {
+  static Picture of(Flow<?> flow) {
     Outline outline = new Outline();
     outline.new Inside<>(flow, "").add();
-    return new Drawing(
-        flow.title(),
-        flow.id() + " · version " + flow.version(),
-        List.copyOf(outline.shapes),
-        List.copyOf(outline.arrows));
+    String subtitle = flow.id() + " · version " + flow.version();
+    return new Picture(flow.title(), subtitle, outline.shapes, outline.arrows);
   }
 
   /** One flow, in the box that mounts it. */
@@ -58,7 +61,7 @@ final class Outline {
     }
 
     private void shape(String node, Kind kind, String label, List<String> details) {
-      shapes.add(new Shape(path(node), box, kind, label, details, Mark.NONE));
+      shapes.add(new Shape(path(node), box, kind, label, details));
     }
 
     // --- nodes --------------------------------------------------------------------------------
@@ -86,8 +89,8 @@ final class Outline {
         details.add("shows " + show.tool() + into(show.field()));
       } else if (node instanceof Node.Act<S> act) {
         act(act, details);
-      } else if (node instanceof Node.Sleep) {
-        details.add("sleeps");
+      } else if (node instanceof Node.Sleep<S> sleep) {
+        details.add("sleeps" + fixed(" ", sleep.time()));
       } else if (node instanceof Node.Await<S> await) {
         details.add("waits for " + await.signal() + into(await.field()));
       } else if (node instanceof Node.Each<S, ?> each) {
@@ -138,15 +141,16 @@ final class Outline {
       }
       String late = flow.waiting(from).target();
       if (late != null) {
-        arrows.add(new Arrow(path(from), to(from, late), Style.LATE, -1, List.of("late")));
+        String label = "late" + fixed(", after ", flow.waiting(from).deadline());
+        arrows.add(new Arrow(path(from), to(from, late), Style.LATE, -1, List.of(label)));
       }
     }
 
     private void fork(String from, Route.Fork fork) {
-      String parts = path(from) + Drawing.FORK;
-      String joins = path(from) + Drawing.JOIN;
+      String parts = path(from) + FORK;
+      String joins = path(from) + JOIN;
       boolean always = fork.arms().stream().anyMatch(arm -> arm.rule() == null);
-      shape(from + Drawing.FORK, Kind.FORK, always ? "at once" : "all that match", List.of());
+      shape(from + FORK, Kind.FORK, always ? "at once" : "all that match", List.of());
       arrow(path(from), parts, -1, List.of());
       int rules = 0;
       for (Route.Arm arm : fork.arms()) {
@@ -159,7 +163,7 @@ final class Outline {
       } else if (!always) {
         arrow(parts, joins, -1, List.of("none matches"));
       }
-      shape(from + Drawing.JOIN, Kind.JOIN, joining(fork.joining()), List.of());
+      shape(from + JOIN, Kind.JOIN, joining(fork.joining()), List.of());
       arrow(joins, to(from, fork.join()), -1, List.of());
     }
 
@@ -173,7 +177,7 @@ final class Outline {
           .findFirst()
           .filter(
               fork -> flow.routes().get(fork) instanceof Route.Fork f && f.join().equals(target))
-          .map(fork -> path(fork) + Drawing.JOIN)
+          .map(fork -> path(fork) + JOIN)
           .orElse(path(target));
     }
 
@@ -198,6 +202,11 @@ final class Outline {
       case FAIL_FAST -> who + " · fails fast";
       case COLLECT -> who + " · failures → " + joining.into();
     };
+  }
+
+  /** A time that no state has a say in. */
+  private static String fixed(String before, @Nullable Function<?, Duration> time) {
+    return time instanceof Fixed<?> fixed ? before + text(fixed.time()) : "";
   }
 
   /** As people write it: {@code 1 h 30 min}. */

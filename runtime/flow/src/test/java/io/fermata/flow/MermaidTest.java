@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 class MermaidTest {
   @Test
   void everyNodeAndEveryWayIsDrawn() {
-    assertThat(QuoteFlow.builder().compile().mermaid())
+    assertThat(QuoteFlow.builder().compile().picture().mermaid())
         .isEqualTo(
             """
             flowchart TD
@@ -32,22 +32,22 @@ class MermaidTest {
 
   @Test
   void branchesPartAndJoinAndALateWaitGoesItsOwnWay() {
-    assertThat(Pictured.trip().mermaid())
+    assertThat(Pictured.trip().picture().mermaid())
         .contains(
             "{{\"at once\"}}",
             "{{\"all that match\"}}",
             "{{\"joins the first 2 · failures → failures\"}}",
             "{{\"joins all · fails fast\"}}",
             "|\"needs a visa<br>visa eq true\"|",
-            "-.->|\"late\"| ",
+            "-.->|\"late, after 1 d\"| ",
             "\"payment<br>waits for paid → paid<br>reminds 3× every 1 h 30 min\"",
             "[\"book_flight<br>once · can be undone\"]",
-            "([\"cool_down<br>sleeps\"])");
+            "([\"cool_down<br>sleeps 5 min\"])");
   }
 
   @Test
   void aFlowWithinAFlowIsABoxWithItsOwnGraph() {
-    String drawn = Pictured.fleet().mermaid();
+    String drawn = Pictured.fleet().picture().mermaid();
     assertThat(drawn)
         .contains(
             "  subgraph n3[\"each · for each, at most 5 → checked · joins all · failures → failures\"]\n",
@@ -60,7 +60,7 @@ class MermaidTest {
   void noNameAndNoLabelCanBreakThePicture() {
     Pattern shape = Pattern.compile("  n\\d+[\\[(]+\"[^\"`<>&|;]*\"[\\])]+");
     Pattern way = Pattern.compile("  n\\d+ --> ?(\\|\"([^\"`<>&|;]|#\\d+;|<br>)*\"\\|)? ?n\\d+");
-    assertThat(Pictured.wild().mermaid().lines().skip(1))
+    assertThat(Pictured.wild().picture().mermaid().lines().skip(1))
         .allMatch(line -> shape.matcher(line).matches() || way.matcher(line).matches());
   }
 
@@ -69,9 +69,9 @@ class MermaidTest {
     Flow<?> flow = QuoteFlow.builder().compile();
     Driver run = new Driver(flow);
     run.start("name", "Ann", "email", "ann@acme.com");
-    assertThat(Picture.of(flow).run(run.journal).mermaid())
+    assertThat(flow.picture(run.journal).mermaid())
         .contains(
-            "n4[/\"ask_company<br>asks companySize<br>waits for answers\"/]",
+            "n4[/\"ask_company<br>asks companySize<br>waits#58; How big is your company?\"/]",
             "  linkStyle 0,1,2 stroke:",
             "  class n1,n2,n3 visited\n",
             "  class n4 waits\n");

@@ -1,11 +1,11 @@
-package io.fermata.flow;
+package io.fermata.flow.picture;
 
-import io.fermata.flow.Drawing.Arrow;
-import io.fermata.flow.Drawing.Kind;
-import io.fermata.flow.Drawing.Mark;
-import io.fermata.flow.Drawing.Now;
-import io.fermata.flow.Drawing.Shape;
-import io.fermata.flow.Drawing.Style;
+import io.fermata.flow.picture.Picture.Arrow;
+import io.fermata.flow.picture.Picture.Kind;
+import io.fermata.flow.picture.Picture.Mark;
+import io.fermata.flow.picture.Picture.Now;
+import io.fermata.flow.picture.Picture.Shape;
+import io.fermata.flow.picture.Picture.Style;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Draws a drawing as Mermaid text. Its ids are made up, so that any name may be a node's. */
+/** Draws a picture as Mermaid text. Its ids are made up, so that any name may be a node's. */
 final class Mermaid {
   private static final int LONGEST = 160;
   private static final String PLAIN = " .,_-+*/()'…×→✓✗=!?·–";
@@ -27,21 +27,22 @@ final class Mermaid {
     LOOKS.put("waits", "fill:#fef3c7,stroke:#b45309,color:#1f2937,stroke-width:4px");
     LOOKS.put("works", "fill:#ccfbf1,stroke:#0f766e,color:#1f2937,stroke-width:4px");
     LOOKS.put("halted", "fill:#fee2e2,stroke:#dc2626,color:#1f2937,stroke-width:4px");
+    LOOKS.put("undone", "fill:#dbeafe,stroke:#b45309,color:#1f2937,stroke-dasharray:5 3");
     LOOKS.put("dropped", "fill:#e5e7eb,stroke:#9ca3af,color:#6b7280");
   }
 
-  private final Drawing drawing;
+  private final Picture picture;
   private final Map<String, String> ids = new HashMap<>();
   private final Map<String, List<String>> looks = new LinkedHashMap<>();
   private final StringBuilder out = new StringBuilder("flowchart TD\n");
 
-  private Mermaid(Drawing drawing) {
-    this.drawing = drawing;
-    drawing.shapes().forEach(shape -> ids.put(shape.path(), "n" + (ids.size() + 1)));
+  private Mermaid(Picture picture) {
+    this.picture = picture;
+    picture.shapes().forEach(shape -> ids.put(shape.path(), "n" + (ids.size() + 1)));
   }
 
-  static String render(Drawing drawing) {
-    Mermaid mermaid = new Mermaid(drawing);
+  static String render(Picture picture) {
+    Mermaid mermaid = new Mermaid(picture);
     mermaid.shapes("", "  ");
     mermaid.arrows();
     mermaid.looks();
@@ -51,7 +52,7 @@ final class Mermaid {
   // --- shapes ---------------------------------------------------------------------------------
 
   private void shapes(String box, String indent) {
-    for (Shape shape : drawing.within(box)) {
+    for (Shape shape : picture.within(box)) {
       String id = ids.get(shape.path());
       // Mermaid leaves room for one line above what lies in a box.
       String label = "\"" + label(shape, shape.kind().holds() ? " · " : "<br>") + "\"";
@@ -94,7 +95,9 @@ final class Mermaid {
     String look =
         mark.now() != Now.NOWHERE
             ? mark.now().name().toLowerCase(Locale.ROOT)
-            : mark.dropped() ? "dropped" : mark.visits() > 0 ? visited : "";
+            : mark.dropped()
+                ? "dropped"
+                : mark.undone() ? "undone" : mark.visits() > 0 ? visited : "";
     if (!look.isEmpty()) {
       looks.computeIfAbsent(look, l -> new ArrayList<>()).add(ids.get(shape.path()));
     }
@@ -117,8 +120,8 @@ final class Mermaid {
   private void arrows() {
     List<String> taken = new ArrayList<>();
     List<String> dropped = new ArrayList<>();
-    for (int i = 0; i < drawing.arrows().size(); i++) {
-      Arrow arrow = drawing.arrows().get(i);
+    for (int i = 0; i < picture.arrows().size(); i++) {
+      Arrow arrow = picture.arrows().get(i);
       out.append("  ").append(ids.get(arrow.from())).append(' ').append(line(arrow));
       String label = label(arrow);
       if (!label.isEmpty()) {
@@ -167,14 +170,12 @@ final class Mermaid {
   /** Whatever Mermaid, its Markdown or HTML could take for a sign is written as a number. */
   private static String escaped(String text) {
     StringBuilder escaped = new StringBuilder();
-    Texts.shortened(text, LONGEST)
-        .codePoints()
-        .map(letter -> Character.isWhitespace(letter) ? ' ' : letter)
+    text.codePoints()
+        .limit(LONGEST)
+        .map(letter -> Character.isWhitespace(letter) ? ' ' : Lettering.sound(letter))
         .forEach(
             letter -> {
-              if (Character.isISOControl(letter)) {
-                escaped.append('\uFFFD');
-              } else if (letter > 0x7F
+              if (letter > 0x7F
                   || Character.isLetterOrDigit(letter)
                   || PLAIN.indexOf(letter) >= 0) {
                 escaped.appendCodePoint(letter);
@@ -182,6 +183,6 @@ final class Mermaid {
                 escaped.append('#').append(letter).append(';');
               }
             });
-    return escaped.toString();
+    return escaped.append(text.codePointCount(0, text.length()) > LONGEST ? "…" : "").toString();
   }
 }

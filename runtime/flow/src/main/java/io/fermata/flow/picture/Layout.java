@@ -1,13 +1,13 @@
-package io.fermata.flow;
+package io.fermata.flow.picture;
 
-import io.fermata.flow.Drawing.Arrow;
-import io.fermata.flow.Drawing.Kind;
-import io.fermata.flow.Drawing.Shape;
-import io.fermata.flow.Layers.Box;
-import io.fermata.flow.Layers.Link;
-import io.fermata.flow.Layers.Plan;
-import io.fermata.flow.Layers.Size;
-import io.fermata.flow.Layers.Wire;
+import io.fermata.flow.picture.Layers.Box;
+import io.fermata.flow.picture.Layers.Link;
+import io.fermata.flow.picture.Layers.Plan;
+import io.fermata.flow.picture.Layers.Size;
+import io.fermata.flow.picture.Layers.Wire;
+import io.fermata.flow.picture.Picture.Arrow;
+import io.fermata.flow.picture.Picture.Kind;
+import io.fermata.flow.picture.Picture.Shape;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -16,7 +16,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where everything in a drawing lies, and how its texts are broken. What lies in a box is laid out
+ * Where everything in a picture lies, and how its texts are broken. What lies in a box is laid out
  * first, and the box then is one shape among others.
  */
 final class Layout {
@@ -30,7 +30,7 @@ final class Layout {
   private static final double WIDEST_LABEL = 150;
   private static final double INNER = 18;
 
-  private final Drawing drawing;
+  private final Picture picture;
   private final Map<String, List<Line>> texts = new HashMap<>();
   private final Map<String, Box> boxes = new LinkedHashMap<>();
   private final List<Placed> wires = new ArrayList<>();
@@ -64,8 +64,8 @@ final class Layout {
   /** An arrow and its way. */
   record Placed(Arrow arrow, Wire wire) {}
 
-  Layout(Drawing drawing) {
-    this.drawing = drawing;
+  Layout(Picture picture) {
+    this.picture = picture;
     this.size = inner("");
     place("", 0, 0);
   }
@@ -154,7 +154,7 @@ final class Layout {
 
   /** Lays out what lies in a box. */
   private Size inner(String box) {
-    List<Shape> shapes = drawing.within(box);
+    List<Shape> shapes = picture.within(box);
     Map<String, Integer> numbers = new HashMap<>();
     List<Size> sizes = new ArrayList<>();
     for (Shape shape : shapes) {
@@ -175,7 +175,7 @@ final class Layout {
   }
 
   private List<Arrow> arrows(Map<String, ?> among) {
-    return drawing.arrows().stream()
+    return picture.arrows().stream()
         .filter(arrow -> among.containsKey(arrow.from()) && among.containsKey(arrow.to()))
         .toList();
   }
@@ -193,7 +193,7 @@ final class Layout {
 
   private void place(String box, double dx, double dy) {
     Plan plan = plans.get(box);
-    List<Shape> shapes = drawing.within(box);
+    List<Shape> shapes = picture.within(box);
     if (plan == null) {
       return;
     }
@@ -204,7 +204,7 @@ final class Layout {
     boxes.putAll(here);
     List<Arrow> arrows = arrows(here);
     for (int i = 0; i < arrows.size(); i++) {
-      wires.add(new Placed(arrows.get(i), Layers.moved(plan.wires().get(i), dx, dy)));
+      wires.add(new Placed(arrows.get(i), plan.wires().get(i).plus(dx, dy)));
     }
     for (Shape shape : shapes) {
       Box outer = here.get(shape.path());

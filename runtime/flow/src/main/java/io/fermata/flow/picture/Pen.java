@@ -1,6 +1,6 @@
-package io.fermata.flow;
+package io.fermata.flow.picture;
 
-import io.fermata.flow.Layers.Point;
+import io.fermata.flow.picture.Layers.Point;
 import java.util.List;
 
 /** Turns the corners of a way into the path that SVG draws: corners round, slants as curves. */

@@ -1,19 +1,19 @@
-package io.fermata.flow;
+package io.fermata.flow.picture;
 
-import io.fermata.flow.Drawing.Arrow;
-import io.fermata.flow.Drawing.Kind;
-import io.fermata.flow.Drawing.Now;
-import io.fermata.flow.Drawing.Shape;
-import io.fermata.flow.Drawing.Style;
-import io.fermata.flow.Layers.Box;
-import io.fermata.flow.Layers.Point;
-import io.fermata.flow.Layout.Line;
+import io.fermata.flow.picture.Layers.Box;
+import io.fermata.flow.picture.Layers.Point;
+import io.fermata.flow.picture.Layout.Line;
+import io.fermata.flow.picture.Picture.Arrow;
+import io.fermata.flow.picture.Picture.Kind;
+import io.fermata.flow.picture.Picture.Now;
+import io.fermata.flow.picture.Picture.Shape;
+import io.fermata.flow.picture.Picture.Style;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 
-/** Draws a drawing as SVG. */
+/** Draws a picture as SVG. */
 final class Svg {
   private static final double MARGIN = 24;
   private static final double HEAD = 46;
@@ -70,20 +70,22 @@ final class Svg {
       .fermata .halted>rect{fill:var(--halt-card);stroke:var(--halt);stroke-width:3}
       .fermata .halted>.note{fill:var(--halt)}
       .fermata .halted>.icon{stroke:var(--halt)}
+      .fermata .undone>rect{stroke-dasharray:5 3}
+      .fermata .undone>.note{fill:var(--wait)}
       .fermata .dropped{opacity:.45;filter:grayscale(1)}
       """;
 
-  private final Drawing drawing;
+  private final Picture picture;
   private final Layout layout;
   private final StringBuilder out = new StringBuilder();
 
-  private Svg(Drawing drawing) {
-    this.drawing = drawing;
-    this.layout = new Layout(drawing);
+  private Svg(Picture picture) {
+    this.picture = picture;
+    this.layout = new Layout(picture);
   }
 
-  static String render(Drawing drawing) {
-    Svg svg = new Svg(drawing);
+  static String render(Picture picture) {
+    Svg svg = new Svg(picture);
     svg.draw();
     return svg.out.toString();
   }
@@ -91,8 +93,8 @@ final class Svg {
   private void draw() {
     double head =
         Math.max(
-            Lettering.width(drawing.title(), 18) * 1.05,
-            Lettering.width(drawing.subtitle(), Layout.SMALL));
+            Lettering.width(picture.title(), 18) * 1.05,
+            Lettering.width(picture.subtitle(), Layout.SMALL));
     double width = Math.max(head, layout.size().width()) + 2 * MARGIN;
     double height = layout.size().height() + HEAD + 2 * MARGIN;
     out.append("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fermata\" role=\"img\" width=\"")
@@ -104,19 +106,19 @@ final class Svg {
         .append(' ')
         .append(number(height))
         .append("\" style=\"max-width:100%;height:auto\">\n");
-    element("title", drawing.title());
-    element("desc", drawing.subtitle());
+    element("title", picture.title());
+    element("desc", picture.subtitle());
     out.append("<style>\n").append(STYLE).append("</style>\n");
     out.append("<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
-    text(MARGIN, MARGIN + 14, "heading", drawing.title());
-    text(MARGIN, MARGIN + 32, "detail", drawing.subtitle());
+    text(MARGIN, MARGIN + 14, "heading", picture.title());
+    text(MARGIN, MARGIN + 32, "detail", picture.subtitle());
     double left = (width - layout.size().width()) / 2;
     out.append("<g transform=\"translate(")
         .append(number(left))
         .append(' ')
         .append(number(MARGIN + HEAD))
         .append(")\">\n");
-    for (Shape shape : drawing.shapes()) {
+    for (Shape shape : picture.shapes()) {
       shape(shape, Objects.requireNonNull(layout.boxes().get(shape.path())));
     }
     layout.wires().forEach(this::wire);
@@ -135,6 +137,9 @@ final class Svg {
     }
     if (shape.mark().dropped()) {
       classes.add("dropped");
+    }
+    if (shape.mark().undone()) {
+      classes.add("undone");
     }
     out.append("<g class=\"").append(String.join(" ", classes)).append("\" data-node=\"");
     out.append(escaped(shape.path())).append("\">");
@@ -235,6 +240,7 @@ final class Svg {
     out.append("<g class=\"").append(String.join(" ", classes)).append("\" data-from=\"");
     out.append(escaped(arrow.from())).append("\" data-to=\"").append(escaped(arrow.to()));
     out.append("\">");
+    told(arrow);
     List<List<Point>> lines = placed.wire().lines();
     for (int i = 0; i < lines.size(); i++) {
       boolean last = i == lines.size() - 1;
@@ -254,6 +260,17 @@ final class Svg {
       }
     }
     out.append("</g>\n");
+  }
+
+  private void told(Arrow arrow) {
+    List<String> told = new ArrayList<>(arrow.label());
+    told.addAll(arrow.seen());
+    if (arrow.taken() > 0) {
+      told.add("taken " + (arrow.taken() == 1 ? "once" : arrow.taken() + " times"));
+    }
+    if (!told.isEmpty()) {
+      element("title", String.join("\n", told));
+    }
   }
 
   // --- writing --------------------------------------------------------------------------------
@@ -288,15 +305,9 @@ final class Svg {
                 case '<' -> escaped.append("&lt;");
                 case '>' -> escaped.append("&gt;");
                 case '"' -> escaped.append("&quot;");
-                default -> escaped.appendCodePoint(sound(letter) ? letter : 0xFFFD);
+                default -> escaped.appendCodePoint(Lettering.sound(letter));
               }
             });
     return escaped.toString();
-  }
-
-  private static boolean sound(int letter) {
-    boolean half = letter >= Character.MIN_SURROGATE && letter <= Character.MAX_SURROGATE;
-    boolean control = letter < 0x20 && letter != '\n' && letter != '\t';
-    return !half && !control && letter != 0xFFFE && letter != 0xFFFF;
   }
 }

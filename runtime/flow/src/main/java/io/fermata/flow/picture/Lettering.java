@@ -1,4 +1,4 @@
-package io.fermata.flow;
+package io.fermata.flow.picture;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -65,5 +65,12 @@ final class Lettering {
 
   private static int plain(int letter) {
     return Character.isWhitespace(letter) ? ' ' : letter;
+  }
+
+  /** The letter, or a mark in its place if no text may have it. */
+  static int sound(int letter) {
+    boolean half = letter >= Character.MIN_SURROGATE && letter <= Character.MAX_SURROGATE;
+    boolean control = Character.isISOControl(letter) && letter != '\n' && letter != '\t';
+    return half || control || letter == 0xFFFE || letter == 0xFFFF ? 0xFFFD : letter;
   }
 }
