@@ -13,6 +13,7 @@ import io.fermata.session.Calls.Waiting;
 import io.fermata.session.SessionCommand.Call;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.pekko.actor.typed.Behavior;
@@ -48,6 +49,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private final List<Event> unjournaled = new ArrayList<>();
   private final @Nullable FlowTool tool;
   private final Account account = new Account();
+  private final Watch watch;
   private RunState ahead = RunState.NONE;
   private @Nullable String openCall;
   private boolean resultsUnjournaled;
@@ -65,6 +67,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     this.replies = new Replies(flow, shell.catalog());
     this.shell = shell;
     this.tool = shell.catalog().tool(flow);
+    this.watch = new Watch(entityId, shell.audience());
     this.context = context;
     this.calls = new Calls(shell.settings().waitingCalls());
     this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
@@ -160,6 +163,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (idleNow() || meanwhile(call)) {
       return begin(state, new Waiting(call));
     }
+    if (call.action() == Action.SIGNAL && onlyWaiting()) {
+      return interject(state, new Waiting(call));
+    }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
       calls.drive(new Waiting(call));
     } else if (!calls.enqueue(call)) {
@@ -197,6 +203,23 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
                 && !call.updates().isEmpty()
                 && Standstill.asks(ahead));
     return gives && calls.none() && !resuming && unjournaled.isEmpty();
+  }
+
+  /** Whether the call being driven waits for nothing but time. */
+  private boolean onlyWaiting() {
+    return calls.current() != null && unjournaled.isEmpty() && !Standstill.works(ahead);
+  }
+
+  /** Lets a signal in before a call that waits for time, which then hears what comes of both. */
+  private Effect<JournalRecord, SessionState> interject(SessionState state, Waiting signal) {
+    Waiting held = Objects.requireNonNull(calls.release());
+    Effect<JournalRecord, SessionState> effect = begin(state, signal);
+    if (calls.current() == signal) {
+      signal.join(held);
+    } else {
+      calls.drive(held);
+    }
+    return effect;
   }
 
   /** Whether a call repeats the one whose work is going on without a listener. */
@@ -318,6 +341,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     long seq = seq() + entries.size();
     JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
     return write(
+        state,
         entries,
         true,
         () -> {
@@ -397,7 +421,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             .allMatch(e -> e.policy().idempotent() && !e.timer());
     boolean atOnce = unjournaled.isEmpty() || (quick && !resultsUnjournaled);
     List<JournalRecord> entries = atOnce ? List.of() : working(state);
-    return write(entries, true, () -> start(program, fresh));
+    return write(state, entries, true, () -> start(program, fresh));
   }
 
   /** Starts what a run that stands still has going on beside: timers, and reminders. */
@@ -438,6 +462,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       entries.add(ended(state, reply, outcome));
     }
     return write(
+        state,
         entries,
         false,
         () -> {
@@ -448,7 +473,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** Journals the entries, if there are any, and only then goes on. */
   private Effect<JournalRecord, SessionState> write(
-      List<JournalRecord> entries, boolean working, Runnable then) {
+      SessionState state, List<JournalRecord> entries, boolean working, Runnable then) {
     if (entries.isEmpty()) {
       then.run();
       return Effect().none();
@@ -457,6 +482,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         .persist(entries)
         .thenRun(
             () -> {
+              watched(state.run(), entries);
               journaled(working);
               then.run();
             });
@@ -651,11 +677,22 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   /** The name of the call that what is going on belongs to, even if another waits for it now. */
   private @Nullable String callId() {
     Waiting current = calls.current();
-    return openCall != null || current == null ? openCall : current.call.callId();
+    return openCall != null || current == null ? openCall : current.callId();
   }
 
   private long seq() {
     return lastSequenceNumber(context);
+  }
+
+  /** Lets recorders hear what the journal now has. */
+  private void watched(RunState before, List<JournalRecord> entries) {
+    FlowProgram<?> program = shell.catalog().of(flow, ahead).orElse(shell.catalog().newest(flow));
+    for (int i = 0; i < entries.size(); i++) {
+      if (entries.get(i) instanceof JournalRecord.Step step) {
+        long seq = seq() - entries.size() + i + 1;
+        watch.tell(program.flow(), before, seq, step.at(), step.events());
+      }
+    }
   }
 
   private void journaled(boolean working) {

@@ -15,6 +15,7 @@ import io.fermata.persistence.Store;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
@@ -163,6 +164,31 @@ class TimeTest {
       ToolReply reply = signal(host, run, "paid", "by card");
       assertThat(reply.structured().at("/result/paid").asText()).isEqualTo("by card");
       assertThat(code(signal(host, run, "paid", "twice"))).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void aSignalIsHeardWhileACallWaitsForTheTime() throws Exception {
+    SEEN.clear();
+    Flow<Parcel> flow =
+        parcel()
+            .act("order", run -> SEEN.add(run.id()))
+            .waitFor("await_payment", "paid", "paid")
+            .sleep("patience", Duration.ofSeconds(11))
+            .edge(START, "order")
+            .fork("order", f -> f.branch("await_payment").branch("patience").join("note").first())
+            .edge("patience", "note")
+            .edge("await_payment", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      CompletableFuture<ToolReply> waiting = CompletableFuture.supplyAsync(host.client()::start);
+      eventually(() -> SEEN.size() == 1);
+      String run = SEEN.get(0);
+      assertThat(code(signal(host, run, "payd", "x"))).isEqualTo("unknown_signal");
+      assertThat(waiting).isNotDone();
+      ToolReply signalled = signal(host, run, "paid", "by card");
+      assertThat(signalled.structured().at("/result/paid").asText()).isEqualTo("by card");
+      assertThat(got(waiting).structured().at("/result/paid").asText()).isEqualTo("by card");
     }
   }
 
