@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -207,28 +206,6 @@ public final class Flow<S extends Record> {
   /** Its graph, to be drawn as a Mermaid flowchart or as an SVG image. */
   public Picture picture() {
     return Outline.of(this);
-  }
-
-  /**
-   * Its graph with the last run of a session on it: where the run went and where it is, and what
-   * its decisions saw.
-   *
-   * @param journal the events of the session, from the first one on; of a run on another version of
-   *     the flow that is shown which still fits
-   */
-  public Picture picture(List<Event> journal) {
-    return picture(journal, recorder -> recorder);
-  }
-
-  /**
-   * The same without the values that a recorder must not hear of.
-   *
-   * @param redaction what stands before a recorder: {@code Redaction.of("customer.card")::over}
-   */
-  public Picture picture(List<Event> journal, UnaryOperator<Recorder> redaction) {
-    Said said = new Said();
-    Recording.of(id(), "", redaction.apply(said)).record(0, 0, journal);
-    return new Traced(Trail.of(this, journal), said).on(picture());
   }
 
   /** The machine that runs it. */

@@ -14,11 +14,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Finds the shapes and arrows of a flow, with those of the flows within it. */
 final class Outline {
-  /** What the path of a node has after it where the node's branches part, and come together. */
-  static final String FORK = ">";
-
-  static final String JOIN = "<";
-
   private final List<Shape> shapes = new ArrayList<>();
   private final List<Arrow> arrows = new ArrayList<>();
 
@@ -147,10 +142,10 @@ final class Outline {
     }
 
     private void fork(String from, Route.Fork fork) {
-      String parts = path(from) + FORK;
-      String joins = path(from) + JOIN;
+      String parts = Picture.fork(path(from));
+      String joins = Picture.join(path(from));
       boolean always = fork.arms().stream().anyMatch(arm -> arm.rule() == null);
-      shape(from + FORK, Kind.FORK, always ? "at once" : "all that match", List.of());
+      shape(Picture.fork(from), Kind.FORK, always ? "at once" : "all that match", List.of());
       arrow(path(from), parts, -1, List.of());
       int rules = 0;
       for (Route.Arm arm : fork.arms()) {
@@ -163,7 +158,7 @@ final class Outline {
       } else if (!always) {
         arrow(parts, joins, -1, List.of("none matches"));
       }
-      shape(from + JOIN, Kind.JOIN, joining(fork.joining()), List.of());
+      shape(Picture.join(from), Kind.JOIN, joining(fork.joining()), List.of());
       arrow(joins, to(from, fork.join()), -1, List.of());
     }
 
@@ -177,7 +172,7 @@ final class Outline {
           .findFirst()
           .filter(
               fork -> flow.routes().get(fork) instanceof Route.Fork f && f.join().equals(target))
-          .map(fork -> path(fork) + JOIN)
+          .map(fork -> Picture.join(path(fork)))
           .orElse(path(target));
     }
 

@@ -352,6 +352,8 @@ final class Translation {
       }
     } else if (event instanceof Event.Forked e) {
       tell(new Recorded.Fork(moment(e.place()), e.heads(), e.list()));
+    } else if (event instanceof Event.Arrived e) {
+      tell(new Recorded.Arrival(moment(e.place())));
     } else if (event instanceof Event.Joined e) {
       tell(new Recorded.Join(moment(e.place()), e.merged(), e.dropped(), e.writes(), e.undo()));
       e.writes().forEach(write -> write(e.place(), Source.JOIN, write));

@@ -2,6 +2,7 @@ package io.fermata.flow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.record.RunPicture;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
@@ -69,7 +70,7 @@ class MermaidTest {
     Flow<?> flow = QuoteFlow.builder().compile();
     Driver run = new Driver(flow);
     run.start("name", "Ann", "email", "ann@acme.com");
-    assertThat(flow.picture(run.journal).mermaid())
+    assertThat(RunPicture.of(flow, run.journal).mermaid())
         .contains(
             "n4[/\"ask_company<br>asks companySize<br>waits#58; How big is your company?\"/]",
             "  linkStyle 0,1,2 stroke:",

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunPicture;
 import java.io.StringReader;
 import java.util.ArrayList;
 import java.util.List;
@@ -185,7 +186,7 @@ class SvgTest {
   // --- a run ----------------------------------------------------------------------------------
 
   private static Document drawn(Flow<?> flow, List<Event> journal) {
-    return parsed(flow.picture(journal).svg());
+    return parsed(RunPicture.of(flow, journal).svg());
   }
 
   @Test
@@ -286,7 +287,9 @@ class SvgTest {
     Driver run = new Driver(flow);
     run.start("who", "Ann", "guests", 3, "visa", true, "travel", "car", "flight", "LH1");
     run.pass();
-    Picture picture = flow.picture(run.journal, Redaction.of("travel")::over);
+    RunPicture drawn = new RunPicture(flow);
+    Recording.of(flow.id(), "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
+    Picture picture = drawn.picture();
     assertThat(told(edge(parsed(picture.svg()), "triage>", "ask_licence")))
         .contains("travel = \"[redacted]\"", "guests = 3")
         .doesNotContain("✓ travel = \"car\"");
@@ -309,9 +312,9 @@ class SvgTest {
       run.cancel();
       for (int events = 0; events <= run.journal.size(); events += 1 + events / 5) {
         List<Event> journal = run.journal.subList(0, events);
-        parsed(flow.picture(journal).svg());
-        parsed(other.picture(journal).svg());
-        assertThat(flow.picture(journal).mermaid()).startsWith("flowchart TD\n");
+        parsed(RunPicture.of(flow, journal).svg());
+        parsed(RunPicture.of(other, journal).svg());
+        assertThat(RunPicture.of(flow, journal).mermaid()).startsWith("flowchart TD\n");
       }
     }
   }

@@ -7,7 +7,7 @@ import java.util.List;
  *
  * <pre>{@code
  * System.out.println(flow.picture().mermaid());
- * Files.writeString(file, flow.picture(journal).svg());
+ * Files.writeString(file, flow.picture().svg());
  * }</pre>
  *
  * @param subtitle which version of which flow, and what has become of the run
@@ -16,6 +16,16 @@ public record Picture(String title, String subtitle, List<Shape> shapes, List<Ar
   public Picture {
     shapes = List.copyOf(shapes);
     arrows = List.copyOf(arrows);
+  }
+
+  /** The path of the shape where the branches of a node part. */
+  public static String fork(String node) {
+    return node + ">";
+  }
+
+  /** The path of the shape where the branches of a node come together. */
+  public static String join(String node) {
+    return node + "<";
   }
 
   /** As a Mermaid flowchart. */

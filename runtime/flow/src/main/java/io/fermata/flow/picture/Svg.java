@@ -68,6 +68,7 @@ final class Svg {
       .fermata .works>.note{fill:var(--work)}
       .fermata .works>.icon{stroke:var(--work)}
       .fermata .halted>rect{fill:var(--halt-card);stroke:var(--halt);stroke-width:3}
+      .fermata .halted>circle{stroke:var(--halt);stroke-width:3}
       .fermata .halted>.note{fill:var(--halt)}
       .fermata .halted>.icon{stroke:var(--halt)}
       .fermata .undone>rect{stroke-dasharray:5 3}
