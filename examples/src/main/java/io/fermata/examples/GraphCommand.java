@@ -29,7 +29,7 @@ import picocli.CommandLine.Spec;
 final class GraphCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec command;
 
-  @Parameters(paramLabel = "FLOW", description = "The flow's id: quote or table.")
+  @Parameters(paramLabel = "FLOW", description = "The flow's id: quote, table or trip.")
   String id = "";
 
   @Option(names = "--svg", description = "An SVG image instead of a Mermaid flowchart.")
@@ -55,7 +55,7 @@ final class GraphCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     try (Restaurant restaurant = Restaurant.open()) {
-      List<Flow<?>> flows = Examples.flows(restaurant);
+      List<Flow<?>> flows = Examples.flows(restaurant, new TravelAgency());
       Flow<?> flow =
           flows.stream()
               .filter(f -> f.id().equals(id))
