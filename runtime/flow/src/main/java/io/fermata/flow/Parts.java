@@ -65,18 +65,17 @@ final class Parts {
   }
 
   private static Event.Seen seen(Recorded.Rewriting rewriting, Moment moment, Event.Seen seen) {
-    String op = seen.op();
     JsonNode than = seen.than();
     if (than != null) {
-      // "gt limit" compares with another field, "gt" with a constant.
-      int space = op == null || op.equals("not in") ? -1 : op.indexOf(' ');
-      than =
-          op == null || space < 0
-              ? rewriting.value(than)
-              : rewriting.value(moment.field(op.substring(space + 1)), than);
+      String other = seen.otherField();
+      than = other == null ? rewriting.value(than) : rewriting.value(moment.field(other), than);
     }
     return new Event.Seen(
-        seen.what(), value(rewriting, moment.field(seen.what()), seen.is()), op, than, seen.held());
+        seen.what(),
+        value(rewriting, moment.field(seen.what()), seen.is()),
+        seen.op(),
+        than,
+        seen.held());
   }
 
   static List<String> evidence(List<Event.Tried> tried) {
@@ -89,7 +88,7 @@ final class Parts {
     StringBuilder text = new StringBuilder(seen.what());
     String op = seen.op();
     JsonNode than = seen.than();
-    boolean field = op != null && op.indexOf(' ') >= 0 && !op.equals("not in");
+    boolean field = seen.otherField() != null;
     if (op != null) {
       text.append(' ').append(op);
       if (than != null) {

@@ -422,6 +422,19 @@ public sealed interface Recorded {
     }
   }
 
+  /** The moment's step was the last of its branch, which waits for the others from now on. */
+  record Arrival(Moment moment) implements Recorded {
+    @Override
+    public void to(Recorder recorder) {
+      recorder.onArrival(this);
+    }
+
+    @Override
+    public Recorded with(Rewriting rewriting) {
+      return this;
+    }
+  }
+
   /**
    * Branches became one.
    *

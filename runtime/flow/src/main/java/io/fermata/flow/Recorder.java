@@ -116,6 +116,9 @@ public interface Recorder {
 
   default void onFork(Recorded.Fork event) {}
 
+  /** A branch has come to its end and waits for the others. */
+  default void onArrival(Recorded.Arrival event) {}
+
   default void onJoin(Recorded.Join event) {}
 
   /** A branch was given up. */

@@ -424,6 +424,8 @@ final class Translation {
       }
     } else if (event instanceof Event.Forked e) {
       tell(new Recorded.Fork(moment(e.place()), e.heads(), e.list()));
+    } else if (event instanceof Event.Arrived e) {
+      tell(new Recorded.Arrival(moment(e.place())));
     } else if (event instanceof Event.Joined e) {
       boolean list = lists(e.place());
       tell(
