@@ -147,7 +147,10 @@ final class Drive {
     return events();
   }
 
-  /** Makes one step, whichever is due. What is to be undone goes before everything else. */
+  /**
+   * Makes one step, whichever is due. What is to be undone goes before everything else. An early
+   * end goes before a join, and a join before a move: neither waits for more than it has to.
+   */
   private boolean goesOn() {
     if (!state.undoing().isEmpty()) {
       return undo(state.undoing().get(0).place());
@@ -157,7 +160,7 @@ final class Drive {
       end(ending);
       return false;
     }
-    return forks.settleFailures() || move() || forks.joins();
+    return forks.settleFailures() || forks.breaksOff() || forks.joins() || move();
   }
 
   private boolean move() {
@@ -171,9 +174,6 @@ final class Drive {
         return true;
       } else if (phase instanceof Phase.Returning returning) {
         emit(new Event.Arrived(entry.getKey(), returning.result(), at));
-        return true;
-      } else if (phase instanceof Phase.Breaking breaking) {
-        forks.breakOff(entry.getKey(), breaking.reason());
         return true;
       }
     }
