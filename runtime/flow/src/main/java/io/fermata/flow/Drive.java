@@ -607,6 +607,11 @@ final class Drive {
     }
   }
 
+  /** Goes on behind a list without items. */
+  void passBy(Place list) {
+    forks.passBy(list);
+  }
+
   /** What was known where the run forked. */
   ObjectNode asForked(Place fork) {
     Branch branch = state.branch(fork.branch());
