@@ -231,10 +231,7 @@ class RedactionTest {
   @Test
   void whatCameInAGapIsFollowed() {
     Driver talk =
-        drive(
-            ask(talk(), "a", "b").act("tell", run -> run.emit("told", SECRET)),
-            "ask_a",
-            "tell");
+        drive(ask(talk(), "a", "b").act("tell", run -> run.emit("told", SECRET)), "ask_a", "tell");
     talk.start();
     talk.proceed("b", "y");
     talk.proceed("a", SECRET);
