@@ -26,6 +26,10 @@ final class Drive {
   private final Forks forks;
   private final Nesting nesting;
   private RunState state;
+  private @Nullable Tried tried;
+
+  /** An event whose consequence is known before it is emitted. */
+  private record Tried(Event event, RunState before, RunState after) {}
 
   Drive(Flow<?> flow, Limits limits, RunState state, long at) {
     this.flow = flow;
@@ -54,9 +58,19 @@ final class Drive {
     return at;
   }
 
+  @SuppressWarnings("ReferenceEquality") // this very event was tried
   void emit(Event event) {
+    state =
+        tried != null && tried.event == event && tried.before == state
+            ? tried.after
+            : state.apply(event);
     events.add(event);
-    state = state.apply(event);
+  }
+
+  /** What the state would be after an event, which may then be emitted. */
+  private RunState tried(Event event) {
+    tried = new Tried(event, state, state.apply(event));
+    return tried.after;
   }
 
   List<Event> events() {
@@ -315,9 +329,9 @@ final class Drive {
 
   /** Refuses an event after which the state would be unreadable, or too large. */
   void requireKept(Event event, Spot<?> spot, String what) {
-    RunState after = state.apply(event);
+    RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (tooLarge(after.memory(spot.place().branch()).data())) {
+    if (tooLarge(after.memory(spot.place().branch()))) {
       throw new IllegalStateException(what + " makes the state too large");
     }
   }
@@ -470,9 +484,9 @@ final class Drive {
             wrote.emitted(),
             spot.undoable(),
             wrote.ends());
-    RunState after = state.apply(event);
+    RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()).data())) {
+    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()))) {
       String message =
           "The step "
               + effect.place().node()
@@ -494,8 +508,8 @@ final class Drive {
     }
   }
 
-  private boolean tooLarge(ObjectNode data) {
-    return Json.bytes(data) > limits.stateBytes();
+  private boolean tooLarge(Memory memory) {
+    return memory.bytes() > limits.stateBytes();
   }
 
   private void failed(Effect effect, Input.Failed failed) {
@@ -597,6 +611,11 @@ final class Drive {
       Place to = new Place(place.branch(), target, visits(place.branch(), target) + 1);
       emit(new Event.Moved(place, to, graph.step(target).asks(), at));
     }
+  }
+
+  /** Goes on behind a list without items. */
+  void passBy(Place list) {
+    forks.passBy(list);
   }
 
   /** What was known where the run forked. */

@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.LinkedHashMap;
@@ -15,25 +16,56 @@ import java.util.Map;
  * @param accepted when an answer to each question was last accepted
  * @param written when each field was last written, in the run's count of events
  * @param left when each node was last left
+ * @param bytes the size of its data as text, which is not stored
  */
 public record Memory(
     ObjectNode data,
     Map<String, Answer> answers,
     Map<String, Long> accepted,
     Map<String, Long> written,
-    Map<String, Long> left) {
+    Map<String, Long> left,
+    @JsonIgnore int bytes) {
+  /** No text of an object is shorter. */
+  private static final int EMPTY_OBJECT = 2;
+
+  public Memory {
+    bytes = bytes < EMPTY_OBJECT ? Sizes.of(data) : bytes;
+  }
 
   /**
    * A value as the client gave it.
    *
    * @param tick when it was given
    * @param earlier when an answer of an earlier pass was accepted; 0 if there was none
+   * @param about the items of lists that it was given for, the outermost first
    */
-  public record Answer(JsonNode value, long tick, long earlier) {}
+  public record Answer(JsonNode value, long tick, long earlier, List<JsonNode> about) {
+    /** The later one, or the one of which more is known. */
+    Answer later(Answer other) {
+      boolean mine = tick == other.tick ? about.size() >= other.about.size() : tick > other.tick;
+      return mine ? this : other;
+    }
 
-  static final Memory EMPTY = new Memory(Json.object(), Map.of(), Map.of(), Map.of(), Map.of());
+    /** Whether it fits the items of lists that a sub-flow runs for. */
+    boolean isAbout(List<JsonNode> items) {
+      int known = Math.min(about.size(), items.size());
+      return about.subList(0, known).equals(items.subList(0, known));
+    }
 
-  Memory answer(Map<String, JsonNode> values, long tick) {
+    private Answer about(List<JsonNode> items) {
+      return items.size() > about.size() ? new Answer(value, tick, earlier, items) : this;
+    }
+  }
+
+  static final Memory EMPTY =
+      new Memory(Json.object(), Map.of(), Map.of(), Map.of(), Map.of(), EMPTY_OBJECT);
+
+  private Memory data(ObjectNode next) {
+    int size = bytes + Sizes.growth(data, next);
+    return new Memory(next, answers, accepted, written, left, size);
+  }
+
+  Memory answer(Map<String, JsonNode> values, List<JsonNode> about, long tick) {
     ObjectNode newData = data;
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
     Map<String, Long> newWritten = new LinkedHashMap<>(written);
@@ -43,17 +75,39 @@ public record Memory(
       newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
       newWritten.put(path, tick);
       if (filled) {
-        newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path)));
+        newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path), about));
       } else {
         newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
       }
     }
-    return new Memory(newData, newAnswers, accepted, newWritten, left);
+    return new Memory(data, newAnswers, accepted, newWritten, left, bytes).data(newData);
+  }
+
+  /**
+   * Goes back to this memory with the answers that the run has had since, as the client gave them.
+   * One that followed an answer accepted since then, in an earlier pass of a loop, is left out: it
+   * must not be taken for the answer of that pass.
+   */
+  Memory again(Map<String, Answer> known, long since, long tick) {
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
+    newAnswers.replaceAll(
+        (path, answer) -> {
+          Answer same = known.get(path);
+          return same != null && same.tick() == answer.tick() ? same : answer;
+        });
+    Memory told = new Memory(data, newAnswers, accepted, written, left, bytes);
+    for (Map.Entry<String, Answer> entry : known.entrySet()) {
+      Answer answer = entry.getValue();
+      if (answer.tick() > since && answer.earlier() <= since) {
+        told = told.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick);
+      }
+    }
+    return told;
   }
 
   Memory write(String path, ObjectNode newData, long tick) {
     Map<String, Long> newWritten = RunState.put(written, path, tick);
-    return new Memory(newData, answers, accepted, newWritten, left);
+    return new Memory(data, answers, accepted, newWritten, left, bytes).data(newData);
   }
 
   /** What was written in the course of an action or a join, in one go. */
@@ -67,20 +121,28 @@ public record Memory(
 
   /** A value that counts as known for as long as the answers it was made of. */
   Memory replace(Write write) {
-    return new Memory(write.applyTo(data), answers, accepted, written, left);
+    return data(write.applyTo(data));
   }
 
   /**
    * Begins the state of a sub-flow anew.
    *
    * @param kept what the client has answered ahead
+   * @param about the items of lists that the sub-flow runs for, the outermost first
    */
-  Memory open(String scope, Map<String, JsonNode> input, List<String> kept, long tick) {
+  Memory open(
+      String scope,
+      Map<String, JsonNode> input,
+      List<String> kept,
+      List<JsonNode> about,
+      long tick) {
     ObjectNode newData = Paths.set(data, scope, Json.object());
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
     for (String path : kept) {
       newData = Paths.set(newData, path, Paths.get(data, path));
+      newAnswers.computeIfPresent(path, (p, answer) -> answer.about(about));
     }
-    Memory memory = new Memory(newData, answers, accepted, written, left);
+    Memory memory = new Memory(data, newAnswers, accepted, written, left, bytes).data(newData);
     for (Map.Entry<String, JsonNode> entry : input.entrySet()) {
       memory = memory.set(entry.getKey(), entry.getValue(), tick);
     }
@@ -89,20 +151,20 @@ public record Memory(
 
   /** Forgets the state of a sub-flow; what was answered in it is still known to have been. */
   Memory close(String scope) {
-    return new Memory(Paths.delete(data, scope), answers, accepted, written, left);
+    return data(Paths.delete(data, scope));
   }
 
   /** Takes over what a branch has learned besides its data. */
   Memory join(Memory branch) {
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
-    branch.answers.forEach(
-        (path, answer) -> newAnswers.merge(path, answer, (a, b) -> a.tick() >= b.tick() ? a : b));
+    branch.answers.forEach((path, answer) -> newAnswers.merge(path, answer, Answer::later));
     return new Memory(
         data,
         newAnswers,
         latest(accepted, branch.accepted),
         latest(written, branch.written),
-        latest(left, branch.left));
+        latest(left, branch.left),
+        bytes);
   }
 
   private static Map<String, Long> latest(Map<String, Long> a, Map<String, Long> b) {
@@ -117,15 +179,15 @@ public record Memory(
 
   /** A normalised value is still the answer that was given: it does not count as a new one. */
   Memory normalise(String path, JsonNode value) {
-    return new Memory(Paths.set(data, path, value), answers, accepted, written, left);
+    return data(Paths.set(data, path, value));
   }
 
   Memory leave(String node, long tick) {
-    return new Memory(data, answers, accepted, written, RunState.put(left, node, tick));
+    return new Memory(data, answers, accepted, written, RunState.put(left, node, tick), bytes);
   }
 
   Memory accept(String field, long tick) {
-    return new Memory(data, answers, RunState.put(accepted, field, tick), written, left);
+    return new Memory(data, answers, RunState.put(accepted, field, tick), written, left, bytes);
   }
 
   /** Whether a field has a value that came after the node was last left. */
@@ -142,21 +204,5 @@ public record Memory(
       }
     }
     return last;
-  }
-
-  /**
-   * The answers that came after a moment, as the client gave them. One that followed an answer
-   * accepted since then, in an earlier pass of a loop, is left out: it must not be taken for the
-   * answer of that pass.
-   */
-  Map<String, JsonNode> answersAfter(long tick) {
-    Map<String, JsonNode> later = new LinkedHashMap<>();
-    answers.forEach(
-        (field, answer) -> {
-          if (answer.tick() > tick && answer.earlier() <= tick) {
-            later.put(field, answer.value());
-          }
-        });
-    return later;
   }
 }

@@ -193,6 +193,10 @@ class PropertyTest {
       } else if (next instanceof Program.Perform perform) {
         assertThat(perform.effects()).as("has something to do").isNotEmpty();
       }
+      run.state
+          .branches()
+          .values()
+          .forEach(b -> assertThat(b.memory().bytes()).isEqualTo(Sizes.of(b.memory().data())));
       oneAtATime();
       run.journal.subList(Math.min(known, run.journal.size()), run.journal.size()).stream()
           .forEach(event -> assertThat(readBack(event, Event.class)).isEqualTo(event));
@@ -212,7 +216,9 @@ class PropertyTest {
           .forEach(
               (place, at) -> {
                 if (!place.undoes()) {
-                  assertThat(busy.add(place.branch())).as("alone in its branch: %s", place).isTrue();
+                  assertThat(busy.add(place.branch()))
+                      .as("alone in its branch: %s", place)
+                      .isTrue();
                 }
                 if (at.phase().busy() instanceof Phase.Forked forked) {
                   forked.labels().forEach(label -> branches.add(place.branch(label)));
