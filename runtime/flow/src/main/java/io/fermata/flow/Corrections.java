@@ -76,8 +76,11 @@ final class Corrections {
     long forked = 0;
     for (String fork : graph.forksAround(step)) {
       for (Place place : state.places().keySet()) {
-        Branch.Checkpoint at = state.branch(place.branch()).entered().get(Fold.forkPoint(fork));
-        if (place.node().equals(fork) && isOpen(place, fork, step) && at != null) {
+        Branch.Checkpoint at =
+            isOpen(place, fork, step)
+                ? state.branch(place.branch()).entered().get(Fold.forkPoint(fork))
+                : null;
+        if (at != null) {
           forked = Math.max(forked, at.tick());
         }
       }
