@@ -100,7 +100,7 @@ final class Fold {
           e.place().branch(), b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
       end(state, e.place().branch(), end);
     } else if (event instanceof Event.BranchFailed e) {
-      end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
+      giveUp(state, e);
     } else if (event instanceof Event.Joined e) {
       joined(state, e);
     } else if (event instanceof Event.Opened e) {
@@ -321,6 +321,17 @@ final class Fold {
     Place fork = Objects.requireNonNull(Place.forkOf(branch));
     state.leave(branch);
     state.at(fork, at -> forkedAt(at, f -> f.end(Place.labelOf(branch), end)));
+  }
+
+  /** A fork in the branch ends with it; nobody can go back into what branched off there. */
+  private static void giveUp(Draft state, Event.BranchFailed e) {
+    Place place = e.place();
+    At at = state.places.get(place);
+    if (at != null && at.phase().busy() instanceof Phase.Forked forked) {
+      forked.labels().forEach(label -> dropped(state, place, place.branch(label)));
+      forked.labels().forEach(label -> state.drop(place.branch(label)));
+    }
+    end(state, place.branch(), new Phase.End(null, e.code(), e.message()));
   }
 
   private static At forkedAt(At at, UnaryOperator<Phase.Forked> change) {

@@ -324,6 +324,27 @@ class SurvivalTest {
     run.feed(new Input.EffectEnded(effect, run.result(effect), run.now++));
   }
 
+  @Test
+  void aCorrectionDoesNotGoBackIntoWhatBranchedOffInABranchThatWasGivenUp() {
+    Driver run =
+        run(
+            ask(ask(talk(), "a"), "b")
+                .act("inner", r -> {})
+                .act("fails", r -> AskingTest.orThrow(new boolean[] {true}, ""))
+                .fork(START, f -> f.branch("inner").branch("ask_b").collect("log").join(END))
+                .fork("inner", f -> f.branch("ask_a").branch("fails").join("rest"))
+                .act("rest", r -> {})
+                .edge("ask_a", "fails_not")
+                .act("fails_not", r -> {})
+                .edge("fails_not", "rest")
+                .edge("fails", "rest")
+                .edge("rest", END)
+                .edge("ask_b", END));
+    assertThat(asked(run.start("a", "x"))).containsExactly("b");
+    assertThat(asked(run.reset("a", "y"))).containsExactly("b");
+    assertThat(run.state.branches().keySet()).hasSize(3);
+  }
+
   // --- undoing --------------------------------------------------------------------------------
 
   @Test
