@@ -251,7 +251,7 @@ class SvgTest {
   void aCorrectionIsAnotherVisit() {
     Flow<?> flow = Pictured.trip();
     Driver run = new Driver(flow);
-    run.start("who", "Ann", "guests", 2, "flight", "LH1");
+    run.start("who", "Ann", "guests", 2);
     run.reset("who", "Bo");
     Document drawn = drawn(flow, run.journal);
     assertThat(told(node(drawn, "ask_who"))).contains("ask_who ×2");
