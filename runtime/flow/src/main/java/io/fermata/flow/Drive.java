@@ -26,6 +26,10 @@ final class Drive {
   private final Forks forks;
   private final Nesting nesting;
   private RunState state;
+  private @Nullable Tried tried;
+
+  /** An event whose consequence is known before it is emitted. */
+  private record Tried(Event event, RunState before, RunState after) {}
 
   Drive(Flow<?> flow, Limits limits, RunState state, long at) {
     this.flow = flow;
@@ -54,9 +58,19 @@ final class Drive {
     return at;
   }
 
+  @SuppressWarnings("ReferenceEquality") // this very event was tried
   void emit(Event event) {
+    state =
+        tried != null && tried.event == event && tried.before == state
+            ? tried.after
+            : state.apply(event);
     events.add(event);
-    state = state.apply(event);
+  }
+
+  /** What the state would be after an event, which may then be emitted. */
+  private RunState tried(Event event) {
+    tried = new Tried(event, state, state.apply(event));
+    return tried.after;
   }
 
   List<Event> events() {
@@ -133,7 +147,10 @@ final class Drive {
     return events();
   }
 
-  /** Makes one step, whichever is due. What is to be undone goes before everything else. */
+  /**
+   * Makes one step, whichever is due. What is to be undone goes before everything else. An early
+   * end goes before a join, and a join before a move: neither waits for more than it has to.
+   */
   private boolean goesOn() {
     if (!state.undoing().isEmpty()) {
       return undo(state.undoing().get(0).place());
@@ -143,7 +160,7 @@ final class Drive {
       end(ending);
       return false;
     }
-    return forks.settleFailures() || move() || forks.joins();
+    return forks.settleFailures() || forks.breaksOff() || forks.joins() || move();
   }
 
   private boolean move() {
@@ -157,9 +174,6 @@ final class Drive {
         return true;
       } else if (phase instanceof Phase.Returning returning) {
         emit(new Event.Arrived(entry.getKey(), returning.result(), at));
-        return true;
-      } else if (phase instanceof Phase.Breaking breaking) {
-        forks.breakOff(entry.getKey(), breaking.reason());
         return true;
       }
     }
@@ -309,9 +323,9 @@ final class Drive {
 
   /** Refuses an event after which the state would be unreadable, or too large. */
   void requireKept(Event event, Spot<?> spot, String what) {
-    RunState after = state.apply(event);
+    RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (tooLarge(after.memory(spot.place().branch()).data())) {
+    if (tooLarge(after.memory(spot.place().branch()))) {
       throw new IllegalStateException(what + " makes the state too large");
     }
   }
@@ -464,9 +478,9 @@ final class Drive {
             wrote.emitted(),
             spot.undoable(),
             wrote.ends());
-    RunState after = state.apply(event);
+    RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()).data())) {
+    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()))) {
       String message =
           "The step "
               + effect.place().node()
@@ -488,8 +502,8 @@ final class Drive {
     }
   }
 
-  private boolean tooLarge(ObjectNode data) {
-    return Json.bytes(data) > limits.stateBytes();
+  private boolean tooLarge(Memory memory) {
+    return memory.bytes() > limits.stateBytes();
   }
 
   private void failed(Effect effect, Input.Failed failed) {

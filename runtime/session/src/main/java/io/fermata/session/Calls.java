@@ -45,6 +45,11 @@ final class Calls {
       return all.stream().map(Call::callId).filter(Objects::nonNull).findFirst().orElse(null);
     }
 
+    /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */
+    boolean fromClient() {
+      return all.stream().anyMatch(c -> c.key() != null);
+    }
+
     boolean isNamed(String callId) {
       return all.stream().anyMatch(c -> callId.equals(c.callId()));
     }
