@@ -140,8 +140,7 @@ final class Standing {
     return unknown == null ? stopped(state, (place, halted) -> place.undoes()) : unknown;
   }
 
-  private static @Nullable Place stopped(
-      RunState state, BiPredicate<Place, Phase.Halted> which) {
+  private static @Nullable Place stopped(RunState state, BiPredicate<Place, Phase.Halted> which) {
     for (Map.Entry<Place, At> entry : state.places().entrySet()) {
       if (entry.getValue().phase() instanceof Phase.Halted halted
           && which.test(entry.getKey(), halted)) {

@@ -21,7 +21,9 @@ import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What a run has to survive: length, depth, branches, other people, and being told things twice. */
+/**
+ * What a run has to survive: length, depth, branches, other people, and being told things twice.
+ */
 class SurvivalTest {
   private static final int LONG = 10_000;
 
@@ -77,7 +79,10 @@ class SurvivalTest {
   }
 
   private static List<String> written(List<Event> journal) {
-    return journal.stream().map(Json.MAPPER::<JsonNode>valueToTree).map(JsonNode::toString).toList();
+    return journal.stream()
+        .map(Json.MAPPER::<JsonNode>valueToTree)
+        .map(JsonNode::toString)
+        .toList();
   }
 
   /** The same run in a process that knows nothing but the journal. */
@@ -149,7 +154,8 @@ class SurvivalTest {
       run.start();
       List<Integer> sizes = written(run.journal).stream().map(String::length).toList();
       int early = sizes.subList(500, 1_000).stream().mapToInt(i -> i).sum();
-      int late = sizes.subList(sizes.size() - 600, sizes.size() - 100).stream().mapToInt(i -> i).sum();
+      int late =
+          sizes.subList(sizes.size() - 600, sizes.size() - 100).stream().mapToInt(i -> i).sum();
       assertThat((double) late / early).as("the journal of a later step").isBetween(0.9, 1.1);
     }
   }
@@ -200,7 +206,9 @@ class SurvivalTest {
             ask(talk(), "a")
                 .act("done", SurvivalTest::approve)
                 .edge(START, "ask_a")
-                .decide("ask_a", d -> d.when(Condition.visits("ask_a").lt(3)).to("ask_a").otherwise("done"))
+                .decide(
+                    "ask_a",
+                    d -> d.when(Condition.visits("ask_a").lt(3)).to("ask_a").otherwise("done"))
                 .edge("done", END),
             "approval 2");
     assertThat(end).isInstanceOf(Outcome.Complete.class);
@@ -216,7 +224,8 @@ class SurvivalTest {
                 .edge(START, "work")
                 .edge("work", "ask_a")
                 .edge("ask_a", "done")
-                .decide("done", d -> d.when(Condition.visits("done").lt(3)).to("work").otherwise(END)),
+                .decide(
+                    "done", d -> d.when(Condition.visits("done").lt(3)).to("work").otherwise(END)),
             APPROVALS);
     assertThat(end).isInstanceOf(Outcome.Complete.class);
     assertThat(ran).containsExactly("work 1", "work 2", "work 3");
@@ -230,7 +239,8 @@ class SurvivalTest {
                 .act("work", run -> ran.add("work " + run.visit()))
                 .act("done", SurvivalTest::approve)
                 .edge(START, "work")
-                .decide("work", d -> d.when(Condition.visits("work").lt(4)).to("ask_a").otherwise(END))
+                .decide(
+                    "work", d -> d.when(Condition.visits("work").lt(4)).to("ask_a").otherwise(END))
                 .edge("ask_a", "done")
                 .edge("done", "work"),
             APPROVALS);
@@ -271,7 +281,8 @@ class SurvivalTest {
     Driver after = elsewhere(run);
     assertThat(after.proceed("sub.deep.a", "x")).isInstanceOf(Outcome.Complete.class);
     assertThat(ran)
-        .containsExactly("begin", "inner first", "innermost before", "innermost after", "inner last");
+        .containsExactly(
+            "begin", "inner first", "innermost before", "innermost after", "inner last");
   }
 
   // --- branches -------------------------------------------------------------------------------
@@ -414,7 +425,11 @@ class SurvivalTest {
   @Test
   void aCompensationThatTakesTooLongMayBeTakenAsDoneLikeOneThatFails() {
     Driver run =
-        run(chain(ask(talk(), "a").act("book", r -> {}).compensate("book", r -> {}), "book", "ask_a"));
+        run(
+            chain(
+                ask(talk(), "a").act("book", r -> {}).compensate("book", r -> {}),
+                "book",
+                "ask_a"));
     run.start();
     run.feed(new Input.Cancel(run.now++));
     Effect undo = run.pendingEffect();
