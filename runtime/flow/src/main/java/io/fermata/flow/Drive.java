@@ -134,20 +134,29 @@ final class Drive {
 
   /** Goes on until nothing moves any more. */
   List<Event> run() {
-    boolean undoing = !state.undoing().isEmpty();
-    for (Place place : undoing ? List.<Place>of() : List.copyOf(state.places().keySet())) {
-      Phase phase = at(place).phase();
-      if (phase instanceof Phase.Asking
-          || phase instanceof Phase.Showing
-          || phase instanceof Phase.Awaiting) {
+    for (Place place : List.copyOf(state.places().keySet())) {
+      if (state.undoing().isEmpty() && waits(place)) {
         enter(place);
+        while (forks.joins()) {}
       }
     }
     while (state.running() && goesOn()) {}
     return events();
   }
 
-  /** Makes one step, whichever is due. What is to be undone goes before everything else. */
+  /** Whether a place waits for somebody, who may have said something by now. */
+  private boolean waits(Place place) {
+    At there = state.places().get(place);
+    return there != null
+        && (there.phase() instanceof Phase.Asking
+            || there.phase() instanceof Phase.Showing
+            || there.phase() instanceof Phase.Awaiting);
+  }
+
+  /**
+   * Makes one step, whichever is due. What is to be undone goes before everything else. An early
+   * end goes before a join, and a join before a move: neither waits for more than it has to.
+   */
   private boolean goesOn() {
     if (!state.undoing().isEmpty()) {
       return undo(state.undoing().get(0).place());
@@ -157,7 +166,7 @@ final class Drive {
       end(ending);
       return false;
     }
-    return forks.settleFailures() || move() || forks.joins();
+    return forks.settleFailures() || forks.breaksOff() || forks.joins() || move();
   }
 
   private boolean move() {
@@ -171,9 +180,6 @@ final class Drive {
         return true;
       } else if (phase instanceof Phase.Returning returning) {
         emit(new Event.Arrived(entry.getKey(), returning.result(), at));
-        return true;
-      } else if (phase instanceof Phase.Breaking breaking) {
-        forks.breakOff(entry.getKey(), breaking.reason());
         return true;
       }
     }
@@ -605,6 +611,11 @@ final class Drive {
       Place to = new Place(place.branch(), target, visits(place.branch(), target) + 1);
       emit(new Event.Moved(place, to, graph.step(target).asks(), at));
     }
+  }
+
+  /** Goes on behind a list without items. */
+  void passBy(Place list) {
+    forks.passBy(list);
   }
 
   /** What was known where the run forked. */

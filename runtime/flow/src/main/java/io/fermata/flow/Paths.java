@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -92,6 +93,10 @@ final class Paths {
   /** Whether one of the two paths contains the other. */
   static boolean related(String a, String b) {
     return a.equals(b) || a.startsWith(b + ".") || b.startsWith(a + ".");
+  }
+
+  static boolean anyRelated(Set<String> fields, String path) {
+    return fields.stream().anyMatch(field -> related(field, path));
   }
 
   /** Like {@link #related}, where a part {@code *} of the template stands for any name. */

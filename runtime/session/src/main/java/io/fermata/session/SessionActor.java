@@ -39,6 +39,9 @@ import org.jspecify.annotations.Nullable;
  * idempotent run, what led to them is kept in memory and written together with what follows.
  */
 final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRecord, SessionState> {
+  private static final Set<RunState.Status> ENDED_BY_ITSELF =
+      Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
+
   private final String entityId;
   private final String flow;
   private final Shell shell;
@@ -238,8 +241,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (stale(call)) {
       return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
     }
-    if (state.unheard() && call.action() == Action.CONTINUE) {
-      return fetch(state);
+    Outcome untold = state.untold();
+    if (untold != null && call.action() == Action.CONTINUE) {
+      return fetch(state, untold);
     }
     if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
@@ -298,9 +302,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return happened(state, shell.catalog().newest(flow), input.at(), cancelled);
   }
 
-  private Effect<JournalRecord, SessionState> fetch(SessionState state) {
-    JournalRecord.Reply reply =
-        replies.of(new Outcome.Complete(state.result(), state.reason()), state.run(), seq() + 1);
+  private Effect<JournalRecord, SessionState> fetch(SessionState state, Outcome untold) {
+    JournalRecord.Reply reply = replies.of(untold, state.run(), seq() + 1);
     return Effect()
         .persist(ended(state, reply, new Outcome.Complete(null)))
         .thenRun(() -> answered(reply));
@@ -662,7 +665,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     String callId = callId();
     Waiting current = calls.current();
     boolean heard = current != null && current.fromClient();
-    boolean unheard = !heard && ahead.status() == RunState.Status.COMPLETED;
+    boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
     return new JournalRecord.Ended(
         shell.clock().millis(),
         ahead.runId(),

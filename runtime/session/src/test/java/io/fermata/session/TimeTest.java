@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.StepException;
 import io.fermata.persistence.Store;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -168,6 +169,39 @@ class TimeTest {
           .as("what the client hears that was not there")
           .isEqualTo("by card");
       assertThat(code(client.proceed())).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void whyARunFailedIsToldToTheClientThatWasNotThere() throws Exception {
+    Flow<Parcel> flow =
+        parcel()
+            .endOnFailure()
+            .waitFor("await_payment", "paid", "paid")
+            .deadline("await_payment", Duration.ofMillis(300), "give_up")
+            .act(
+                "give_up",
+                run -> {
+                  throw new StepException("Nobody has paid.");
+                })
+            .edge(START, "await_payment")
+            .edge("await_payment", "note")
+            .edge("give_up", END)
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      eventually(() -> code(client.status()).equals("run_failed"));
+      host.crash();
+      assertThat(client.status().structured().path("error").asText()).contains("Nobody has paid.");
+      ToolReply told = client.proceed();
+      assertThat(code(told)).isEqualTo("run_failed");
+      assertThat(told.structured().path("error").asText()).contains("Nobody has paid.");
+      ToolReply again = client.proceed();
+      assertThat(code(again)).isEqualTo("run_failed");
+      assertThat(again.structured().path("error").asText())
+          .as("what is kept once it was told")
+          .doesNotContain("Nobody");
     }
   }
 

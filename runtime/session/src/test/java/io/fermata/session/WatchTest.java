@@ -233,8 +233,8 @@ class WatchTest {
     try (Fermata host = host(slow, quick).settings(Settings.DEFAULT.recorderBacklog(3)).start()) {
       for (int i = 0; i < 10; i++) {
         call(host, "s" + i, "start");
+        awaitRuns(quick, i + 1);
       }
-      awaitRuns(quick, 10);
       free.countDown();
     }
     // One was being told and three waited.
