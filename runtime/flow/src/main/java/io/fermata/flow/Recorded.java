@@ -123,8 +123,7 @@ public sealed interface Recorded {
 
     @Override
     public Recorded with(Rewriting rewriting) {
-      return new Written(
-          moment, source, verb, path, Parts.written(rewriting, verb, path, value));
+      return new Written(moment, source, verb, path, Parts.written(rewriting, verb, path, value));
     }
   }
 

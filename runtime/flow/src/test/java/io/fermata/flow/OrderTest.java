@@ -127,7 +127,8 @@ class OrderTest {
       }
     }
 
-    private void asked(Set<String> seen, Place place, String field, Event.@Nullable Patience patience) {
+    private void asked(
+        Set<String> seen, Place place, String field, Event.@Nullable Patience patience) {
       At at = At.entered(0).waiting(patience);
       boolean kept = dropped.stream().noneMatch(name -> Place.within(place.branch(), name));
       if (kept && seen.add(field) && !Bystanders.neglected(place, at)) {

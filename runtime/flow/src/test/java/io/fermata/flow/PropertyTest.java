@@ -216,7 +216,9 @@ class PropertyTest {
           .forEach(
               (place, at) -> {
                 if (!place.undoes()) {
-                  assertThat(busy.add(place.branch())).as("alone in its branch: %s", place).isTrue();
+                  assertThat(busy.add(place.branch()))
+                      .as("alone in its branch: %s", place)
+                      .isTrue();
                 }
                 if (at.phase().busy() instanceof Phase.Forked forked) {
                   forked.labels().forEach(label -> branches.add(place.branch(label)));

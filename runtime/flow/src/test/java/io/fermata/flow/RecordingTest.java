@@ -520,7 +520,8 @@ class RecordingTest {
             "onWrite",
             "onWrite",
             "onStageEnd",
-            "onStageExecuted");
+            "onStageExecuted",
+            "onArrival");
     Recorded.StageEnd end =
         calls.told(Recorded.StageEnd.class).stream()
             .filter(e -> e.moment().node().equals("stay"))
