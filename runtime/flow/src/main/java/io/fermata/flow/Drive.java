@@ -134,17 +134,23 @@ final class Drive {
 
   /** Goes on until nothing moves any more. */
   List<Event> run() {
-    boolean undoing = !state.undoing().isEmpty();
-    for (Place place : undoing ? List.<Place>of() : List.copyOf(state.places().keySet())) {
-      Phase phase = at(place).phase();
-      if (phase instanceof Phase.Asking
-          || phase instanceof Phase.Showing
-          || phase instanceof Phase.Awaiting) {
+    for (Place place : List.copyOf(state.places().keySet())) {
+      if (state.undoing().isEmpty() && waits(place)) {
         enter(place);
+        while (forks.joins()) {}
       }
     }
     while (state.running() && goesOn()) {}
     return events();
+  }
+
+  /** Whether a place waits for somebody, who may have said something by now. */
+  private boolean waits(Place place) {
+    At there = state.places().get(place);
+    return there != null
+        && (there.phase() instanceof Phase.Asking
+            || there.phase() instanceof Phase.Showing
+            || there.phase() instanceof Phase.Awaiting);
   }
 
   /**
@@ -605,6 +611,11 @@ final class Drive {
       Place to = new Place(place.branch(), target, visits(place.branch(), target) + 1);
       emit(new Event.Moved(place, to, graph.step(target).asks(), at));
     }
+  }
+
+  /** Goes on behind a list without items. */
+  void passBy(Place list) {
+    forks.passBy(list);
   }
 
   /** What was known where the run forked. */

@@ -175,7 +175,8 @@ final class Fold {
     Map<String, JsonNode> heard = new LinkedHashMap<>(values);
     heard.keySet().removeIf(field -> !hears(branch, field, told));
     if (!heard.isEmpty()) {
-      state.branch(branch, b -> b.memory(b.memory().answer(heard, state.tick)));
+      List<JsonNode> about = RunState.about(state.places, branch);
+      state.branch(branch, b -> b.memory(b.memory().answer(heard, about, state.tick)));
     }
     heard.keySet().stream()
         .filter(field -> told != null && told.containsKey(field))
@@ -206,7 +207,7 @@ final class Fold {
     At.Rejection rejection = new At.Rejection(e.message(), state.tick);
     Map<String, JsonNode> forgotten = Map.of(e.field(), Json.MAPPER.nullNode());
     String branch = e.place().branch();
-    state.branch(branch, b -> b.memory(b.memory().answer(forgotten, state.tick)));
+    state.branch(branch, b -> b.memory(b.memory().answer(forgotten, List.of(), state.tick)));
     touch(state, branch, e.field());
     state.at(e.place(), at -> at.reject(e.field(), rejection));
   }
@@ -297,12 +298,18 @@ final class Fold {
     state.changedAt = e.at();
     state.branch(from, b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
     state.branch(from, b -> b.checkpoint(forkPoint(e.place().node()), state.tick));
-    state.at(e.place(), at -> at.phase(new Phase.Forked(labels, e.list(), Map.of())));
+    List<JsonNode> items = e.list() ? e.heads().stream().map(Fold::item).toList() : null;
+    state.at(e.place(), at -> at.phase(new Phase.Forked(labels, items, Map.of())));
     for (Event.Head head : e.heads()) {
       String branch = head.place().branch();
       state.branches = RunState.put(state.branches, branch, state.branch(from).forked());
       enter(state, head.place(), head.asks(), e.at());
     }
+  }
+
+  private static JsonNode item(Event.Head head) {
+    JsonNode item = head.item();
+    return item == null ? Json.MAPPER.nullNode() : item;
   }
 
   /** What the moment before a fork is called among the checkpoints. */
@@ -365,8 +372,9 @@ final class Fold {
 
   private static void opened(Draft state, Event.Opened e) {
     String branch = e.place().branch();
+    List<JsonNode> about = RunState.about(state.places, branch);
     state.branch(
-        branch, b -> b.memory(b.memory().open(e.scope(), e.input(), e.kept(), state.tick)));
+        branch, b -> b.memory(b.memory().open(e.scope(), e.input(), e.kept(), about, state.tick)));
     touch(state, branch, e.scope());
     String node = e.place().node();
     String flow = begins(e.place()) ? node.substring(0, node.lastIndexOf('/')) : node;
@@ -454,15 +462,14 @@ final class Fold {
     if (checkpoint == null) {
       return;
     }
-    Map<String, JsonNode> answers = branch.memory().answersAfter(checkpoint.tick());
-    e.corrected()
-        .forEach(
-            (field, value) -> {
-              if (concerns(name, field, e.told())) {
-                answers.put(field, value);
-              }
-            });
-    Memory restored = checkpoint.memory().answer(answers, state.tick);
+    Map<String, JsonNode> corrected = new LinkedHashMap<>(e.corrected());
+    corrected.keySet().removeIf(field -> !concerns(name, field, e.told()));
+    List<JsonNode> about = RunState.about(state.places, name);
+    Memory restored =
+        checkpoint
+            .memory()
+            .again(answers(state, name), checkpoint.tick(), state.tick)
+            .answer(corrected, about, state.tick);
     state.drop(name);
     Branch earlier = branch.backTo(checkpoint, restored, back.place().node(), back.place().visit());
     state.branches = RunState.put(state.branches, name, earlier);
@@ -475,6 +482,18 @@ final class Fold {
     if (fork != null) {
       state.at(fork, there -> forkedAt(there, f -> f.reopen(Place.labelOf(name))));
     }
+  }
+
+  /** What a branch was told, and those that branch off it. */
+  private static Map<String, Memory.Answer> answers(Draft state, String name) {
+    Map<String, Memory.Answer> answers = new LinkedHashMap<>();
+    state.branches.forEach(
+        (other, branch) -> {
+          if (Place.within(other, name)) {
+            branch.memory().answers().forEach((p, a) -> answers.merge(p, a, Memory.Answer::later));
+          }
+        });
+    return answers;
   }
 
   /** Whether a field concerns a branch, or one that going back in it ends. */

@@ -134,7 +134,7 @@ final class Forks {
         }
         writes.addAll(merge.writes());
       }
-      writes.addAll(outcomes(place, step, forked));
+      writes.addAll(outcomes(place, step, forked, joining(place)));
       String to =
           forked.list()
               ? null
@@ -145,6 +145,15 @@ final class Forks {
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.JOINING, ErrorCode.STEP_FAILED, e);
     }
+  }
+
+  /** Joins a list without items. */
+  void passBy(Place place) {
+    Step<?> step = drive.graph().step(place);
+    Joining joining = ((Node.Each<?, ?>) Objects.requireNonNull(step.node())).joining();
+    Phase.Forked none = new Phase.Forked(List.of(), List.of(), Map.of());
+    List<Write> writes = outcomes(place, step, none, joining);
+    drive.emit(joined(place, List.of(), List.of(), writes, null, null));
   }
 
   private static Phase.End end(Phase.Forked forked, String label) {
@@ -210,7 +219,8 @@ final class Forks {
   }
 
   /** What the join itself tells: the results of a list's items, and the failures. */
-  private List<Write> outcomes(Place place, Step<?> step, Phase.Forked forked) {
+  private static List<Write> outcomes(
+      Place place, Step<?> step, Phase.Forked forked, Joining joining) {
     List<Write> writes = new ArrayList<>();
     String prefix = step.scope().prefix(place);
     if (forked.list() && step.node() instanceof Node.Each<?, ?> each) {
@@ -228,7 +238,7 @@ final class Forks {
       }
       writes.add(new Write(Write.Verb.DELETE, prefix + each.id(), null));
     }
-    String failures = joining(place).into();
+    String failures = joining.into();
     if (failures != null) {
       writes.add(new Write(Write.Verb.SET, prefix + failures, failures(forked)));
     }

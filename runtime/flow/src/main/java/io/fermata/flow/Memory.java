@@ -37,8 +37,25 @@ public record Memory(
    *
    * @param tick when it was given
    * @param earlier when an answer of an earlier pass was accepted; 0 if there was none
+   * @param about the items of lists that it was given for, the outermost first
    */
-  public record Answer(JsonNode value, long tick, long earlier) {}
+  public record Answer(JsonNode value, long tick, long earlier, List<JsonNode> about) {
+    /** The later one, or the one of which more is known. */
+    Answer later(Answer other) {
+      boolean mine = tick == other.tick ? about.size() >= other.about.size() : tick > other.tick;
+      return mine ? this : other;
+    }
+
+    /** Whether it fits the items of lists that a sub-flow runs for. */
+    boolean isAbout(List<JsonNode> items) {
+      int known = Math.min(about.size(), items.size());
+      return about.subList(0, known).equals(items.subList(0, known));
+    }
+
+    private Answer about(List<JsonNode> items) {
+      return items.size() > about.size() ? new Answer(value, tick, earlier, items) : this;
+    }
+  }
 
   static final Memory EMPTY =
       new Memory(Json.object(), Map.of(), Map.of(), Map.of(), Map.of(), EMPTY_OBJECT);
@@ -48,7 +65,7 @@ public record Memory(
     return new Memory(next, answers, accepted, written, left, size);
   }
 
-  Memory answer(Map<String, JsonNode> values, long tick) {
+  Memory answer(Map<String, JsonNode> values, List<JsonNode> about, long tick) {
     ObjectNode newData = data;
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
     Map<String, Long> newWritten = new LinkedHashMap<>(written);
@@ -58,12 +75,34 @@ public record Memory(
       newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
       newWritten.put(path, tick);
       if (filled) {
-        newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path)));
+        newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path), about));
       } else {
         newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
       }
     }
     return new Memory(data, newAnswers, accepted, newWritten, left, bytes).data(newData);
+  }
+
+  /**
+   * Goes back to this memory with the answers that the run has had since, as the client gave them.
+   * One that followed an answer accepted since then, in an earlier pass of a loop, is left out: it
+   * must not be taken for the answer of that pass.
+   */
+  Memory again(Map<String, Answer> known, long since, long tick) {
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
+    newAnswers.replaceAll(
+        (path, answer) -> {
+          Answer same = known.get(path);
+          return same != null && same.tick() == answer.tick() ? same : answer;
+        });
+    Memory told = new Memory(data, newAnswers, accepted, written, left, bytes);
+    for (Map.Entry<String, Answer> entry : known.entrySet()) {
+      Answer answer = entry.getValue();
+      if (answer.tick() > since && answer.earlier() <= since) {
+        told = told.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick);
+      }
+    }
+    return told;
   }
 
   Memory write(String path, ObjectNode newData, long tick) {
@@ -89,13 +128,21 @@ public record Memory(
    * Begins the state of a sub-flow anew.
    *
    * @param kept what the client has answered ahead
+   * @param about the items of lists that the sub-flow runs for, the outermost first
    */
-  Memory open(String scope, Map<String, JsonNode> input, List<String> kept, long tick) {
+  Memory open(
+      String scope,
+      Map<String, JsonNode> input,
+      List<String> kept,
+      List<JsonNode> about,
+      long tick) {
     ObjectNode newData = Paths.set(data, scope, Json.object());
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
     for (String path : kept) {
       newData = Paths.set(newData, path, Paths.get(data, path));
+      newAnswers.computeIfPresent(path, (p, answer) -> answer.about(about));
     }
-    Memory memory = data(newData);
+    Memory memory = new Memory(data, newAnswers, accepted, written, left, bytes).data(newData);
     for (Map.Entry<String, JsonNode> entry : input.entrySet()) {
       memory = memory.set(entry.getKey(), entry.getValue(), tick);
     }
@@ -110,8 +157,7 @@ public record Memory(
   /** Takes over what a branch has learned besides its data. */
   Memory join(Memory branch) {
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
-    branch.answers.forEach(
-        (path, answer) -> newAnswers.merge(path, answer, (a, b) -> a.tick() >= b.tick() ? a : b));
+    branch.answers.forEach((path, answer) -> newAnswers.merge(path, answer, Answer::later));
     return new Memory(
         data,
         newAnswers,
@@ -158,21 +204,5 @@ public record Memory(
       }
     }
     return last;
-  }
-
-  /**
-   * The answers that came after a moment, as the client gave them. One that followed an answer
-   * accepted since then, in an earlier pass of a loop, is left out: it must not be taken for the
-   * answer of that pass.
-   */
-  Map<String, JsonNode> answersAfter(long tick) {
-    Map<String, JsonNode> later = new LinkedHashMap<>();
-    answers.forEach(
-        (field, answer) -> {
-          if (answer.tick() > tick && answer.earlier() <= tick) {
-            later.put(field, answer.value());
-          }
-        });
-    return later;
   }
 }

@@ -76,7 +76,7 @@ final class Nesting {
     try {
       List<?> items = each.items().apply(spot.view());
       if (items == null || items.isEmpty()) {
-        drive.emit(nothingToDo(spot, each));
+        drive.passBy(place);
       } else if (items.size() > each.atMost()) {
         tooMany(place, items.size(), each.atMost());
       } else if (drive.mayVisit(place, items.size())) {
@@ -85,16 +85,6 @@ final class Nesting {
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
     }
-  }
-
-  private <S extends Record> Event nothingToDo(Spot<S> spot, Node.Each<S, ?> each) {
-    List<Write> writes =
-        each.into() == null
-            ? List.of()
-            : List.of(
-                new Write(Write.Verb.SET, spot.path(each.into()), Json.MAPPER.createArrayNode()));
-    return new Event.Joined(
-        spot.place(), List.of(), List.of(), writes, List.of(), null, drive.at());
   }
 
   private void tooMany(Place place, int items, int bound) {
@@ -169,13 +159,15 @@ final class Nesting {
     local(inner, given).forEach((field, value) -> input.put(prefix + field, value));
     Memory memory = drive.state().memory(place.branch());
     long last = memory.left().getOrDefault(inner.node(Flow.END), 0L);
+    List<JsonNode> items = RunState.about(drive.state().places(), place.branch());
     List<String> kept = new ArrayList<>();
     memory
         .answers()
         .forEach(
             (path, answer) -> {
               boolean present = Paths.filled(Paths.get(memory.data(), path));
-              if (path.startsWith(prefix) && answer.tick() > last && present) {
+              boolean ahead = path.startsWith(prefix) && answer.tick() > last && present;
+              if (ahead && answer.isAbout(items)) {
                 kept.add(path);
               }
             });

@@ -62,20 +62,25 @@ public sealed interface Phase {
    * It waits for its branches.
    *
    * @param labels all its branches, in the order they were declared
-   * @param list they are the items of a list, and their labels are its indices
+   * @param items what they are for, if they are those of a list: their labels are its indices
    * @param ended those that need no waiting for any more
    */
-  record Forked(List<String> labels, boolean list, Map<String, End> ended) implements Phase {
+  record Forked(List<String> labels, @Nullable List<JsonNode> items, Map<String, End> ended)
+      implements Phase {
+    boolean list() {
+      return items != null;
+    }
+
     List<String> open() {
       return labels.stream().filter(label -> !ended.containsKey(label)).toList();
     }
 
     Forked end(String label, End end) {
-      return new Forked(labels, list, RunState.put(ended, label, end));
+      return new Forked(labels, items, RunState.put(ended, label, end));
     }
 
     Forked reopen(String label) {
-      return new Forked(labels, list, RunState.remove(ended, label));
+      return new Forked(labels, items, RunState.remove(ended, label));
     }
   }
 

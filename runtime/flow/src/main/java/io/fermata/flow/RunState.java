@@ -122,6 +122,24 @@ public record RunState(
     return branch(branch).memory();
   }
 
+  /** The items of lists that a branch is for, the outermost first. */
+  static List<JsonNode> about(Map<Place, At> places, String branch) {
+    List<JsonNode> items = new ArrayList<>();
+    String at = branch;
+    for (Place fork = Place.forkOf(at); fork != null; fork = Place.forkOf(at)) {
+      At there = places.get(fork);
+      List<JsonNode> all =
+          there != null && there.phase().busy() instanceof Phase.Forked forked
+              ? forked.items()
+              : null;
+      if (all != null) {
+        items.add(0, all.get(Integer.parseInt(Place.labelOf(at))));
+      }
+      at = fork.branch();
+    }
+    return items;
+  }
+
   /** How often a node was entered since its flow began, in a branch and before it branched off. */
   int passes(String branch, String node) {
     int passes = branch(branch).passes(node);

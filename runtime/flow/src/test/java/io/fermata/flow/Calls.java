@@ -42,7 +42,7 @@ final class Calls {
         return proxy == arguments[0];
       }
       case "onEvent" -> ((Recorded) arguments[0]).to(proxy);
-      case "onRecord" -> {}
+      case "onRecord", "onDropped" -> {}
       default -> calls.add(new Call(method.getName(), (Recorded) arguments[0]));
     }
     return null;

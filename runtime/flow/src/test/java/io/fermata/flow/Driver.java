@@ -49,7 +49,7 @@ final class Driver {
     return call(new Input.Cancel(now++));
   }
 
-  Outcome signal(String name, Object payload) {
+  Outcome signal(String name, @Nullable Object payload) {
     return call(new Input.Signal(name, Json.tree(payload), now++));
   }
 

@@ -229,6 +229,30 @@ class RedactionTest {
   }
 
   @Test
+  void whatCameInAGapIsFollowed() {
+    Driver talk =
+        drive(ask(talk(), "a", "b").act("tell", run -> run.emit("told", SECRET)), "ask_a", "tell");
+    talk.start();
+    talk.proceed("b", "y");
+    talk.proceed("a", SECRET);
+    Calls calls = new Calls();
+    Recorder redacted = Redaction.of("a").over(calls.recorder);
+    Recording recording = Recording.of(talk.program.flow(), "s");
+    for (Driver.Entry entry : talk.entries) {
+      RunState before = recording.state();
+      List<Recorded> coming = recording.record(entry.seq(), entry.at(), entry.events());
+      if (entry.seq() == 3) {
+        redacted.onDropped(1);
+      } else {
+        redacted.onRecord(before, coming);
+        coming.forEach(redacted::onEvent);
+      }
+    }
+    assertThat(calls.told(Recorded.Emit.class)).hasSize(1);
+    silent(calls, SECRET);
+  }
+
+  @Test
   void oneWhoListensToASubflowAloneHearsNoSecretsOfTheFlowAround() {
     Calls calls = new Calls();
     Trips trips = new Trips();

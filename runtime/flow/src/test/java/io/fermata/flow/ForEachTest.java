@@ -1,0 +1,491 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Driver.asked;
+import static io.fermata.flow.Driver.code;
+import static io.fermata.flow.Driver.failure;
+import static io.fermata.flow.Driver.result;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** A sub-flow that runs for every item of a list, side by side. */
+class ForEachTest {
+  record Person(String name, Integer age, List<String> pets, @Computed List<String> fed) {}
+
+  record Pet(String name, String food) {}
+
+  record Failure(String branch, String code, String message) {}
+
+  record Team(
+      List<String> people,
+      Boolean again,
+      @Computed List<String> lines,
+      @Computed List<Failure> failures) {}
+
+  private final List<String> ran = new ArrayList<>();
+  private final Set<String> broken = new HashSet<>();
+
+  /** Asks for a person's age and gives back a line about it. */
+  private Flow<Person> person() {
+    return Flow.of("person", Person.class)
+        .description("Asks a person.")
+        .ask(
+            "ask_age",
+            q -> q.question("age", person -> "How old is " + person.name() + "?", o -> {}))
+        .act("note", this::note)
+        .compensate("note", run -> ran.add("undo " + run.state().name()))
+        .edge(START, "ask_age")
+        .edge("ask_age", "note")
+        .edge("note", END)
+        .result(person -> person.name() + " is " + person.age())
+        .compile();
+  }
+
+  private void note(Run<Person> run) {
+    String name = run.state().name();
+    ran.add(name);
+    if (broken.contains(name)) {
+      throw new StepException(name + " fails.");
+    }
+  }
+
+  private static FlowBuilder<Team> team() {
+    return Flow.of("team", Team.class)
+        .description("Asks a team.")
+        .ask("ask_people", q -> q.question("people", "Who?"))
+        .edge(START, "ask_people")
+        .result(team -> team);
+  }
+
+  private Driver each(Consumer<ForEach<Team, String>> policy) {
+    return each(person(), policy);
+  }
+
+  private static Driver each(Flow<Person> person, Consumer<ForEach<Team, String>> policy) {
+    return new Driver(
+        team()
+            .forEach(
+                "each",
+                person,
+                (ForEach<Team, String> o) -> {
+                  o.items(Team::people)
+                      .input((team, name) -> Map.of("name", name))
+                      .atMost(3)
+                      .into("lines");
+                  policy.accept(o);
+                })
+            .edge("ask_people", "each")
+            .edge("each", END)
+            .compile());
+  }
+
+  private static JsonNode lines(Outcome outcome) {
+    return result(outcome).path("lines");
+  }
+
+  // --- one after the other and all together ---------------------------------------------------
+
+  @Test
+  void theQuestionsOfAllItemsAreAskedTogetherAndNameTheItem() {
+    Driver team = each(o -> {});
+    Outcome pause = team.start("people", List.of("Ada", "Bob"));
+    assertThat(((Outcome.Interrupt) pause).questions())
+        .extracting(Event.Question::field, Event.Question::question)
+        .containsExactly(
+            tuple("each.0.age", "How old is Ada?"), tuple("each.1.age", "How old is Bob?"));
+    assertThat(team.events(Event.Asked.class))
+        .extracting(e -> e.place().toString())
+        .contains("each#1:0|each/ask_age#1", "each#1:1|each/ask_age#1");
+  }
+
+  @Test
+  void theResultsAreInTheOrderOfTheItemsWhicheverIsDoneFirst() {
+    Driver team = each(o -> {});
+    team.start("people", List.of("Ada", "Bob"));
+    assertThat(asked(team.proceed("each.1.age", 7))).containsExactly("each.0.age");
+    Outcome end = team.proceed("each.0.age", 36);
+    assertThat(lines(end)).isEqualTo(Json.tree(List.of("Ada is 36", "Bob is 7")));
+    assertThat(ran).containsExactly("Bob", "Ada");
+  }
+
+  @Test
+  void anItemIsAnsweredAheadOfTime() {
+    Driver team = each(o -> {});
+    assertThat(asked(team.start("people", List.of("Ada", "Bob"), "each.1.age", 7)))
+        .containsExactly("each.0.age");
+    assertThat(lines(team.proceed("each", Driver.object("0", Driver.object("age", 36)))))
+        .isEqualTo(Json.tree(List.of("Ada is 36", "Bob is 7")));
+  }
+
+  @Test
+  void theStatesOfTheItemsAreGoneAfterTheJoin() {
+    Driver team = each(o -> {});
+    Outcome end = team.start("people", List.of("Ada"), "each.0.age", 36);
+    assertThat(end).isInstanceOf(Outcome.Complete.class);
+    assertThat(team.state.data().has("each")).isFalse();
+    assertThat(team.state.branches()).containsOnlyKeys("");
+  }
+
+  @Test
+  void anItemSeesItsOwnStateAlone() {
+    Flow<Person> looks =
+        Flow.of("looks", Person.class)
+            .description("Looks.")
+            .act("look", run -> ran.add(run.state().name() + " " + run.state().age()))
+            .act("grow", run -> run.set("age", 1))
+            .edge(START, "grow")
+            .edge("grow", "look")
+            .edge("look", END)
+            .compile();
+    assertThat(lines(each(looks, o -> {}).start("people", List.of("Ada", "Bob"))))
+        .isEqualTo(Json.MAPPER.createArrayNode().addNull().addNull());
+    assertThat(ran).containsExactly("Ada 1", "Bob 1");
+  }
+
+  // --- how many -------------------------------------------------------------------------------
+
+  @Test
+  void anEmptyListIsPassedBy() {
+    for (Object none : List.of(List.of(), Json.MAPPER.nullNode())) {
+      Driver team =
+          new Driver(
+              Flow.of("team", Team.class)
+                  .description("Asks a team.")
+                  .forEach(
+                      "each",
+                      person(),
+                      (ForEach<Team, String> o) ->
+                          o.items(Team::people).atMost(1).into("lines").collect("failures"))
+                  .edge(START, "each")
+                  .edge("each", END)
+                  .result(t -> t)
+                  .compile());
+      Outcome end = team.start("people", none);
+      assertThat(lines(end)).isEqualTo(Json.tree(List.of()));
+      assertThat(result(end).path("failures")).isEqualTo(Json.tree(List.of()));
+      assertThat(team.events(Event.Forked.class)).isEmpty();
+    }
+  }
+
+  @Test
+  void moreItemsThanTheBoundStopTheRunUntilTheListIsCorrected() {
+    Driver team = each(o -> {});
+    Outcome stop = team.start("people", List.of("Ada", "Bob", "Cy", "Di"));
+    assertThat(code(stop)).isEqualTo("too_many_branches");
+    assertThat(failure(stop).message()).contains("each", "4 items", "may have 3");
+    assertThat(code(team.proceed())).isEqualTo("too_many_branches");
+    assertThat(asked(team.reset("people", List.of("Ada")))).containsExactly("each.0.age");
+  }
+
+  @Test
+  void itemsThatCannotBeReadStopTheRunAndAreTriedAgain() {
+    boolean[] bad = {true};
+    Driver team =
+        new Driver(
+            team()
+                .forEach(
+                    "each",
+                    person(),
+                    (ForEach<Team, String> o) ->
+                        o.items(t -> AskingTest.orThrow(bad, "").isEmpty() ? t.people() : List.of())
+                            .atMost(3))
+                .edge("ask_people", "each")
+                .edge("each", END)
+                .compile());
+    assertThat(code(team.start("people", List.of("Ada")))).isEqualTo("step_failed");
+    bad[0] = false;
+    assertThat(asked(team.proceed())).containsExactly("each.0.age");
+  }
+
+  @Test
+  void anInputThatDoesNotFitStopsTheListBeforeAnyItemBegins() {
+    Driver team =
+        each(o -> o.input((t, name) -> Map.of(name.equals("Bob") ? "nmae" : "name", name)));
+    Outcome stop = team.start("people", List.of("Ada", "Bob"));
+    assertThat(code(stop)).isEqualTo("step_failed");
+    assertThat(team.events(Event.Forked.class)).isEmpty();
+    assertThat(asked(team.reset("people", List.of("Ada")))).containsExactly("each.0.age");
+  }
+
+  @Test
+  void aListCountsAgainstTheNodesThatOneCallMayEnter() {
+    Driver team =
+        new Driver(
+            team()
+                .forEach(
+                    "each",
+                    person(),
+                    (ForEach<Team, String> o) ->
+                        o.items(Team::people)
+                            .input((t, name) -> Map.of("name", name))
+                            .atMost(300)
+                            .into("lines"))
+                .edge("ask_people", "each")
+                .edge("each", END)
+                .compile());
+    List<String> many = new ArrayList<>();
+    for (int i = 0; i < 150; i++) {
+      many.add("p" + i);
+    }
+    assertThat(code(team.start("people", many))).isEqualTo("visit_limit");
+    Outcome pause = team.proceed();
+    assertThat(asked(pause)).hasSize(150);
+  }
+
+  // --- failures and quorums -------------------------------------------------------------------
+
+  private Outcome answerAll(Driver team) {
+    team.start("people", List.of("Ada", "Bob", "Cy"));
+    return team.proceed("each.0.age", 1, "each.1.age", 2, "each.2.age", 3);
+  }
+
+  @Test
+  void aFailureHaltsItsItemAloneAndContinueRetriesThatStepAlone() {
+    Driver team = each(o -> {});
+    broken.add("Bob");
+    assertThat(code(answerAll(team))).isEqualTo("step_failed");
+    assertThat(ran).containsExactly("Ada", "Bob", "Cy");
+    broken.clear();
+    assertThat(lines(team.proceed())).hasSize(3);
+    assertThat(ran).containsExactly("Ada", "Bob", "Cy", "Bob");
+  }
+
+  @Test
+  void aCollectedFailureLeavesAHoleInTheResults() {
+    Driver team = each(o -> o.collect("failures"));
+    broken.add("Bob");
+    Outcome end = answerAll(team);
+    assertThat(lines(end))
+        .isEqualTo(Json.MAPPER.createArrayNode().add("Ada is 1").addNull().add("Cy is 3"));
+    assertThat(result(end).path("failures"))
+        .isEqualTo(Json.tree(List.of(new Failure("1", "step_failed", "Bob fails."))));
+  }
+
+  @Test
+  void theFirstItemDecidesAndTheOthersAreWithdrawn() {
+    Driver team = each(ForEach::first);
+    team.start("people", List.of("Ada", "Bob"));
+    assertThat(lines(team.proceed("each.1.age", 7)))
+        .isEqualTo(Json.MAPPER.createArrayNode().addNull().add("Bob is 7"));
+  }
+
+  @Test
+  void aQuorumWaitsForSoManyAndUndoesWhatTheOthersDid() {
+    Flow<Person> person =
+        Flow.of("person", Person.class)
+            .description("Asks a person.")
+            .act("note", this::note)
+            .compensate("note", run -> ran.add("undo " + run.state().name()))
+            .ask("ask_age", q -> q.question("age", "How old?"))
+            .edge(START, "note")
+            .edge("note", "ask_age")
+            .edge("ask_age", END)
+            .result(p -> "" + p.age())
+            .compile();
+    Driver team = each(person, o -> o.quorum(2));
+    team.start("people", List.of("Ada", "Bob", "Cy"));
+    team.proceed("each.2.age", 3);
+    assertThat(lines(team.proceed("each.1.age", 2)).toString()).isEqualTo("[null,\"2\",\"3\"]");
+    assertThat(ran).containsExactly("Ada", "Bob", "Cy", "undo Ada");
+  }
+
+  @Test
+  void failFastStopsTheOtherItemsUntilTheFailedOneIsTriedAgain() {
+    Driver team = each(ForEach::failFast);
+    broken.add("Bob");
+    team.start("people", List.of("Ada", "Bob"));
+    Outcome stop = team.proceed("each.1.age", 7);
+    assertThat(code(stop)).isEqualTo("step_failed");
+    assertThat(asked(stop)).isEmpty();
+    broken.clear();
+    assertThat(asked(team.proceed())).containsExactly("each.0.age");
+  }
+
+  @Test
+  void anItemWhoseResultCannotBeBuiltFails() {
+    boolean[] bad = {true};
+    Flow<Person> person =
+        Flow.of("person", Person.class)
+            .description("Asks a person.")
+            .act("note", run -> {})
+            .edge(START, "note")
+            .edge("note", END)
+            .result(p -> AskingTest.orThrow(bad, p.name()))
+            .compile();
+    Driver team = each(person, o -> {});
+    assertThat(code(team.start("people", List.of("Ada")))).isEqualTo("result_failed");
+    bad[0] = false;
+    assertThat(lines(team.proceed())).isEqualTo(Json.tree(List.of("Ada")));
+  }
+
+  /** Behind the list it is asked whether to go through it again. */
+  private Driver askingAgain() {
+    return new Driver(
+        team()
+            .forEach(
+                "each",
+                person(),
+                (ForEach<Team, String> o) ->
+                    o.items(Team::people)
+                        .input((t, name) -> Map.of("name", name))
+                        .atMost(3)
+                        .into("lines"))
+            .ask("ask_again", q -> q.question("again", "Again?"))
+            .edge("ask_people", "each")
+            .edge("each", "ask_again")
+            .decide(
+                "ask_again",
+                d -> d.when("again", Condition.eq("again", true)).to("each").otherwise(END))
+            .compile());
+  }
+
+  // --- corrections ----------------------------------------------------------------------------
+
+  @Test
+  void anAnswerOfOneItemIsCorrectedWithoutTheOthers() {
+    Driver team = each(o -> {});
+    team.start("people", List.of("Ada", "Bob", "Cy"));
+    team.proceed("each.0.age", 1, "each.1.age", 2);
+    assertThat(asked(team.reset("each.1.age", 22))).containsExactly("each.2.age");
+    assertThat(lines(team.proceed("each.2.age", 3)))
+        .isEqualTo(Json.tree(List.of("Ada is 1", "Bob is 22", "Cy is 3")));
+    assertThat(ran).containsExactly("Ada", "Bob", "undo Bob", "Bob", "Cy");
+  }
+
+  @Test
+  void afterTheJoinACorrectionGoesBackToTheListAndKeepsTheOtherAnswers() {
+    Driver team = askingAgain();
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.age", 1, "each.1.age", 2);
+    ran.clear();
+    assertThat(asked(team.reset("each.1.age", 22))).containsExactly("again");
+    assertThat(lines(team.proceed("again", false)))
+        .isEqualTo(Json.tree(List.of("Ada is 1", "Bob is 22")));
+    assertThat(ran).containsExactly("undo Bob", "undo Ada", "Ada", "Bob");
+  }
+
+  @Test
+  void aCorrectedListKeepsTheAnswersOfTheItemsThatItStillHas() {
+    Driver team = each(o -> {});
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.age", 1);
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob", "Cy"))))
+        .containsExactly("each.1.age", "each.2.age");
+  }
+
+  @Test
+  void afterACorrectionOfTheListAnAnswerIsNotTakenForAnotherItem() {
+    for (boolean joined : List.of(true, false)) {
+      Driver team = askingAgain();
+      team.start("people", List.of("Ada", "Bob", "Cy"), "each.2.age", 3);
+      team.proceed("each.0.age", 1);
+      if (joined) {
+        team.proceed("each.1.age", 2);
+      }
+      assertThat(asked(team.reset("people", List.of("Ada", "Cy", "Bob"))))
+          .containsExactly("each.1.age", "each.2.age");
+      Outcome pause = team.reset("people", List.of("Ada", "Bob", "Cy"));
+      assertThat(asked(pause)).containsExactly(joined ? "again" : "each.1.age");
+    }
+  }
+
+  @Test
+  void aCorrectionOfTheListAndOfAnItemIsAboutTheNewItem() {
+    Driver team = askingAgain();
+    team.start("people", List.of("Ada"));
+    team.proceed("each.0.age", 1);
+    team.reset("people", List.of("Bob"), "each.0.age", 2);
+    assertThat(team.state.data().path("lines")).isEqualTo(Json.tree(List.of("Bob is 2")));
+  }
+
+  @Test
+  void anAnswerThatAnItemHasBuiltOnChangesOnlyByACorrection() {
+    Driver team = each(o -> {});
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.age", 1);
+    assertThat(code(team.proceed("each.0.age", 2))).isEqualTo("already_answered");
+    assertThat(asked(team.proceed("each.0.age", 1))).containsExactly("each.1.age");
+  }
+
+  // --- lists and loops around and within ------------------------------------------------------
+
+  @Test
+  void everyPassOfALoopRunsTheItemsAnew() {
+    Driver team = askingAgain();
+    team.start("people", List.of("Ada"));
+    team.proceed("each.0.age", 1);
+    assertThat(asked(team.proceed("again", true))).containsExactly("each.0.age");
+    assertThat(asked(team.proceed("each.0.age", 2))).containsExactly("again");
+    assertThat(lines(team.proceed("again", false))).isEqualTo(Json.tree(List.of("Ada is 2")));
+    assertThat(ran).containsExactly("Ada", "Ada");
+  }
+
+  private Driver nested() {
+    Flow<Pet> pet =
+        Flow.of("pet", Pet.class)
+            .description("Feeds a pet.")
+            .ask(
+                "ask_food",
+                q -> q.question("food", p -> "What does " + p.name() + " eat?", o -> {}))
+            .edge(START, "ask_food")
+            .edge("ask_food", END)
+            .result(p -> p.name() + " eats " + p.food())
+            .compile();
+    Flow<Person> person =
+        Flow.of("person", Person.class)
+            .description("Asks a person.")
+            .ask(
+                "ask_pets",
+                q -> q.question("pets", p -> "Which pets has " + p.name() + "?", o -> {}))
+            .forEach(
+                "pet",
+                pet,
+                (ForEach<Person, String> o) ->
+                    o.items(Person::pets)
+                        .input((p, name) -> Map.of("name", name))
+                        .atMost(2)
+                        .into("fed"))
+            .edge(START, "ask_pets")
+            .edge("ask_pets", "pet")
+            .edge("pet", END)
+            .result(p -> p.name() + ": " + String.join(", ", p.fed()))
+            .compile();
+    return each(person, o -> {});
+  }
+
+  @Test
+  void aListWithinAnItemHasItemsOfItsOwn() {
+    Driver team = nested();
+    team.start("people", List.of("Ada", "Bob"));
+    Outcome pause =
+        team.proceed("each.0.pets", List.of("Rex", "Tom"), "each.1.pets", List.of("Flip"));
+    assertThat(asked(pause))
+        .containsExactly("each.0.pet.0.food", "each.0.pet.1.food", "each.1.pet.0.food");
+    team.proceed("each.1.pet.0.food", "flies");
+    assertThat(asked(team.proceed("each.0.pet.1.food", "fish")))
+        .containsExactly("each.0.pet.0.food");
+    assertThat(lines(team.proceed("each.0.pet.0.food", "bones")))
+        .isEqualTo(
+            Json.tree(List.of("Ada: Rex eats bones, Tom eats fish", "Bob: Flip eats flies")));
+  }
+
+  @Test
+  void anInnerListThatHasJoinedIsCorrectedWithinItsItemAlone() {
+    Driver team = nested();
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.pets", List.of("Rex"), "each.0.pet.0.food", "bones");
+    assertThat(asked(team.reset("each.0.pet.0.food", "meat"))).containsExactly("each.1.pets");
+    Outcome end = team.proceed("each.1.pets", List.of());
+    assertThat(lines(end)).isEqualTo(Json.tree(List.of("Ada: Rex eats meat", "Bob: ")));
+  }
+}
