@@ -234,6 +234,7 @@ class SvgTest {
     assertThat(classes(node(drawn, "deep/inner/verify"))).contains("halted");
     assertThat(told(node(drawn, "deep/inner/verify")))
         .contains("halted: step_failed – The register is closed.");
+    assertThat(told(node(drawn, "deep"))).isEqualTo("deep flow outer");
   }
 
   @Test
