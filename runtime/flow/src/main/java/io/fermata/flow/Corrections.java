@@ -76,12 +76,10 @@ final class Corrections {
     long forked = 0;
     for (String fork : graph.forksAround(step)) {
       for (Place place : state.places().keySet()) {
-        Branch.Checkpoint at =
-            isOpen(place, fork, step)
-                ? state.branch(place.branch()).entered().get(Fold.forkPoint(fork))
-                : null;
-        if (at != null) {
-          forked = Math.max(forked, at.tick());
+        if (isOpen(place, fork, step)) {
+          Branch known = state.branch(place.branch());
+          Branch.Checkpoint at = known.entered().get(Fold.forkPoint(fork));
+          forked = at == null ? forked : Math.max(forked, at.tick());
         }
       }
     }

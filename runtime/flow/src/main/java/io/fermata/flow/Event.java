@@ -232,8 +232,18 @@ public sealed interface Event {
   /** A branch has reached the join and waits for the others. */
   record Arrived(Place place, @Nullable JsonNode result, long at) implements Event {}
 
-  /** A branch is given up because one of its steps failed. */
-  record BranchFailed(Place place, ErrorCode code, String message, long at) implements Event {}
+  /**
+   * A branch is given up because one of its steps failed.
+   *
+   * @param undo what was under way in it and is to be undone with the rest of it, if anything was
+   */
+  record BranchFailed(
+      Place place, ErrorCode code, String message, long at, @Nullable List<Place> undo)
+      implements Event {
+    public BranchFailed(Place place, ErrorCode code, String message, long at) {
+      this(place, code, message, at, null);
+    }
+  }
 
   /**
    * Branches have become one again.

@@ -223,12 +223,17 @@ final class Fold {
     e.writes().forEach(write -> write(state, branch, write));
     state.branch(branch, b -> b.commit(e.place().node(), state.tick));
     if (e.undoable()) {
-      Undo undo = new Undo(e.place(), state.tick, state.branch(branch).memory().data());
-      state.done = RunState.plus(state.done, undo);
+      done(state, e.place());
     }
     String ends = e.ends();
     Phase next = ends == null ? new Phase.Leaving(null) : new Phase.Breaking(ends);
     state.at(e.place(), at -> at.phase(next));
+  }
+
+  /** From now on a place is among those that can be undone. */
+  private static void done(Draft state, Place place) {
+    Undo undo = new Undo(place, state.tick, state.branch(place.branch()).memory().data());
+    state.done = RunState.plus(state.done, undo);
   }
 
   private static void write(Draft state, String branch, Write write) {
@@ -326,6 +331,9 @@ final class Fold {
   /** A fork in the branch ends with it; nobody can go back into what branched off there. */
   private static void giveUp(Draft state, Event.BranchFailed e) {
     Place place = e.place();
+    interrupted(state, place.branch());
+    List<Place> undo = e.undo() == null ? List.of() : e.undo();
+    undo.forEach(begun -> done(state, begun));
     At at = state.places.get(place);
     if (at != null && at.phase().busy() instanceof Phase.Forked forked) {
       forked.labels().forEach(label -> dropped(state, place, place.branch(label)));
@@ -365,14 +373,23 @@ final class Fold {
     state.at(fork, at -> at.phase(next));
   }
 
-  /** A step that was under way in a dropped branch may have run: it must not run once more. */
-  private static void dropped(Draft state, Place fork, String name) {
+  /** A step that was under way in a branch may have run: it must not run once more. */
+  private static void interrupted(Draft state, String name) {
     state.places.forEach(
         (place, at) -> {
-          if (Place.within(place.branch(), name) && at.phase().busy() instanceof Phase.Working) {
+          if (Place.within(place.branch(), name) && mayHaveRun(at.phase())) {
             state.branch(place.branch(), b -> b.commit(place.node(), state.tick));
           }
         });
+  }
+
+  private static boolean mayHaveRun(Phase phase) {
+    return phase.busy() instanceof Phase.Working
+        && !(phase instanceof Phase.Halted halted && halted.code().ofStep());
+  }
+
+  private static void dropped(Draft state, Place fork, String name) {
+    interrupted(state, name);
     state.branches.forEach(
         (other, branch) -> {
           if (Place.within(other, name)) {
@@ -447,8 +464,7 @@ final class Fold {
     String branch = e.place().branch();
     state.branch(branch, b -> b.commit(e.place().node(), state.tick));
     if (e.undoable()) {
-      Undo undo = new Undo(e.place(), state.tick, state.branch(branch).memory().data());
-      state.done = RunState.plus(state.done, undo);
+      done(state, e.place());
     }
     state.at(e.place(), At::skipped);
   }

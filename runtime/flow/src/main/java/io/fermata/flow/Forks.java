@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiPredicate;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** How a drive goes on in several branches, and how they become one again. */
@@ -279,7 +280,7 @@ final class Forks {
     for (Place fork = Place.forkOf(failed.branch()); fork != null; ) {
       Joining.OnFailure onFailure = joining(fork).failure();
       if (onFailure == Joining.OnFailure.COLLECT) {
-        drive.emit(new Event.BranchFailed(below, halted.code(), halted.message(), drive.at()));
+        giveUp(fork, below, halted);
         return true;
       } else if (onFailure == Joining.OnFailure.FAIL_FAST && holdBranches(fork, failed)) {
         return true;
@@ -294,6 +295,14 @@ final class Forks {
       return true;
     }
     return false;
+  }
+
+  private void giveUp(Place fork, Place below, Phase.Halted halted) {
+    String branch = fork.branch(branchOf(below, fork));
+    List<Place> undo = underWay(place -> Place.within(place.branch(), branch));
+    drive.emit(
+        new Event.BranchFailed(
+            below, halted.code(), halted.message(), drive.at(), undo.isEmpty() ? null : undo));
   }
 
   /** A flow's word on failure holds for the flows within it, too. */
@@ -354,16 +363,7 @@ final class Forks {
    * @param which chooses by place, and by the tick at which the action there committed
    */
   List<Place> undoable(BiPredicate<Place, Long> which) {
-    List<Place> places = new ArrayList<>();
-    for (Map.Entry<Place, At> entry : state().places().entrySet()) {
-      Place place = entry.getKey();
-      boolean began = entry.getValue().phase().busy() instanceof Phase.Working;
-      if (began && !place.undoes() && which.test(place, Long.MAX_VALUE)) {
-        if (Spot.of(state(), place, drive.graph()).undoable()) {
-          places.add(place);
-        }
-      }
-    }
+    List<Place> places = underWay(place -> which.test(place, Long.MAX_VALUE));
     state().done().stream()
         .filter(undo -> which.test(undo.place(), undo.tick()))
         .sorted(Comparator.comparingLong(RunState.Undo::tick).reversed())
@@ -382,6 +382,20 @@ final class Forks {
       }
     }
     return false;
+  }
+
+  private List<Place> underWay(Predicate<Place> which) {
+    List<Place> places = new ArrayList<>();
+    for (Map.Entry<Place, At> entry : state().places().entrySet()) {
+      Place place = entry.getKey();
+      boolean began = entry.getValue().phase().busy() instanceof Phase.Working;
+      if (began && !place.undoes() && which.test(place)) {
+        if (Spot.of(state(), place, drive.graph()).undoable()) {
+          places.add(place);
+        }
+      }
+    }
+    return places;
   }
 
   /** Leaves one fork of a flow that ends early, or the flow itself if there is none left. */

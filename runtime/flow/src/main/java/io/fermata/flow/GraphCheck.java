@@ -139,8 +139,11 @@ final class GraphCheck<S extends Record> {
     } else if (!waits) {
       defects.add("Node " + id + " waits for nobody, so it needs no deadline and no reminder");
     }
-    if (waiting.target() != null) {
-      target(id, waiting.target());
+    String late = waiting.target();
+    if (late != null && late.isEmpty()) {
+      defects.add("The deadline of " + id + " leads nowhere; name the node to go on at");
+    } else if (late != null) {
+      target(id, late);
     }
     Duration every = waiting.every();
     if (every != null && (every.isZero() || every.isNegative() || waiting.reminders() < 1)) {

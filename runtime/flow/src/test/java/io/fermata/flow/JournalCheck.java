@@ -68,6 +68,8 @@ final class JournalCheck {
       sinceLeft.clear();
       e.to().forEach(back -> entered(back.place()));
       toUndo(e.undo());
+    } else if (event instanceof Event.BranchFailed e) {
+      done.addAll(e.undo() == null ? List.of() : e.undo());
     } else if (event instanceof Event.Joined e) {
       Predicate<Place> dropped =
           place ->

@@ -169,8 +169,14 @@ class OrderTest {
           ended(e.place());
         } else if (event instanceof Event.Arrived e) {
           arrived(e.place());
-        } else if (event instanceof Event.BranchFailed e) {
-          arrived(e.place());
+        } else if (event instanceof Event.BranchFailed e && stopped != null) {
+          path(stopped)
+              .forEach(
+                  (fork, label) -> {
+                    if (Place.within(fork.branch(label), e.place().branch())) {
+                      arrived(fork, label);
+                    }
+                  });
         } else if (event instanceof Event.Joined e) {
           e.merged().forEach(label -> arrived(e.place(), label));
         } else if (event instanceof Event.Stopped e) {

@@ -93,7 +93,11 @@ class VersionAndEventsJsonTest {
             7),
         new Event.Arrived(new Place(PLACE.branch("0"), "x/y", 1), Json.tree(1), 7),
         new Event.BranchFailed(
-            new Place(PLACE.branch("0"), "x/y", 1), ErrorCode.STEP_FAILED, "message", 7),
+            new Place(PLACE.branch("0"), "x/y", 1),
+            ErrorCode.STEP_FAILED,
+            "message",
+            7,
+            List.of(PLACE)),
         new Event.Joined(
             PLACE,
             List.of("0"),
