@@ -5,7 +5,7 @@ import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import java.util.List;
 
-/** All examples in one host, with the restaurant that one of them calls. */
+/** All examples in one host, with the restaurant and the travel agency that they call. */
 final class Examples implements AutoCloseable {
   private final Restaurant restaurant;
   private final Fermata host;
@@ -18,21 +18,27 @@ final class Examples implements AutoCloseable {
   static Examples start(Store store) {
     Restaurant restaurant = Restaurant.open();
     try {
-      return new Examples(restaurant, host(store, restaurant));
+      return new Examples(restaurant, host(store, restaurant, new TravelAgency()));
     } catch (RuntimeException e) {
       restaurant.close();
       throw e;
     }
   }
 
-  private static Fermata host(Store store, Restaurant restaurant) {
+  private static Fermata host(Store store, Restaurant restaurant, TravelAgency agency) {
     Fermata.Builder builder = Fermata.host().store(store);
-    flows(restaurant).forEach(builder::flow);
-    return builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
+    flows(restaurant, agency).forEach(builder::flow);
+    Fermata host = builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
+    agency.whenPaid(
+        (run, receipt) -> host.signal("trip", run, "payment", receipt, "payment " + run));
+    return host;
   }
 
-  static List<Flow<?>> flows(Restaurant restaurant) {
-    return List.of(QuoteFlow.create(), TableFlow.create(new RestaurantClient(restaurant.uri())));
+  static List<Flow<?>> flows(Restaurant restaurant, TravelAgency agency) {
+    return List.of(
+        QuoteFlow.create(),
+        TableFlow.create(new RestaurantClient(restaurant.uri())),
+        TripFlow.create(agency));
   }
 
   Fermata host() {

@@ -1,41 +1,86 @@
 package io.fermata.examples;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.picture.Picture;
+import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunPicture;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Draws a flow. */
+/** Draws a flow, and a run on it. */
 @Command(
     name = "graph",
-    description = "Prints a flow as a Mermaid flowchart.",
-    mixinStandardHelpOptions = true)
+    description = "Prints a picture of a flow, or of a run on it: a Mermaid flowchart, or an SVG image.",
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
 final class GraphCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec command;
 
-  @Parameters(paramLabel = "FLOW", description = "The flow's id: quote or table.")
+  @Parameters(paramLabel = "FLOW", description = "The flow's id: quote, table or trip.")
   String id = "";
+
+  @Option(names = "--svg", description = "An SVG image instead of a Mermaid flowchart.")
+  boolean svg;
+
+  @Option(
+      names = "--run",
+      paramLabel = "RUN",
+      description = {
+        "A run of it that the store knows, by the runId that every reply carries.",
+        "No server may have the store open meanwhile."
+      })
+  @Nullable String run;
+
+  @Option(
+      names = "--redact",
+      paramLabel = "FIELD",
+      description = "A field of the run whose values are not to be shown. May be repeated.")
+  List<String> redacted = new ArrayList<>();
+
+  @Mixin StoreOption store = new StoreOption();
 
   @Override
   public Integer call() {
     try (Restaurant restaurant = Restaurant.open()) {
-      List<Flow<?>> flows = Examples.flows(restaurant);
+      List<Flow<?>> flows = Examples.flows(restaurant, new TravelAgency());
       Flow<?> flow =
           flows.stream()
               .filter(f -> f.id().equals(id))
               .findFirst()
               .orElseThrow(() -> new ParameterException(commandLine(), unknown(flows)));
-      commandLine().getOut().print(flow.mermaid());
+      Picture picture = run == null ? flow.picture() : drawn(flow, run);
+      commandLine().getOut().print(svg ? picture.svg() : picture.mermaid());
       commandLine().getOut().flush();
     }
     return 0;
+  }
+
+  private Picture drawn(Flow<?> flow, String runId) {
+    RunPicture drawn = new RunPicture(flow);
+    Recorder recorder =
+        redacted.isEmpty() ? drawn : Redaction.of(redacted.toArray(String[]::new)).over(drawn);
+    try (Examples examples = Examples.start(store.store())) {
+      examples.host().replay(flow.id(), runId, recorder).toCompletableFuture().join();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof IllegalArgumentException unknown) {
+        throw new ParameterException(commandLine(), unknown.getMessage(), unknown);
+      }
+      throw e;
+    }
+    return drawn.picture();
   }
 
   private String unknown(List<Flow<?>> flows) {

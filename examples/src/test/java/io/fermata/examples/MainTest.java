@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.testkit.HostProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -72,6 +73,30 @@ class MainTest {
     assertThat(run("graph", "table")).isZero();
     assertThat(out.toString())
         .contains(
-            "classify -. \"company\" .-> ask_company", "reserve -. otherwise .-> find_tables");
+            "ask_contact<br>asks name, email",
+            "|\"company<br>segment eq #34;company#34;\"|",
+            "reserve");
+    assertThat(run("graph", "quote", "--svg")).isZero();
+    assertThat(out.toString()).contains("<svg xmlns=", "data-node=\"ask_contact\"");
+  }
+
+  @Test
+  void drawsARunOfTheStore() {
+    Path file = directory.resolve("runs.db");
+    String runId;
+    try (HostProbe host = HostProbe.of(QuoteFlow.create(), Store.sqlite(file))) {
+      host.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
+      runId = host.reply().meta().path("fermata/run").path("runId").textValue();
+    }
+    String store = "sqlite:" + file;
+    assertThat(run("graph", "quote", "--run", runId, "--store", store)).isZero();
+    assertThat(out.toString())
+        .contains("waits#58; How big is your company?", "✓ segment = #34;company#34;");
+    assertThat(
+            run("graph", "quote", "--run", runId, "--store", store, "--svg", "--redact", "segment"))
+        .isZero();
+    assertThat(out.toString()).contains("✓ segment = &quot;[redacted]&quot;");
+    assertThat(run("graph", "quote", "--run", "nobody", "--store", store)).isEqualTo(2);
+    assertThat(err.toString()).contains("no journal of a run nobody of quote");
   }
 }

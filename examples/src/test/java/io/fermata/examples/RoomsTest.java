@@ -112,6 +112,18 @@ class RoomsTest {
   }
 
   @Test
+  void onlyTelemetryKnowsOpenTelemetry() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("io.fermata.session.telemetry..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.opentelemetry..")
+        .check(HOUSE);
+    knowsNothingOf("io.fermata.session.telemetry..", "org.apache.pekko..", "io.fermata.session");
+  }
+
+  @Test
   void theTransportKnowsNoStoreAndNoActor() {
     knowsNothingOf(
         "io.fermata.mcp..",

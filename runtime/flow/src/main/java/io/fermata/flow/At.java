@@ -156,7 +156,7 @@ public record At(
 
   At answered(Set<String> fields, boolean acknowledged) {
     Map<String, Rejection> left = new LinkedHashMap<>(rejected);
-    left.keySet().removeIf(r -> anyRelated(fields, r));
+    left.keySet().removeIf(r -> Paths.anyRelated(fields, r));
     return new At(
         afterAnswer(fields, acknowledged),
         accepted,
@@ -181,12 +181,8 @@ public record At(
     boolean overtaken =
         phase instanceof Phase.Working working
             && working.field() != null
-            && anyRelated(fields, working.field());
+            && Paths.anyRelated(fields, working.field());
     return overtaken ? asking() : phase;
-  }
-
-  private static boolean anyRelated(Set<String> fields, String path) {
-    return fields.stream().anyMatch(field -> Paths.related(field, path));
   }
 
   At attempted(Event.Attempted attempted) {

@@ -68,12 +68,13 @@ public record Attached(Recorder recorder, Set<String> mounts) {
     }
   }
 
-  /** Its id, whatever it throws. */
+  /** Its id, or its class where that throws or says nothing. */
   String name() {
     try {
-      return recorder.id();
+      String id = recorder.id();
+      return id.isBlank() ? recorder.getClass().getName() : id;
     } catch (RuntimeException e) {
-      return recorder.getClass().getSimpleName();
+      return recorder.getClass().getName();
     }
   }
 }

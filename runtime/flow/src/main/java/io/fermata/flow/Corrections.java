@@ -76,9 +76,10 @@ final class Corrections {
     long forked = 0;
     for (String fork : graph.forksAround(step)) {
       for (Place place : state.places().keySet()) {
-        Branch.Checkpoint at = state.branch(place.branch()).entered().get(Fold.forkPoint(fork));
-        if (place.node().equals(fork) && isOpen(place, fork, step) && at != null) {
-          forked = Math.max(forked, at.tick());
+        if (place.node().equals(fork) && isOpen(place, fork, step)) {
+          Branch around = state.branch(place.branch());
+          Branch.Checkpoint at = around.entered().get(Fold.forkPoint(fork));
+          forked = at == null ? forked : Math.max(forked, at.tick());
         }
       }
     }

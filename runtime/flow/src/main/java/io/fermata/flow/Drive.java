@@ -26,6 +26,10 @@ final class Drive {
   private final Forks forks;
   private final Nesting nesting;
   private RunState state;
+  private @Nullable Tried tried;
+
+  /** An event whose consequence is known before it is emitted. */
+  private record Tried(Event event, RunState before, RunState after) {}
 
   Drive(Flow<?> flow, Limits limits, RunState state, long at) {
     this.flow = flow;
@@ -54,9 +58,19 @@ final class Drive {
     return at;
   }
 
+  @SuppressWarnings("ReferenceEquality") // this very event was tried
   void emit(Event event) {
+    state =
+        tried != null && tried.event == event && tried.before == state
+            ? tried.after
+            : state.apply(event);
     events.add(event);
-    state = state.apply(event);
+  }
+
+  /** What the state would be after an event, which may then be emitted. */
+  private RunState tried(Event event) {
+    tried = new Tried(event, state, state.apply(event));
+    return tried.after;
   }
 
   List<Event> events() {
@@ -120,20 +134,29 @@ final class Drive {
 
   /** Goes on until nothing moves any more. */
   List<Event> run() {
-    boolean undoing = !state.undoing().isEmpty();
-    for (Place place : undoing ? List.<Place>of() : List.copyOf(state.places().keySet())) {
-      Phase phase = at(place).phase();
-      if (phase instanceof Phase.Asking
-          || phase instanceof Phase.Showing
-          || phase instanceof Phase.Awaiting) {
+    for (Place place : List.copyOf(state.places().keySet())) {
+      if (state.undoing().isEmpty() && waits(place)) {
         enter(place);
+        while (forks.joins()) {}
       }
     }
     while (state.running() && goesOn()) {}
     return events();
   }
 
-  /** Makes one step, whichever is due. What is to be undone goes before everything else. */
+  /** Whether a place waits for somebody, who may have said something by now. */
+  private boolean waits(Place place) {
+    At there = state.places().get(place);
+    return there != null
+        && (there.phase() instanceof Phase.Asking
+            || there.phase() instanceof Phase.Showing
+            || there.phase() instanceof Phase.Awaiting);
+  }
+
+  /**
+   * Makes one step, whichever is due. What is to be undone goes before everything else. An early
+   * end goes before a join, and a join before a move: neither waits for more than it has to.
+   */
   private boolean goesOn() {
     if (!state.undoing().isEmpty()) {
       return undo(state.undoing().get(0).place());
@@ -143,7 +166,7 @@ final class Drive {
       end(ending);
       return false;
     }
-    return forks.settleFailures() || move() || forks.joins();
+    return forks.settleFailures() || forks.breaksOff() || forks.joins() || move();
   }
 
   private boolean move() {
@@ -157,9 +180,6 @@ final class Drive {
         return true;
       } else if (phase instanceof Phase.Returning returning) {
         emit(new Event.Arrived(entry.getKey(), returning.result(), at));
-        return true;
-      } else if (phase instanceof Phase.Breaking breaking) {
-        forks.breakOff(entry.getKey(), breaking.reason());
         return true;
       }
     }
@@ -309,9 +329,9 @@ final class Drive {
 
   /** Refuses an event after which the state would be unreadable, or too large. */
   void requireKept(Event event, Spot<?> spot, String what) {
-    RunState after = state.apply(event);
+    RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (tooLarge(after.memory(spot.place().branch()).data())) {
+    if (tooLarge(after.memory(spot.place().branch()))) {
       throw new IllegalStateException(what + " makes the state too large");
     }
   }
@@ -464,9 +484,9 @@ final class Drive {
             wrote.emitted(),
             spot.undoable(),
             wrote.ends());
-    RunState after = state.apply(event);
+    RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()).data())) {
+    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()))) {
       String message =
           "The step "
               + effect.place().node()
@@ -488,8 +508,8 @@ final class Drive {
     }
   }
 
-  private boolean tooLarge(ObjectNode data) {
-    return Json.bytes(data) > limits.stateBytes();
+  private boolean tooLarge(Memory memory) {
+    return memory.bytes() > limits.stateBytes();
   }
 
   private void failed(Effect effect, Input.Failed failed) {

@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -197,7 +198,14 @@ public sealed interface Event {
       @Nullable JsonNode is,
       @Nullable String op,
       @Nullable JsonNode than,
-      @Nullable Boolean held) {}
+      @Nullable Boolean held) {
+    /** The other field of a comparison of two; null if there is none. */
+    @JsonIgnore
+    public @Nullable String otherField() {
+      int space = op == null || op.equals("not in") ? -1 : op.indexOf(' ');
+      return op == null || space < 0 ? null : op.substring(space + 1);
+    }
+  }
 
   /**
    * The run went on from one place to the next.

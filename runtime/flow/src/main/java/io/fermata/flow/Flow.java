@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.picture.Picture;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -202,9 +203,9 @@ public final class Flow<S extends Record> {
     return schema.view(run.data());
   }
 
-  /** The graph as a Mermaid flowchart. */
-  public String mermaid() {
-    return Mermaid.render(this);
+  /** Its graph, to be drawn as a Mermaid flowchart or as an SVG image. */
+  public Picture picture() {
+    return Outline.of(this);
   }
 
   /** The machine that runs it. */

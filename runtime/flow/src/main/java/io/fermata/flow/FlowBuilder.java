@@ -111,16 +111,16 @@ public final class FlowBuilder<S extends Record> {
 
   /** Waits for a while. The run sleeps meanwhile, through restarts, and needs no memory. */
   public FlowBuilder<S> sleep(String node, Duration time) {
-    return sleep(node, state -> time);
+    return sleep(node, new Fixed<>(time));
   }
 
   public FlowBuilder<S> sleep(String node, Function<S, Duration> time) {
-    return add(new Node.Sleep<>(node, (state, now) -> now.plus(time.apply(state))));
+    return add(new Node.Sleep<>(node, (state, now) -> now.plus(time.apply(state)), time));
   }
 
   /** Waits for a moment; one that has passed is not waited for. */
   public FlowBuilder<S> sleepUntil(String node, Function<S, Instant> moment) {
-    return add(new Node.Sleep<>(node, (state, now) -> moment.apply(state)));
+    return add(new Node.Sleep<>(node, (state, now) -> moment.apply(state), null));
   }
 
   /** Waits for a signal from outside. One that came early is taken at once. */
@@ -135,7 +135,7 @@ public final class FlowBuilder<S extends Record> {
 
   /** Goes on to another node when a node has waited for so long. */
   public FlowBuilder<S> deadline(String node, Duration time, String target) {
-    return deadline(node, state -> time, target);
+    return deadline(node, new Fixed<>(time), target);
   }
 
   public FlowBuilder<S> deadline(String node, Function<S, Duration> time, String target) {

@@ -294,7 +294,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     RunState told = drive.state();
     boolean tooLarge =
         told.branches().values().stream()
-            .anyMatch(branch -> Json.bytes(branch.memory().data()) > limits.stateBytes());
+            .anyMatch(branch -> branch.memory().bytes() > limits.stateBytes());
     if (tooLarge) {
       return refused(
           drive.before(),
@@ -307,7 +307,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
                   + "."));
     }
     try {
-      told.branches().values().forEach(branch -> flow.schema().view(branch.memory().data()));
+      told.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));
     } catch (IllegalArgumentException e) {
       String field = fields.isEmpty() ? "stateUpdates" : String.join(", ", fields);
       return refused(
@@ -317,6 +317,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
               List.of(new Violation(field, "cannot be read as what the flow expects"))));
     }
     return new Accepted<>(drive.run());
+  }
+
+  private void requireReadable(RunState before, String name, Branch branch) {
+    Branch known = before.branches().getOrDefault(name, Branch.EMPTY);
+    flow.schema().requireReadable(branch.memory().data(), known.memory().data());
   }
 
   private record Updates(Map<String, JsonNode> values, List<Violation> violations) {

@@ -387,8 +387,19 @@ final class Forks {
     return places;
   }
 
+  /** Takes a flow that ends early one step nearer to its end; false if there is none. */
+  boolean breaksOff() {
+    for (Map.Entry<Place, At> entry : state().places().entrySet()) {
+      if (entry.getValue().phase() instanceof Phase.Breaking breaking) {
+        breakOff(entry.getKey(), breaking.reason());
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Leaves one fork of a flow that ends early, or the flow itself if there is none left. */
-  void breakOff(Place place, String reason) {
+  private void breakOff(Place place, String reason) {
     Scope<?> scope = drive.graph().step(place).scope();
     Place fork = Place.forkOf(place.branch());
     if (fork == null || !drive.graph().step(fork).scope().path().equals(scope.path())) {

@@ -11,6 +11,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 
 /** Finds everything that is wrong with a flow before it runs. */
@@ -383,12 +384,14 @@ final class GraphCheck<S extends Record> {
 
   /** A loop needs a pause in it or a way out of it, or it would spin until a limit stops it. */
   private void endlessLoops() {
-    Set<Set<String>> reported = new HashSet<>();
+    Map<String, List<String>> sources = sources();
+    Set<String> known = new HashSet<>();
     for (String node : flow.nodes().keySet()) {
-      Set<String> loop = loopOf(node);
-      if (loop.isEmpty() || !reported.add(loop)) {
+      Set<String> loop = known.contains(node) ? Set.of() : loopOf(node, sources);
+      if (loop.isEmpty()) {
         continue;
       }
+      known.addAll(loop);
       boolean pauses = loop.stream().map(flow.nodes()::get).anyMatch(n -> n != null && n.pauses());
       boolean leaves =
           loop.stream().flatMap(n -> flow.targets(n).stream()).anyMatch(t -> !loop.contains(t));
@@ -402,26 +405,38 @@ final class GraphCheck<S extends Record> {
   }
 
   /** The nodes that are reached from this one and lead back to it; empty if none does. */
-  private Set<String> loopOf(String node) {
-    Set<String> ahead = reachable(flow, flow.targets(node));
+  private Set<String> loopOf(String node, Map<String, List<String>> sources) {
+    Set<String> ahead = reachable(flow::targets, flow.targets(node));
     if (!ahead.contains(node)) {
       return Set.of();
     }
     Set<String> loop = new LinkedHashSet<>(List.of(node));
-    for (String other : ahead) {
-      if (reachable(flow, flow.targets(other)).contains(node)) {
-        loop.add(other);
-      }
-    }
+    ahead.retainAll(reachable(at -> sources.getOrDefault(at, List.of()), Set.of(node)));
+    loop.addAll(ahead);
     return loop;
+  }
+
+  /** Which nodes lead to each node. */
+  private Map<String, List<String>> sources() {
+    Map<String, List<String>> sources = new LinkedHashMap<>();
+    for (String node : flow.nodes().keySet()) {
+      flow.targets(node)
+          .forEach(target -> sources.computeIfAbsent(target, t -> new ArrayList<>()).add(node));
+    }
+    return sources;
   }
 
   /** All that can be reached from these nodes, themselves included. */
   static <S extends Record> Set<String> reachable(Flow<S> flow, Collection<String> from) {
+    return reachable(flow::targets, from);
+  }
+
+  private static Set<String> reachable(
+      Function<String, ? extends Collection<String>> ways, Collection<String> from) {
     Set<String> reached = new LinkedHashSet<>(from);
     Deque<String> open = new ArrayDeque<>(from);
     while (!open.isEmpty()) {
-      for (String target : flow.targets(open.remove())) {
+      for (String target : ways.apply(open.remove())) {
         if (reached.add(target)) {
           open.add(target);
         }

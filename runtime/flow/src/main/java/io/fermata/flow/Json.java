@@ -13,7 +13,10 @@ import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.BooleanNode;
+import com.fasterxml.jackson.databind.node.IntNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
@@ -60,6 +63,25 @@ public final class Json {
    * tree that reading its text would give, so a state read back from a journal equals the live one.
    */
   public static JsonNode tree(@Nullable Object value) {
+    JsonNode simple = simple(value);
+    return simple == null ? read(value) : simple;
+  }
+
+  /** What most values are, and what has but one tree. */
+  private static @Nullable JsonNode simple(@Nullable Object value) {
+    if (value instanceof String text) {
+      return TextNode.valueOf(text);
+    } else if (value instanceof Integer number) {
+      return IntNode.valueOf(number);
+    } else if (value instanceof Boolean truth) {
+      return BooleanNode.valueOf(truth);
+    }
+    boolean immutable =
+        value instanceof TextNode || value instanceof IntNode || value instanceof BooleanNode;
+    return immutable ? (JsonNode) value : null;
+  }
+
+  private static JsonNode read(@Nullable Object value) {
     try {
       return MAPPER.readTree(MAPPER.writeValueAsString(value));
     } catch (JsonProcessingException e) {
@@ -92,14 +114,6 @@ public final class Json {
   public static String text(JsonNode tree) {
     try {
       return MAPPER.writeValueAsString(tree);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("A JSON tree could not be written", e);
-    }
-  }
-
-  static int bytes(JsonNode tree) {
-    try {
-      return MAPPER.writeValueAsBytes(tree).length;
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("A JSON tree could not be written", e);
     }

@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.LinkedHashMap;
@@ -15,13 +16,21 @@ import java.util.Map;
  * @param accepted when an answer to each question was last accepted
  * @param written when each field was last written, in the run's count of events
  * @param left when each node was last left
+ * @param bytes the size of its data as text, which is not stored
  */
 public record Memory(
     ObjectNode data,
     Map<String, Answer> answers,
     Map<String, Long> accepted,
     Map<String, Long> written,
-    Map<String, Long> left) {
+    Map<String, Long> left,
+    @JsonIgnore int bytes) {
+  /** No text of an object is shorter. */
+  private static final int EMPTY_OBJECT = 2;
+
+  public Memory {
+    bytes = bytes < EMPTY_OBJECT ? Sizes.of(data) : bytes;
+  }
 
   /**
    * A value as the client gave it.
@@ -48,7 +57,13 @@ public record Memory(
     }
   }
 
-  static final Memory EMPTY = new Memory(Json.object(), Map.of(), Map.of(), Map.of(), Map.of());
+  static final Memory EMPTY =
+      new Memory(Json.object(), Map.of(), Map.of(), Map.of(), Map.of(), EMPTY_OBJECT);
+
+  private Memory data(ObjectNode next) {
+    int size = bytes + Sizes.growth(data, next);
+    return new Memory(next, answers, accepted, written, left, size);
+  }
 
   Memory answer(Map<String, JsonNode> values, List<JsonNode> about, long tick) {
     ObjectNode newData = data;
@@ -65,7 +80,7 @@ public record Memory(
         newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
       }
     }
-    return new Memory(newData, newAnswers, accepted, newWritten, left);
+    return new Memory(data, newAnswers, accepted, newWritten, left, bytes).data(newData);
   }
 
   /**
@@ -80,7 +95,7 @@ public record Memory(
           Answer same = known.get(path);
           return same != null && same.tick() == answer.tick() ? same : answer;
         });
-    Memory told = new Memory(data, newAnswers, accepted, written, left);
+    Memory told = new Memory(data, newAnswers, accepted, written, left, bytes);
     for (Map.Entry<String, Answer> entry : known.entrySet()) {
       Answer answer = entry.getValue();
       if (answer.tick() > since && answer.earlier() <= since) {
@@ -92,7 +107,7 @@ public record Memory(
 
   Memory write(String path, ObjectNode newData, long tick) {
     Map<String, Long> newWritten = RunState.put(written, path, tick);
-    return new Memory(newData, answers, accepted, newWritten, left);
+    return new Memory(data, answers, accepted, newWritten, left, bytes).data(newData);
   }
 
   /** What was written in the course of an action or a join, in one go. */
@@ -106,7 +121,7 @@ public record Memory(
 
   /** A value that counts as known for as long as the answers it was made of. */
   Memory replace(Write write) {
-    return new Memory(write.applyTo(data), answers, accepted, written, left);
+    return data(write.applyTo(data));
   }
 
   /**
@@ -127,7 +142,7 @@ public record Memory(
       newData = Paths.set(newData, path, Paths.get(data, path));
       newAnswers.computeIfPresent(path, (p, answer) -> answer.about(about));
     }
-    Memory memory = new Memory(newData, newAnswers, accepted, written, left);
+    Memory memory = new Memory(data, newAnswers, accepted, written, left, bytes).data(newData);
     for (Map.Entry<String, JsonNode> entry : input.entrySet()) {
       memory = memory.set(entry.getKey(), entry.getValue(), tick);
     }
@@ -136,7 +151,7 @@ public record Memory(
 
   /** Forgets the state of a sub-flow; what was answered in it is still known to have been. */
   Memory close(String scope) {
-    return new Memory(Paths.delete(data, scope), answers, accepted, written, left);
+    return data(Paths.delete(data, scope));
   }
 
   /** Takes over what a branch has learned besides its data. */
@@ -148,7 +163,8 @@ public record Memory(
         newAnswers,
         latest(accepted, branch.accepted),
         latest(written, branch.written),
-        latest(left, branch.left));
+        latest(left, branch.left),
+        bytes);
   }
 
   private static Map<String, Long> latest(Map<String, Long> a, Map<String, Long> b) {
@@ -163,15 +179,15 @@ public record Memory(
 
   /** A normalised value is still the answer that was given: it does not count as a new one. */
   Memory normalise(String path, JsonNode value) {
-    return new Memory(Paths.set(data, path, value), answers, accepted, written, left);
+    return data(Paths.set(data, path, value));
   }
 
   Memory leave(String node, long tick) {
-    return new Memory(data, answers, accepted, written, RunState.put(left, node, tick));
+    return new Memory(data, answers, accepted, written, RunState.put(left, node, tick), bytes);
   }
 
   Memory accept(String field, long tick) {
-    return new Memory(data, answers, RunState.put(accepted, field, tick), written, left);
+    return new Memory(data, answers, RunState.put(accepted, field, tick), written, left, bytes);
   }
 
   /** Whether a field has a value that came after the node was last left. */

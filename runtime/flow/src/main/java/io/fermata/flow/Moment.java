@@ -17,6 +17,11 @@ import org.jspecify.annotations.Nullable;
 public record Moment(
     String flow, String session, String run, long seq, int index, long at, @Nullable Place place) {
 
+  /** The same as a moment of the run as a whole. */
+  public Moment ofRun() {
+    return new Moment(flow, session, run, seq, index, at, null);
+  }
+
   /** The path of the node, {@code mount/node} in a sub-flow; "" for the whole run. */
   public String node() {
     return place == null ? "" : place.undone().node();

@@ -83,8 +83,13 @@ sealed interface Node<S extends Record> {
   record Act<S extends Record>(String id, AsyncAction<S> action, Policy policy, List<String> reads)
       implements Node<S> {}
 
-  /** Waits for a moment. */
-  record Sleep<S extends Record>(String id, BiFunction<S, Instant, Instant> until)
+  /**
+   * Waits for a moment.
+   *
+   * @param time how long, if that is what the author said
+   */
+  record Sleep<S extends Record>(
+      String id, BiFunction<S, Instant, Instant> until, @Nullable Function<S, Duration> time)
       implements Node<S> {
     @Override
     public boolean pauses() {

@@ -28,8 +28,14 @@ final class Parts {
 
   static List<Write> writes(Recorded.Rewriting rewriting, List<Write> writes) {
     return writes.stream()
-        .map(w -> new Write(w.verb(), w.path(), value(rewriting, w.path(), w.value())))
+        .map(w -> new Write(w.verb(), w.path(), written(rewriting, w.verb(), w.path(), w.value())))
         .toList();
+  }
+
+  /** What is appended to a list is an element of it. */
+  static @Nullable JsonNode written(
+      Recorded.Rewriting rewriting, Write.Verb verb, String path, @Nullable JsonNode value) {
+    return value(rewriting, verb == Write.Verb.APPEND ? path + ".0" : path, value);
   }
 
   static Event.Question question(Recorded.Rewriting rewriting, Event.Question question) {
@@ -59,18 +65,17 @@ final class Parts {
   }
 
   private static Event.Seen seen(Recorded.Rewriting rewriting, Moment moment, Event.Seen seen) {
-    String op = seen.op();
     JsonNode than = seen.than();
     if (than != null) {
-      // "gt limit" compares with another field, "gt" with a constant.
-      int space = op == null || op.equals("not in") ? -1 : op.indexOf(' ');
-      than =
-          op == null || space < 0
-              ? rewriting.value(than)
-              : rewriting.value(moment.field(op.substring(space + 1)), than);
+      String other = seen.otherField();
+      than = other == null ? rewriting.value(than) : rewriting.value(moment.field(other), than);
     }
     return new Event.Seen(
-        seen.what(), value(rewriting, moment.field(seen.what()), seen.is()), op, than, seen.held());
+        seen.what(),
+        value(rewriting, moment.field(seen.what()), seen.is()),
+        seen.op(),
+        than,
+        seen.held());
   }
 
   static List<String> evidence(List<Event.Tried> tried) {
@@ -83,7 +88,7 @@ final class Parts {
     StringBuilder text = new StringBuilder(seen.what());
     String op = seen.op();
     JsonNode than = seen.than();
-    boolean field = op != null && op.indexOf(' ') >= 0 && !op.equals("not in");
+    boolean field = seen.otherField() != null;
     if (op != null) {
       text.append(' ').append(op);
       if (than != null) {

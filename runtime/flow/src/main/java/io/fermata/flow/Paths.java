@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,9 +57,10 @@ final class Paths {
   }
 
   static ObjectNode append(ObjectNode root, String path, JsonNode element) {
-    ArrayNode array = Json.MAPPER.createArrayNode();
-    if (get(root, path) instanceof ArrayNode existing) {
-      array.addAll(existing);
+    JsonNode existing = get(root, path);
+    ArrayNode array = Json.MAPPER.getNodeFactory().arrayNode(existing.size() + 1);
+    if (existing instanceof ArrayNode elements) {
+      array.addAll(elements);
     }
     array.add(element);
     return set(root, path, array);
@@ -91,6 +93,10 @@ final class Paths {
   /** Whether one of the two paths contains the other. */
   static boolean related(String a, String b) {
     return a.equals(b) || a.startsWith(b + ".") || b.startsWith(a + ".");
+  }
+
+  static boolean anyRelated(Set<String> fields, String path) {
+    return fields.stream().anyMatch(field -> related(field, path));
   }
 
   /** Like {@link #related}, where a part {@code *} of the template stands for any name. */

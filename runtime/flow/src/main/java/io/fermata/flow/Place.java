@@ -63,7 +63,7 @@ public record Place(String branch, String node, int visit) {
   }
 
   /** Where the compensation of this place's action happens. */
-  Place undo() {
+  public Place undo() {
     return new Place(branch, node + UNDO, visit);
   }
 
@@ -79,8 +79,20 @@ public record Place(String branch, String node, int visit) {
     return node.endsWith(UNDO);
   }
 
+  /** The place that forked into its branch; null in the trunk. */
+  @JsonIgnore
+  public @Nullable Place fork() {
+    return forkOf(branch);
+  }
+
+  /** The label of its branch within the fork; "" in the trunk. */
+  @JsonIgnore
+  public String label() {
+    return branch.isEmpty() ? "" : labelOf(branch);
+  }
+
   /** The place that a compensation undoes. */
-  Place undone() {
+  public Place undone() {
     return undoes()
         ? new Place(branch, node.substring(0, node.length() - UNDO.length()), visit)
         : this;

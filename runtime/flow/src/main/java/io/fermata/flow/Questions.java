@@ -25,6 +25,11 @@ public final class Questions<S extends Record> {
     return question(field, state -> text, options);
   }
 
+  /** Asks in words that depend on the state. */
+  public Questions<S> question(String field, Function<S, String> text) {
+    return question(field, text, options -> {});
+  }
+
   public Questions<S> question(
       String field, Function<S, String> text, Consumer<QuestionOptions<S>> options) {
     QuestionOptions<S> chosen = new QuestionOptions<>();

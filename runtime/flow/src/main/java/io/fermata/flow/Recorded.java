@@ -70,7 +70,8 @@ public sealed interface Recorded {
    *
    * @param done false if the step was given up: its branch was dropped, or the run went back or
    *     ended
-   * @param millis how long it was there; null if its beginning was not watched
+   * @param millis how long it was there; where its beginning was not watched, since it began to
+   *     wait or to work, or null if that is not known either
    */
   record StageEnd(Moment moment, Kind kind, boolean done, @Nullable Long millis)
       implements Recorded {
@@ -103,8 +104,7 @@ public sealed interface Recorded {
   }
 
   /**
-   * A value changed. One without a place was given to the run as a whole, in all its branches; any
-   * other in the branch of its place alone.
+   * A value changed: in the branch of the moment's place alone; without a place in all of the run.
    *
    * @param value what was set, merged or appended; null if the value was deleted
    */
@@ -118,13 +118,12 @@ public sealed interface Recorded {
 
     @Override
     public boolean under(String mount) {
-      return Recorded.super.under(mount)
-          || (moment.place() == null && path.startsWith(mount.replace('/', '.') + "."));
+      return Recorded.super.under(mount) || path.startsWith(mount.replace('/', '.') + ".");
     }
 
     @Override
     public Recorded with(Rewriting rewriting) {
-      return new Written(moment, source, verb, path, Parts.value(rewriting, path, value));
+      return new Written(moment, source, verb, path, Parts.written(rewriting, verb, path, value));
     }
   }
 
@@ -422,14 +421,29 @@ public sealed interface Recorded {
     }
   }
 
+  /** The moment's step was the last of its branch, which waits for the others from now on. */
+  record Arrival(Moment moment) implements Recorded {
+    @Override
+    public void to(Recorder recorder) {
+      recorder.onArrival(this);
+    }
+
+    @Override
+    public Recorded with(Rewriting rewriting) {
+      return this;
+    }
+  }
+
   /**
    * Branches became one.
    *
+   * @param list they were for the items of a list
    * @param writes what they changed, once reduced
    * @param undo what dropped branches did and is to be undone
    */
   record Join(
       Moment moment,
+      boolean list,
       List<String> merged,
       List<String> dropped,
       List<Write> writes,
@@ -442,7 +456,7 @@ public sealed interface Recorded {
 
     @Override
     public Recorded with(Rewriting rewriting) {
-      return new Join(moment, merged, dropped, Parts.writes(rewriting, writes), undo);
+      return new Join(moment, list, merged, dropped, Parts.writes(rewriting, writes), undo);
     }
   }
 

@@ -9,6 +9,42 @@ import java.util.List;
  * <p>Implement what you care about. The hooks are of three channels: what happens to the data,
  * which way the run goes, and what actions emit. A recorder must not change the values it is given;
  * what it throws disturbs nothing and is told to the other recorders.
+ *
+ * <p>Each hook is fed by events of the journal ({@link Event}), or by the difference that one makes
+ * to the state:
+ *
+ * <table>
+ * <caption>What feeds each hook</caption>
+ * <tr><th>hook<th>event
+ * <tr><td>onStageStart, onStageEnd<td>whichever brings a run to a node, or away from it
+ * <tr><td>onStageExecuted<td>Moved, Forked, Arrived: the node is done, and was not given up
+ * <tr><td>onRead, onCommit, onEmit<td>Committed
+ * <tr><td>onWrite<td>Answered, Accepted, Rejected, Committed, Received, Opened, Closed, Joined, Reset
+ * <tr><td>onAnswer<td>Accepted, Rejected
+ * <tr><td>onError<td>Stopped, unless another step made it stop; a recorder that threw
+ * <tr><td>onRunStart<td>Started, with the Answered that comes with it
+ * <tr><td>onRunEnd<td>Completed, Cancelled, Abandoned
+ * <tr><td>onRunFailed<td>Failed
+ * <tr><td>onRunEnding<td>Ending
+ * <tr><td>onNext, onLoop<td>Moved, forward or back along the graph
+ * <tr><td>onDecision, onSelected<td>Decided, for one way or for branches
+ * <tr><td>onFork, onJoin<td>Forked, Joined
+ * <tr><td>onBranchFailed<td>BranchFailed
+ * <tr><td>onSubflowEntry, onSubflowExit<td>Opened, Closed
+ * <tr><td>onBreak<td>Broken
+ * <tr><td>onAttempt, onStageRetry<td>Attempted, AttemptFailed
+ * <tr><td>onPause<td>Asked, Shown, Awaited, Stopped
+ * <tr><td>onSleep<td>Slept
+ * <tr><td>onResume<td>Accepted of the last answer, Received, Woken, Overdue, Retried, Skipped; Moved
+ *     after a widget; whichever gives the wait up
+ * <tr><td>onSignal<td>Signalled, Received
+ * <tr><td>onReset<td>Reset
+ * <tr><td>onCompensation<td>Undoing, Undone, Skipped
+ * <tr><td>onReminder<td>Reminding, Reminded
+ * </table>
+ *
+ * <p>There is no hook for sub-flows that are registered while a run goes on, as flows are fixed
+ * once they are compiled.
  */
 public interface Recorder {
   /** Who it is, in what others are told of it. */
@@ -34,8 +70,10 @@ public interface Recorder {
 
   // --- data -----------------------------------------------------------------------------------
 
+  /** The run came to a node. */
   default void onStageStart(Recorded.StageStart event) {}
 
+  /** The run left a node, whether it was done or given up. */
   default void onStageEnd(Recorded.StageEnd event) {}
 
   /** An action read a value. */
@@ -77,6 +115,9 @@ public interface Recorder {
   default void onSelected(Recorded.Selected event) {}
 
   default void onFork(Recorded.Fork event) {}
+
+  /** A branch has come to its end and waits for the others. */
+  default void onArrival(Recorded.Arrival event) {}
 
   default void onJoin(Recorded.Join event) {}
 

@@ -56,7 +56,8 @@ public final class Run<S extends Record> {
 
   /**
    * The state as it was when the action began, with what the action has written since. An action
-   * that declares what it reads finds nothing else in it.
+   * that declares what it reads finds nothing else in it. Its lists and maps are read where the
+   * action looks at them and cannot be changed: a change is written.
    */
   public S state() {
     if (view == null) {

@@ -192,6 +192,9 @@ public record RunState(
   }
 
   static <K, V> Map<K, V> put(Map<K, V> map, K key, V value) {
+    if (map.isEmpty() || (map.size() == 1 && map.containsKey(key))) {
+      return Map.of(key, value);
+    }
     Map<K, V> copy = new LinkedHashMap<>(map);
     copy.put(key, value);
     return copy;

@@ -38,7 +38,7 @@ record Signals(Graph graph, Limits limits) {
       return Outcome.Failure.of(ErrorCode.INVALID_SIGNAL, violations);
     }
     JsonNode payload = signal.payload();
-    boolean tooLarge = payload != null && Json.bytes(payload) > limits.stateBytes() / 4;
+    boolean tooLarge = payload != null && Sizes.of(payload) > limits.stateBytes() / 4;
     return tooLarge || state.signals().size() >= MOST_WAITING
         ? Outcome.Failure.of(tooLarge ? ErrorCode.STATE_TOO_LARGE : ErrorCode.SIGNAL_LIMIT)
         : null;

@@ -85,8 +85,9 @@ final class Spot<S extends Record> {
   /** Refuses a state that cannot be read; what was readable before needs no second look. */
   @SuppressWarnings("ReferenceEquality") // the same tree is as readable as it was
   void requireReadable(RunState before) {
-    if (data() != within(before.memory(place.branch()).data())) {
-      view();
+    ObjectNode readable = within(before.memory(place.branch()).data());
+    if (data() != readable) {
+      schema().requireReadable(data(), readable);
     }
   }
 

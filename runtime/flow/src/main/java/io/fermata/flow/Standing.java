@@ -6,6 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
 /** How a run that stands still looks from outside: what it waits for and what went wrong. */
@@ -130,18 +131,19 @@ final class Standing {
   }
 
   static @Nullable Place unknownOutcome(RunState state) {
-    return stoppedFor(state, ErrorCode.OUTCOME_UNKNOWN);
+    return stopped(state, (place, halted) -> halted.code() == ErrorCode.OUTCOME_UNKNOWN);
   }
 
   /** A place that somebody may decide about: try it again, or take it as done. */
   static @Nullable Place undecided(RunState state) {
     Place unknown = unknownOutcome(state);
-    return unknown == null ? stoppedFor(state, ErrorCode.COMPENSATION_FAILED) : unknown;
+    return unknown == null ? stopped(state, (place, halted) -> place.undoes()) : unknown;
   }
 
-  private static @Nullable Place stoppedFor(RunState state, ErrorCode code) {
+  private static @Nullable Place stopped(RunState state, BiPredicate<Place, Phase.Halted> which) {
     for (Map.Entry<Place, At> entry : state.places().entrySet()) {
-      if (entry.getValue().phase() instanceof Phase.Halted halted && halted.code() == code) {
+      if (entry.getValue().phase() instanceof Phase.Halted halted
+          && which.test(entry.getKey(), halted)) {
         return entry.getKey();
       }
     }

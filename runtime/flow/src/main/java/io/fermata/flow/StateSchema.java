@@ -72,6 +72,7 @@ final class StateSchema<S extends Record> {
   private final List<String> defects = new ArrayList<>();
   private final ObjectNode updates;
   private final Schema check;
+  private final Views<S> views;
 
   StateSchema(Class<S> type) {
     this(type, Map.of());
@@ -86,6 +87,7 @@ final class StateSchema<S extends Record> {
     this.updates.remove("$schema");
     mounts.forEach((node, inner) -> properties(updates).set(node, inner.updates()));
     this.check = REGISTRY.getSchema(updates);
+    this.views = new Views<>(type);
   }
 
   /** One place in the state that has a name: {@code email}, {@code driver}, {@code driver.name}. */
@@ -239,11 +241,12 @@ final class StateSchema<S extends Record> {
 
   /** The state as the author's record. Fields without a value are null. */
   S view(ObjectNode data) {
-    try {
-      return Json.MAPPER.treeToValue(data, type);
-    } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException(e.getOriginalMessage(), e);
-    }
+    return views.of(data);
+  }
+
+  /** Refuses a state that cannot be read as the author's record where it differs from another. */
+  void requireReadable(ObjectNode data, JsonNode readable) {
+    views.requireReadable(data, readable);
   }
 
   /** The value of a field as its Java type. */

@@ -8,9 +8,11 @@ import io.fermata.flow.Recorded.Progression;
 import io.fermata.flow.Recorded.Source;
 import io.fermata.flow.Recorded.Wait;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -31,6 +33,9 @@ final class Translation {
   /** The places that wait for their branches: as a stage they have ended. */
   private final Set<Place> over = new HashSet<>();
 
+  /** The stages that the run is at, in the state after the latest event. */
+  private Set<Place> stages;
+
   private RunState before;
   private RunState after;
   private List<Recorded> told = new ArrayList<>();
@@ -43,12 +48,13 @@ final class Translation {
     this.session = session;
     this.before = state;
     this.after = state;
+    this.stages = stages(state);
     state
         .places()
         .forEach(
             (place, there) -> {
               if (forked(there.phase()) instanceof Phase.Forked forked && !forked.list()) {
-                over.add(place);
+                over.add(outside(state, place));
               }
             });
   }
@@ -90,7 +96,35 @@ final class Translation {
 
   private Moment moment(@Nullable Place place) {
     String run = after.runId().isEmpty() ? before.runId() : after.runId();
-    return new Moment(flow, session, run, seq, told.size(), at, place);
+    Place here = place == null ? null : outside(before, place);
+    return new Moment(flow, session, run, seq, told.size(), at, here);
+  }
+
+  /** Where a sub-flow ends, the run is back at the node that mounts it, and leaves that. */
+  private static Place outside(RunState state, Place place) {
+    String mount = parent(place.node());
+    boolean ends = place.node().equals(mount + "/" + Flow.END) && !listed(place, mount);
+    return ends ? mounting(state, place, mount) : place;
+  }
+
+  private static boolean listed(Place place, String mount) {
+    return place.labelAfter(mount) != null;
+  }
+
+  /** The place of a node that mounts a sub-flow, seen from a place within that. */
+  private static Place mounting(RunState state, Place within, String mount) {
+    String branch = within.branch();
+    for (Place fork = Place.forkOf(branch);
+        fork != null && fork.node().startsWith(mount + "/") && !leavesFlow(fork, mount);
+        fork = Place.forkOf(branch)) {
+      branch = fork.branch();
+    }
+    Branch known = state.branches().get(branch);
+    return new Place(branch, mount, known == null ? 1 : known.visits(mount));
+  }
+
+  private static boolean leavesFlow(Place fork, String mount) {
+    return fork.node().equals(mount + "/" + Flow.END);
   }
 
   private void tell(Recorded event) {
@@ -101,9 +135,11 @@ final class Translation {
     data(event);
     control(event, next);
     endWaits(event);
-    endStages(event);
+    Set<Place> was = stages;
+    stages = stages(after);
+    endStages(event, was);
     way(event);
-    beginStages();
+    beginStages(was);
     beginWaits();
     forget();
   }
@@ -121,7 +157,7 @@ final class Translation {
 
   private void data(Event event) {
     if (event instanceof Event.Answered e) {
-      e.values().forEach(this::given);
+      e.values().forEach((path, value) -> given(path, value, hearing(path, e.told())));
     } else if (event instanceof Event.Accepted e) {
       accepted(e);
     } else if (event instanceof Event.Rejected e) {
@@ -139,12 +175,31 @@ final class Translation {
     }
   }
 
-  private void given(String path, JsonNode value) {
+  /** The branches that alone are told of a field; null for all. */
+  private static @Nullable List<String> hearing(
+      String field, @Nullable Map<String, List<String>> told) {
+    return told == null ? null : told.get(field);
+  }
+
+  private void given(String path, JsonNode value, @Nullable List<String> branches) {
     Write write =
         Paths.filled(value)
             ? new Write(Write.Verb.SET, path, value)
             : new Write(Write.Verb.DELETE, path, null);
-    write(null, Source.CLIENT, write);
+    if (branches == null) {
+      write(null, Source.CLIENT, write);
+    } else {
+      branches.forEach(branch -> write(in(branch), Source.CLIENT, write));
+    }
+  }
+
+  /** Where a branch is; one that has reached its join is where it began. */
+  private @Nullable Place in(String branch) {
+    Place fork = Place.forkOf(branch);
+    return after.places().keySet().stream()
+        .filter(place -> place.branch().equals(branch))
+        .findFirst()
+        .orElse(fork == null ? null : new Place(branch, fork.node(), fork.visit()));
   }
 
   private void write(@Nullable Place place, Source source, Write write) {
@@ -272,7 +327,7 @@ final class Translation {
     String subflow = node.endsWith("/" + Flow.START) ? parent(node) : node;
     tell(new Recorded.SubflowEntry(moment(e.place()), subflow, e.scope(), e.input(), e.kept()));
     Map<String, Write> stale = changes(e.place().branch(), e.scope());
-    e.input().keySet().forEach(stale::remove);
+    stale.keySet().removeIf(path -> Paths.anyRelated(e.input().keySet(), path));
     stale.values().forEach(write -> write(e.place(), Source.INPUT, write));
     e.input()
         .forEach(
@@ -299,14 +354,28 @@ final class Translation {
     tell(new Recorded.Reset(moment(null), to, e.corrected(), e.undo()));
     for (Place place : to) {
       Map<String, Write> restored = changes(place.branch(), "");
-      restored.keySet().removeIf(path -> corrects(e, path));
+      restored.keySet().removeIf(path -> Paths.anyRelated(e.corrected().keySet(), path));
       restored.values().forEach(write -> write(place, Source.RESET, write));
     }
-    e.corrected().forEach(this::given);
+    e.corrected().forEach((path, value) -> given(path, value, corrected(e, path)));
   }
 
-  private static boolean corrects(Event.Reset e, String path) {
-    return e.corrected().keySet().stream().anyMatch(field -> Paths.related(field, path));
+  /** A branch that goes back ends those within it, and hears what they would. */
+  private static @Nullable List<String> corrected(Event.Reset e, String field) {
+    List<String> alone = hearing(field, e.told());
+    if (alone == null) {
+      return null;
+    }
+    return alone.stream()
+        .map(
+            branch ->
+                e.to().stream()
+                    .map(back -> back.place().branch())
+                    .filter(back -> Place.within(branch, back))
+                    .findFirst()
+                    .orElse(branch))
+        .distinct()
+        .toList();
   }
 
   /** How a branch's data changed under a path, field by field. */
@@ -317,9 +386,17 @@ final class Translation {
     if (old != null && now != null) {
       JsonNode was = under.isEmpty() ? old.memory().data() : Paths.get(old.memory().data(), under);
       JsonNode is = under.isEmpty() ? now.memory().data() : Paths.get(now.memory().data(), under);
-      compare(under, was, is, changes);
+      children(under.isEmpty() ? "" : under + ".", was, is, changes);
     }
     return changes;
+  }
+
+  private static void children(
+      String prefix, JsonNode was, JsonNode is, Map<String, Write> changes) {
+    Set<String> names = new LinkedHashSet<>();
+    was.fieldNames().forEachRemaining(names::add);
+    is.fieldNames().forEachRemaining(names::add);
+    names.forEach(name -> compare(prefix + name, was.path(name), is.path(name), changes));
   }
 
   @SuppressWarnings("ReferenceEquality") // trees are shared: the same one has not changed
@@ -327,13 +404,8 @@ final class Translation {
     if (was == is) {
       return;
     }
-    if (was instanceof ObjectNode old && is instanceof ObjectNode now) {
-      String prefix = path.isEmpty() ? "" : path + ".";
-      old.properties()
-          .forEach(e -> compare(prefix + e.getKey(), e.getValue(), now.path(e.getKey()), changes));
-      now.properties().stream()
-          .filter(e -> !old.has(e.getKey()))
-          .forEach(e -> compare(prefix + e.getKey(), old.path(e.getKey()), e.getValue(), changes));
+    if (was.isObject() && is.isObject()) {
+      children(path + ".", was, is, changes);
     } else if (is.isMissingNode()) {
       changes.put(path, new Write(Write.Verb.DELETE, path, null));
     } else if (!is.equals(was)) {
@@ -352,8 +424,13 @@ final class Translation {
       }
     } else if (event instanceof Event.Forked e) {
       tell(new Recorded.Fork(moment(e.place()), e.heads(), e.list()));
+    } else if (event instanceof Event.Arrived e) {
+      tell(new Recorded.Arrival(moment(e.place())));
     } else if (event instanceof Event.Joined e) {
-      tell(new Recorded.Join(moment(e.place()), e.merged(), e.dropped(), e.writes(), e.undo()));
+      boolean list = lists(e.place());
+      tell(
+          new Recorded.Join(
+              moment(e.place()), list, e.merged(), e.dropped(), e.writes(), e.undo()));
       e.writes().forEach(write -> write(e.place(), Source.JOIN, write));
     } else if (event instanceof Event.Completed e) {
       ended(RunState.Status.COMPLETED, e.result(), e.reason());
@@ -364,6 +441,11 @@ final class Translation {
     } else if (event instanceof Event.Failed e) {
       tell(new Recorded.RunFailed(moment(null), e.code(), e.message(), lived()));
     }
+  }
+
+  private boolean lists(Place fork) {
+    At there = before.places().get(fork);
+    return there != null && !(forked(there.phase()) instanceof Phase.Forked f && !f.list());
   }
 
   private boolean loops(Event.Moved e) {
@@ -407,16 +489,44 @@ final class Translation {
     return node instanceof Node.Each ? Kind.LIST : Kind.UNKNOWN;
   }
 
-  private void endStages(Event event) {
-    for (Place place : before.places().keySet()) {
-      boolean forks =
-          event instanceof Event.Forked fork && !fork.list() && fork.place().equals(place);
-      boolean gone = !after.places().containsKey(place);
+  /** What the run is at, the nodes that mount a sub-flow before what is in it. */
+  private static Set<Place> stages(RunState state) {
+    Set<Place> stages = new LinkedHashSet<>();
+    for (Place place : state.places().keySet()) {
+      if (!place.undoes()) {
+        addMounts(state, place, stages);
+        if (stage(place)) {
+          stages.add(place);
+        }
+      }
+    }
+    return stages;
+  }
+
+  private static void addMounts(RunState state, Place place, Set<Place> stages) {
+    String node = place.node();
+    for (int slash = node.indexOf('/'); slash >= 0; slash = node.indexOf('/', slash + 1)) {
+      String mount = node.substring(0, slash);
+      if (!listed(place, mount)) {
+        stages.add(mounting(state, place, mount));
+      }
+    }
+  }
+
+  private void endStages(Event event, Set<Place> was) {
+    Place forked =
+        event instanceof Event.Forked fork && !fork.list() ? outside(before, fork.place()) : null;
+    Place left = left(event);
+    List<Place> innerFirst = new ArrayList<>(was);
+    Collections.reverse(innerFirst);
+    for (Place place : innerFirst) {
+      boolean gone = !stages.contains(place);
       if (gone && over.remove(place)) {
         continue;
       }
-      if ((gone || forks) && stage(place)) {
-        endStage(place, forks || leaves(event, place));
+      boolean forks = place.equals(forked);
+      if (gone || forks) {
+        endStage(place, forks || place.equals(left));
       }
       if (forks) {
         over.add(place);
@@ -424,14 +534,17 @@ final class Translation {
     }
   }
 
-  private static boolean leaves(Event event, Place place) {
-    return (event instanceof Event.Moved moved && moved.from().equals(place))
-        || (event instanceof Event.Arrived arrived && arrived.place().equals(place));
+  /** The stage that is done with an event. */
+  private @Nullable Place left(Event event) {
+    if (event instanceof Event.Moved moved) {
+      return outside(before, moved.from());
+    }
+    return event instanceof Event.Arrived arrived ? outside(before, arrived.place()) : null;
   }
 
   private void endStage(Place place, boolean done) {
     waiting.remove(place);
-    Long start = entered.remove(place);
+    Long start = begun(place);
     Long millis = start == null ? null : Math.max(0, at - start);
     Kind kind = kind(place);
     tell(new Recorded.StageEnd(moment(place), kind, done, millis));
@@ -440,9 +553,16 @@ final class Translation {
     }
   }
 
-  private void beginStages() {
-    for (Place place : after.places().keySet()) {
-      if (!before.places().containsKey(place) && stage(place)) {
+  /** When a stage began; of one that was begun unwatched, when it began to wait or to work. */
+  private @Nullable Long begun(Place place) {
+    Long start = entered.remove(place);
+    At there = before.places().get(place);
+    return start != null || there == null ? start : Long.valueOf(there.since());
+  }
+
+  private void beginStages(Set<Place> was) {
+    for (Place place : stages) {
+      if (!was.contains(place)) {
         entered.put(place, at);
         tell(new Recorded.StageStart(moment(place), kind(place)));
       }

@@ -572,6 +572,31 @@ class CompensationTest {
   }
 
   @Test
+  void aCorrectionMayComeWhileADroppedBranchCannotBeUndone() {
+    Driver talk =
+        new Driver(
+            ask(ask(ask(acts(talk(), "one"), "a"), "b"), "c")
+                .fork(START, f -> f.branch("one").branch("ask_a").join("fork").first())
+                .act("fork", run -> {})
+                .act("joined", run -> {})
+                .edge("one", "nap")
+                .sleep("nap", Duration.ofHours(1))
+                .edge("nap", "fork")
+                .edge("ask_a", "fork")
+                .fork("fork", f -> f.branch("ask_b").branch("ask_c").join("joined"))
+                .edge("ask_b", "joined")
+                .edge("ask_c", "joined")
+                .edge("joined", END)
+                .compile());
+    talk.start();
+    broken.add("undo one");
+    assertThat(code(talk.proceed("a", "x"))).isEqualTo("compensation_failed");
+    assertThat(code(talk.reset("b", "y"))).isEqualTo("compensation_failed");
+    broken.clear();
+    assertThat(asked(talk.proceed())).containsExactly("c");
+  }
+
+  @Test
   void cancellingWhileACorrectionIsBeingUndoneUndoesTheRest() {
     Driver talk =
         drive(ask(ask(acts(talk(), "one", "two"), "a"), "b"), "one", "ask_a", "two", "ask_b");

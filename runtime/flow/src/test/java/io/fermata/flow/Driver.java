@@ -16,6 +16,10 @@ import org.jspecify.annotations.Nullable;
 final class Driver {
   final FlowProgram<?> program;
   final List<Event> journal = new ArrayList<>();
+
+  /** The same in the records that a host would write. */
+  final List<Entry> entries = new ArrayList<>();
+
   RunState state = RunState.NONE;
   long now = 1_000;
   int performed;
@@ -80,7 +84,13 @@ final class Driver {
     }
   }
 
+  /** A journal record. */
+  record Entry(long seq, long at, List<Event> events) {}
+
   private void record(List<Event> events) {
+    if (!events.isEmpty()) {
+      entries.add(new Entry(entries.size() + 1L, now, events));
+    }
     for (Event event : events) {
       journal.add(event);
       state = program.apply(state, event);

@@ -37,8 +37,13 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 public class EngineBenchmark {
   private static final ObjectMapper JSON = Json.MAPPER;
 
+  /** Whether a recorder is told everything that happens, hook by hook. */
+  @Param({"false", "true"})
+  public boolean recorded;
+
+  private final Loads.Counter counter = new Loads.Counter();
   private final FlowProgram<?> linear = Loads.linear().program(Loads.ROOMY);
-  private final FlowProgram<?> loop = Loads.loop().program(Loads.ROOMY);
+  private final FlowProgram<?> loop = Loads.loop(100).program(Loads.ROOMY);
   private final FlowProgram<?> mixed = Loads.mixed().program(Loads.ROOMY);
   private final FlowProgram<?> fork = Loads.fork().program(Loads.ROOMY);
 
@@ -52,30 +57,34 @@ public class EngineBenchmark {
         .run();
   }
 
+  private RunState take(FlowProgram<?> program, RunState state, Input input) {
+    return Loads.take(program, state, input, recorded ? counter : null);
+  }
+
   @Benchmark
   @OperationsPerInvocation(10)
   public RunState linear10() {
-    return Loads.take(linear, RunState.NONE, Loads.start());
+    return take(linear, RunState.NONE, Loads.start());
   }
 
   @Benchmark
   @OperationsPerInvocation(200)
   public RunState loop100() {
-    return Loads.take(loop, RunState.NONE, Loads.start());
+    return take(loop, RunState.NONE, Loads.start());
   }
 
   @Benchmark
   @OperationsPerInvocation(16)
   public RunState mixed16() throws JsonProcessingException {
-    RunState paused = Loads.take(mixed, RunState.NONE, Loads.start());
+    RunState paused = take(mixed, RunState.NONE, Loads.start());
     RunState read = JSON.readValue(JSON.writeValueAsString(paused), RunState.class);
-    return Loads.take(mixed, read, Loads.go());
+    return take(mixed.flow().program(Loads.ROOMY), read, Loads.go());
   }
 
   @Benchmark
   @OperationsPerInvocation(12)
-  public RunState fork4() {
-    return Loads.take(fork, RunState.NONE, Loads.start());
+  public RunState fork8() {
+    return take(fork, RunState.NONE, Loads.start());
   }
 
   /** A run that waits with a large state. */
@@ -93,7 +102,7 @@ public class EngineBenchmark {
     public void fill() {
       filled = Loads.filled(lines).program(Loads.ROOMY);
       growing = Loads.growing(lines).program(Loads.ROOMY);
-      waiting = Loads.take(filled, RunState.NONE, Loads.start());
+      waiting = Loads.take(filled, RunState.NONE, Loads.start(), null);
     }
   }
 
@@ -101,13 +110,13 @@ public class EngineBenchmark {
   @Benchmark
   @OperationsPerInvocation(5)
   public RunState write5(Large large) {
-    return Loads.take(large.filled, large.waiting, Loads.go());
+    return take(large.filled, large.waiting, Loads.go());
   }
 
   /** Five actions that append to the largest field of a large state. */
   @Benchmark
   @OperationsPerInvocation(5)
   public RunState append5(Large large) {
-    return Loads.take(large.growing, large.waiting, Loads.go());
+    return take(large.growing, large.waiting, Loads.go());
   }
 }

@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** Flows whose cost is the engine's, and the loop of a host that has nothing else to do. */
 final class Loads {
   static final Limits ROOMY = new Limits(64 * 1024 * 1024, 1_000_000, 1_000_000, 32);
 
-  private static final int ROUNDS = 100;
   private static final int MIXED_ROUNDS = 3;
 
   record Count(@Computed Integer n, @Computed Integer doubled, Boolean go, @Computed Integer sum) {}
@@ -50,12 +50,12 @@ final class Loads {
     return chain(flow, nodes).compile();
   }
 
-  /** An action and a decision, a hundred times. */
-  static Flow<Count> loop() {
+  /** An action and a decision, so many times. */
+  static Flow<Count> loop(int rounds) {
     return count("loop")
         .act("act", Loads::increment)
         .edge(START, "act")
-        .decide("act", d -> d.when(lt("n", ROUNDS)).to("act").otherwise(END))
+        .decide("act", d -> d.when(lt("n", rounds)).to("act").otherwise(END))
         .compile();
   }
 
@@ -91,20 +91,19 @@ final class Loads {
         .compile();
   }
 
-  /** Four branches of two actions each, between two actions. */
+  /** Eight branches of an action each, between two actions. */
   static Flow<Count> fork() {
     FlowBuilder<Count> flow =
         count("fork").act("before", Loads::increment).act("after", Loads::increment);
-    for (int branch = 0; branch < 4; branch++) {
-      flow.act("one" + branch, Loads::increment)
-          .act("two" + branch, Loads::increment)
-          .edge("one" + branch, "two" + branch)
-          .edge("two" + branch, "after");
-    }
+    List<String> branches = IntStream.range(0, 8).mapToObj(i -> "branch" + i).toList();
+    branches.forEach(branch -> flow.act(branch, Loads::increment).edge(branch, "after"));
     return flow.edge(START, "before")
         .fork(
             "before",
-            f -> f.branch("one0").branch("one1").branch("one2").branch("one3").join("after"))
+            f -> {
+              branches.forEach(f::branch);
+              f.join("after");
+            })
         .reduce("n", (before, values) -> values.get(0))
         .edge("after", END)
         .compile();
@@ -172,20 +171,45 @@ final class Loads {
     return new Input.Continue(updates, 2);
   }
 
-  /** Takes an input and performs what follows, until the run waits or is over. */
-  static RunState take(FlowProgram<?> program, RunState state, Input input) {
-    RunState now = fold(program, state, input);
+  /** A recorder that is told everything, hook by hook. */
+  static final class Counter implements Recorder {
+    long heard;
+
+    @Override
+    public void onEvent(Recorded event) {
+      heard++;
+      Recorder.super.onEvent(event);
+    }
+  }
+
+  /**
+   * Takes an input and performs what follows, until the run waits or is over.
+   *
+   * @param recorder told of it all; null for none
+   */
+  static RunState take(
+      FlowProgram<?> program, RunState state, Input input, @Nullable Recorder recorder) {
+    Recording recording =
+        recorder == null
+            ? null
+            : Recording.from(
+                state, program.flow(), "session", List.of(Attached.everywhere(recorder)));
+    RunState now = fold(program, state, input, recording);
     while (program.next(now) instanceof Program.Perform perform) {
       for (Effect effect : perform.effects()) {
         Input.Result result = program.perform(now, effect).toCompletableFuture().join();
-        now = fold(program, now, new Input.EffectEnded(effect, result, 3));
+        now = fold(program, now, new Input.EffectEnded(effect, result, 3), recording);
       }
     }
     return now;
   }
 
-  private static RunState fold(FlowProgram<?> program, RunState state, Input input) {
+  private static RunState fold(
+      FlowProgram<?> program, RunState state, Input input, @Nullable Recording recording) {
     if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
+      if (recording != null) {
+        recording.record(state.tick(), 4, accepted.events());
+      }
       return state.apply(accepted.events());
     }
     throw new IllegalStateException("Refused: " + input);

@@ -2,11 +2,12 @@ package io.fermata.flow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.HashMap;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.LongConsumer;
@@ -15,11 +16,12 @@ import org.junit.jupiter.api.Test;
 
 /** What holds of every run of every flow, whatever a client, a handler or a crash does. */
 class PropertyTest {
-  private static final int SEEDS = 400;
-  private static final Limits LIMITS = new Limits(4_000, 60, 25, 8);
+  private static final int SEEDS = 300;
+  private static final Limits LIMITS = new Limits(8_000, 120, 40, 8);
 
-  private static void forEverySeed(LongConsumer property) {
-    LongStream.concat(LongStream.range(0, SEEDS), LongStream.of(System.nanoTime()))
+  /** Checks a property for so many seeds that are always the same, and for one that is new. */
+  static void forEverySeed(int seeds, LongConsumer property) {
+    LongStream.concat(LongStream.range(0, seeds), LongStream.of(System.nanoTime()))
         .forEach(
             seed -> {
               try {
@@ -34,12 +36,21 @@ class PropertyTest {
 
   @Test
   void theInvariantsHoldWhateverHappens() {
+    Set<Class<?>> seen = new HashSet<>();
     forEverySeed(
+        SEEDS,
         seed -> {
           Random random = new Random(seed);
-          RandomFlows flows = new RandomFlows(random, true, () -> random.nextInt(6) == 0);
-          new Walk(random, flows, new Driver(flows.next(), LIMITS)).take(40);
+          RandomFlows flows =
+              new RandomFlows(
+                  random,
+                  new RandomFlows.Taste(true, true, (run, forGood) -> random.nextInt(6) == 0));
+          Walk walk = new Walk(random, flows, new Driver(flows.next(), LIMITS));
+          walk.take(50);
+          walk.end();
+          walk.run.journal.forEach(event -> seen.add(event.getClass()));
         });
+    assertThat(seen).as("what happened").contains(Event.class.getPermittedSubclasses());
   }
 
   /** One client, one host and much bad luck. */
@@ -52,40 +63,37 @@ class PropertyTest {
           run.crash(before + random.nextInt(run.journal.size() - before + 1));
           run.recover();
         }
-        check();
+        check(before);
       }
+      JournalCheck.read(run.program.flow(), run.journal);
+    }
+
+    private List<Effect> effects() {
+      Program.Next next = run.program.next(run.state);
+      return next instanceof Program.Perform perform
+          ? perform.effects()
+          : next instanceof Program.Pause pause ? pause.timers() : List.of();
     }
 
     private void step() {
-      if (run.state.running()
-          && run.program.next(run.state) instanceof Program.Perform
-          && random.nextInt(5) > 0) {
-        effect();
-        return;
+      List<Effect> effects = effects();
+      if (!effects.isEmpty() && random.nextInt(4) > 0) {
+        effect(effects.get(random.nextInt(effects.size())));
+      } else {
+        run.feed(call());
       }
-      run.feed(call());
     }
 
-    private void effect() {
-      Effect effect = run.pendingEffect();
+    private void effect(Effect effect) {
       Long due = effect.due();
       if (due != null) {
-        run.feed(new Input.EffectDue(effect, due));
+        run.now = Math.max(run.now, due);
+        run.feed(new Input.EffectDue(effect, run.now++));
         return;
       }
-      assertThat(run.events(Event.Attempted.class))
-          .as("an effect begins only after the journal says so")
-          .anyMatch(
-              e ->
-                  new Effect(
-                          run.state.runId(),
-                          e.place(),
-                          e.field() == null ? Effect.Kind.ACT : Effect.Kind.CHECK,
-                          e.field(),
-                          e.attempt(),
-                          null,
-                          effect.policy())
-                      .equals(effect));
+      assertThat(run.journal)
+          .as("an effect begins only after the journal says so: %s", effect)
+          .anyMatch(event -> begins(event, effect));
       Input.Result result =
           random.nextInt(8) == 0 ? run.program.timedOut(effect) : run.result(effect);
       Input ended = new Input.EffectEnded(effect, result, run.now++);
@@ -95,16 +103,33 @@ class PropertyTest {
       }
     }
 
+    private static boolean begins(Event event, Effect effect) {
+      return effect.kind() == Effect.Kind.REMIND
+          ? event instanceof Event.Reminding reminding
+              && reminding.place().equals(effect.place())
+              && Integer.toString(reminding.number()).equals(effect.field())
+              && reminding.attempt() == effect.attempt()
+          : event instanceof Event.Attempted attempted
+              && attempted.place().equals(effect.place())
+              && Objects.equals(attempted.field(), effect.field())
+              && attempted.attempt() == effect.attempt();
+    }
+
     private Input call() {
       long now = run.now++;
-      return switch (random.nextInt(14)) {
+      return switch (random.nextInt(16)) {
         case 0 -> new Input.Reset(some(), now);
         case 1, 2 -> new Input.Continue(Json.object(), now);
         case 3, 4 -> new Input.Continue(some(), now);
         case 5 ->
             new Input.Resolve(
                 random.nextBoolean() ? Input.Resolution.RETRY : Input.Resolution.SKIP, now);
-        case 6 -> random.nextInt(5) == 0 ? new Input.Cancel(now) : new Input.Continue(some(), now);
+        case 6 -> random.nextInt(4) == 0 ? new Input.Cancel(now) : new Input.Continue(some(), now);
+        case 7 ->
+            random.nextInt(12) == 0
+                ? new Input.Start("run " + now, "to test", some(), now)
+                : signal(now);
+        case 8 -> signal(now);
         default ->
             run.state.running()
                 ? new Input.Continue(openAnswers(), now)
@@ -112,9 +137,20 @@ class PropertyTest {
       };
     }
 
+    private Input signal(long now) {
+      List<String> awaited = new ArrayList<>();
+      for (At at : run.state.places().values()) {
+        if (at.phase() instanceof Phase.Awaiting awaiting) {
+          awaited.add(awaiting.signal());
+        }
+      }
+      String name = awaited.isEmpty() ? "none" : awaited.get(random.nextInt(awaited.size()));
+      return new Input.Signal(name, Json.tree(random.nextInt(5) == 0 ? 1 : "text"), now);
+    }
+
     private ObjectNode some() {
       ObjectNode values = Json.object();
-      for (String field : RandomFlows.FIELDS) {
+      for (String field : flows.fields()) {
         if (random.nextInt(3) == 0) {
           values.set(field, Json.tree(value(field)));
         }
@@ -134,73 +170,114 @@ class PropertyTest {
       if (random.nextInt(20) == 0) {
         return List.of("wrong");
       }
-      return switch (field) {
+      return switch (field.substring(field.lastIndexOf('.') + 1)) {
         case "number" -> random.nextInt(3);
         case "flag" -> random.nextBoolean();
         default -> List.of("x", "y", "z", "bad", "").get(random.nextInt(5));
       };
     }
 
-    private void check() {
-      RunState folded = flows.withoutAuthor(() -> Driver.fold(run.journal));
-      assertThat(folded).as("the fold of the journal").isEqualTo(run.state);
+    private void check(int known) {
+      if (random.nextInt(5) == 0) {
+        RunState folded = flows.withoutAuthor(() -> Driver.fold(run.journal));
+        assertThat(folded).as("the fold of the journal").isEqualTo(run.state);
+      }
       Program.Next next = flows.withoutAuthor(() -> run.program.next(run.state));
       if (next instanceof Program.Pause pause) {
-        assertThat(fieldsHere()).containsAll(Driver.asked(pause.outcome()));
+        boolean waits =
+            pause.outcome() instanceof Outcome.Failure failure
+                && failure.code().equals(ErrorCode.WAITING.wireName());
+        assertThat(waits && pause.timers().isEmpty() && !awaits())
+            .as("waits for nobody and nothing: %s", run.state.places())
+            .isFalse();
+      } else if (next instanceof Program.Perform perform) {
+        assertThat(perform.effects()).as("has something to do").isNotEmpty();
       }
-      new JournalCheck().read(run.journal);
+      run.state
+          .branches()
+          .values()
+          .forEach(b -> assertThat(b.memory().bytes()).isEqualTo(Sizes.of(b.memory().data())));
+      oneAtATime();
+      run.journal.subList(Math.min(known, run.journal.size()), run.journal.size()).stream()
+          .forEach(event -> assertThat(readBack(event, Event.class)).isEqualTo(event));
     }
 
-    private Set<String> fieldsHere() {
-      Set<String> fields = new HashSet<>();
-      for (Place place : run.state.places().keySet()) {
-        Node<?> node = run.program.flow().nodes().get(place.node());
-        fields.addAll(node == null ? List.of() : node.fields());
+    private boolean awaits() {
+      return run.state.places().values().stream()
+          .anyMatch(at -> at.phase() instanceof Phase.Awaiting);
+    }
+
+    /** Every branch that is open is at one place, and nothing is left of one that is not. */
+    private void oneAtATime() {
+      Set<String> branches = new HashSet<>(Set.of(""));
+      Set<String> busy = new HashSet<>();
+      run.state
+          .places()
+          .forEach(
+              (place, at) -> {
+                if (!place.undoes()) {
+                  assertThat(busy.add(place.branch()))
+                      .as("alone in its branch: %s", place)
+                      .isTrue();
+                }
+                if (at.phase().busy() instanceof Phase.Forked forked) {
+                  forked.labels().forEach(label -> branches.add(place.branch(label)));
+                }
+              });
+      if (run.state.running() && run.state.ending() == null) {
+        assertThat(run.state.branches().keySet()).as("branches").isEqualTo(branches);
+        run.state
+            .places()
+            .forEach(
+                (place, at) -> {
+                  if (at.phase().busy() instanceof Phase.Forked forked) {
+                    forked
+                        .labels()
+                        .forEach(
+                            label ->
+                                assertThat(busy.contains(place.branch(label)))
+                                    .as("branch %s of %s is open", label, place)
+                                    .isEqualTo(!forked.ended().containsKey(label)));
+                  }
+                });
       }
-      return fields;
-    }
-  }
-
-  /** Reads a journal from its beginning and refuses what no run may do. */
-  private static final class JournalCheck {
-    private final Set<Place> committed = new HashSet<>();
-    private final Map<String, Integer> visits = new HashMap<>();
-
-    /** For each node the answers that came since it was last left; absent before that. */
-    private final Map<String, Set<String>> sinceLeft = new HashMap<>();
-
-    void read(List<Event> journal) {
-      journal.forEach(this::read);
     }
 
-    private void read(Event event) {
-      if (event instanceof Event.Started) {
-        committed.clear();
-        visits.clear();
-        sinceLeft.clear();
-      } else if (event instanceof Event.Answered e) {
-        sinceLeft.values().forEach(fields -> fields.addAll(e.values().keySet()));
-      } else if (event instanceof Event.Accepted e) {
-        Set<String> given = sinceLeft.get(e.place().node());
-        assertThat(given == null || given.contains(e.field()))
-            .as("the answer accepted by " + e + " was given in this pass")
-            .isTrue();
-      } else if (event instanceof Event.Attempted e) {
-        assertThat(committed).as("a step that has committed").doesNotContain(e.place());
-      } else if (event instanceof Event.Committed e) {
-        committed.add(e.place());
-      } else if (event instanceof Event.Moved e) {
-        sinceLeft.put(e.from().node(), new HashSet<>());
-        entered(e.to());
-      } else if (event instanceof Event.Reset e) {
-        sinceLeft.clear();
-        e.to().forEach(back -> entered(back.place()));
+    /** The state reads back as it was, and a run that has ended takes nothing any more. */
+    void end() {
+      assertThat(readBack(run.state, RunState.class)).isEqualTo(run.state);
+      List<Effect> effects = effects();
+      run.feed(new Input.Cancel(run.now++));
+      for (int i = 0; run.state.running() && i < 100; i++) {
+        run.settle();
+        run.feed(
+            Standing.undecided(run.state) == null
+                ? new Input.Continue(Json.object(), run.now++)
+                : new Input.Resolve(Input.Resolution.SKIP, run.now++));
       }
+      assertThat(run.state.running()).as("runs on after it was cancelled").isFalse();
+      JournalCheck.read(run.program.flow(), run.journal);
+      int events = run.journal.size();
+      run.feed(new Input.Continue(some(), run.now++));
+      run.feed(new Input.Continue(Json.object(), run.now++));
+      run.feed(new Input.Reset(some(), run.now++));
+      run.feed(new Input.Resolve(Input.Resolution.RETRY, run.now++));
+      run.feed(signal(run.now++));
+      run.feed(new Input.Cancel(run.now++));
+      run.recover();
+      for (Effect effect : effects) {
+        run.feed(new Input.EffectEnded(effect, run.program.timedOut(effect), run.now++));
+        run.feed(new Input.EffectDue(effect, run.now++));
+      }
+      assertThat(run.journal).as("nothing happens after the end").hasSize(events);
     }
 
-    private void entered(Place place) {
-      Integer before = visits.put(place.node(), place.visit());
-      assertThat(place.visit()).as("visit of " + place).isGreaterThan(before == null ? 0 : before);
+    private static <T> T readBack(T value, Class<T> type) {
+      try {
+        return Json.MAPPER.readValue(Json.MAPPER.writeValueAsString(value), type);
+      } catch (JsonProcessingException e) {
+        throw new AssertionError(e);
+      }
     }
   }
 
@@ -210,47 +287,27 @@ class PropertyTest {
   void aCrashAtAnyMomentChangesNothingInTheEnd() {
     int[] compared = {0};
     forEverySeed(
+        SEEDS / 4,
         seed -> {
-          RandomFlows flows = new RandomFlows(new Random(seed), false, () -> false);
-          Flow<RandomFlows.Data> flow = flows.next();
-          Driver whole = new Driver(flow, LIMITS);
-          whole.start();
-          if (!converse(whole)) {
-            return;
-          }
-          for (int boundary = 1; boundary < whole.journal.size(); boundary++) {
-            Driver broken = new Driver(flow, LIMITS);
-            broken.journal.addAll(whole.journal);
-            broken.now = whole.now;
-            broken.crash(boundary);
+          Random random = new Random(seed);
+          Flow<?> flow = OrderTest.flows(seed, false).next();
+          Bystanders whole = OrderTest.inDeclaredOrder(flow);
+          List<Event> journal = whole.run.journal;
+          int step = 1 + journal.size() / 20;
+          for (int cut = 1; cut < journal.size(); cut += 1 + random.nextInt(2 * step - 1)) {
+            Driver broken = new Driver(flow, OrderTest.LIMITS);
+            broken.journal.addAll(journal);
+            broken.now = whole.run.now;
+            broken.crash(cut);
             broken.recover();
-            broken.settle();
-            assertThat(converse(broken)).as("completes after event " + boundary).isTrue();
-            assertThat(broken.state.data())
-                .as("after a crash at event " + boundary)
-                .isEqualTo(whole.state.data());
+            Bystanders after = new Bystanders(broken);
+            assertThat(after.last(OrderTest::asDeclared))
+                .as("after a crash at event %s, %s", cut, journal.get(cut - 1))
+                .isEqualTo(whole.end());
+            JournalCheck.read(flow, broken.journal);
             compared[0]++;
           }
         });
-    assertThat(compared[0]).isGreaterThan(1_000);
-  }
-
-  /** Answers each pause by what it asks and in which visit, until the run completes. */
-  private static boolean converse(Driver run) {
-    for (int call = 0; call < 40 && run.state.running(); call++) {
-      ObjectNode answers = Json.object();
-      for (String field : Driver.asked(run.program.open(run.state))) {
-        int visit = run.state.places().keySet().iterator().next().visit();
-        answers.set(
-            field,
-            switch (field) {
-              case "number" -> Json.tree(visit);
-              case "flag" -> Json.tree(visit % 2 == 0);
-              default -> Json.tree(field + visit);
-            });
-      }
-      run.call(new Input.Continue(answers, run.now++));
-    }
-    return run.state.status() == RunState.Status.COMPLETED;
+    assertThat(compared[0]).isGreaterThan(2 * SEEDS);
   }
 }

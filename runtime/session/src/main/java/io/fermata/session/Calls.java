@@ -7,6 +7,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,26 @@ final class Calls {
     Waiting(Call call) {
       this.call = call;
       this.all.add(call);
+    }
+
+    /** Those who waited for another call hear what comes of this one. */
+    void join(Waiting other) {
+      all.addAll(other.all);
+      visited.addAll(0, other.visited);
+    }
+
+    /** The name under which what comes of it is kept. */
+    @Nullable String callId() {
+      return all.stream().map(Call::callId).filter(Objects::nonNull).findFirst().orElse(null);
+    }
+
+    /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */
+    boolean fromClient() {
+      return all.stream().anyMatch(c -> c.key() != null);
+    }
+
+    boolean isNamed(String callId) {
+      return all.stream().anyMatch(c -> callId.equals(c.callId()));
     }
 
     void visit(Event event, long at) {
@@ -87,10 +108,10 @@ final class Calls {
     if (callId == null) {
       return null;
     }
-    if (current != null && callId.equals(current.call.callId())) {
+    if (current != null && current.isNamed(callId)) {
       return current;
     }
-    return queue.stream().filter(w -> callId.equals(w.call.callId())).findFirst().orElse(null);
+    return queue.stream().filter(w -> w.isNamed(callId)).findFirst().orElse(null);
   }
 
   boolean enqueue(Call call) {

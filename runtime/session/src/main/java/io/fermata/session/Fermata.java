@@ -4,13 +4,16 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.flow.Recorder;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -21,6 +24,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
@@ -50,18 +54,21 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final List<ToolContract> tools;
   private final List<DisplayTool> displays;
   private final FlowCatalog catalog;
+  private final Audience audience;
   private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
   private final ExecutorService handlerThreads;
   private final ExecutorService replies;
   private final AtomicBoolean closed = new AtomicBoolean();
+  private final AtomicLong readings = new AtomicLong();
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
     Settings settings = builder.settings;
     this.store = store;
     this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
+    this.audience = new Audience(builder.recorders, catalog, settings.recorderBacklog());
     this.toolUses = new ToolUses(this, catalog.tools());
     this.tools = catalog.offered().stream().map(ToolContracts::of).toList();
     this.displays = List.copyOf(builder.displays);
@@ -71,7 +78,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     Sessions.Birth birth =
         (entityId, region) ->
             SessionActor.create(
-                entityId, new Shell(catalog, settings, builder.clock, handlerThreads, region));
+                entityId,
+                new Shell(catalog, audience, settings, builder.clock, handlerThreads, region));
     this.system =
         ActorSystem.create(
             Gateway.create(settings, builder.clock, handles, replies, birth),
@@ -101,9 +109,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   @Override
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-    if (!catalog.has(call.tool())) {
-      throw new IllegalArgumentException("There is no flow " + call.tool());
-    }
+    requireFlow(call.tool());
     if (closed.get()) {
       ToolReply refusal =
           new ToolReply(Wire.body(HostError.SHUTTING_DOWN.failure()), Json.object());
@@ -129,9 +135,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       String signal,
       @Nullable Object payload,
       @Nullable String signalId) {
-    if (!catalog.has(flow)) {
-      throw new IllegalArgumentException("There is no flow " + flow);
-    }
+    requireFlow(flow);
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     JsonNode tree = payload == null ? null : Json.tree(payload);
     system.tell(
@@ -179,6 +183,42 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return toolUses.withdraw(use);
   }
 
+  /**
+   * Tells recorders what the journal says of a run, from its beginning to now, in the words in
+   * which those who watch it live are told. The run is not disturbed.
+   *
+   * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action, and every
+   *     event that a recorder hears
+   * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
+   *     known of the run, as of one that ended: its journal is swept
+   */
+  public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
+    requireFlow(flow);
+    String entityId = SessionKey.entityOf(flow, runId);
+    List<Attached> attached = Arrays.stream(recorders).map(Attached::everywhere).toList();
+    CompletableFuture<Reading.Journal> read = new CompletableFuture<>();
+    String name = "reading-" + readings.incrementAndGet();
+    system.tell(new GatewayCommand.Helper(name, Reading.create(entityId, read)));
+    return read.thenAcceptAsync(
+        journal -> {
+          if (!journal.tell(entityId, catalog, attached)) {
+            throw new IllegalArgumentException(
+                "The store has no journal of a run "
+                    + runId
+                    + " of "
+                    + flow
+                    + "; the journal of a run that has ended is swept");
+          }
+        },
+        replies);
+  }
+
+  private void requireFlow(String flow) {
+    if (!catalog.has(flow)) {
+      throw new IllegalArgumentException("There is no flow " + flow);
+    }
+  }
+
   @Override
   public Handles handles() {
     return handles;
@@ -189,7 +229,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return system;
   }
 
-  /** Refuses new calls, lets those under way finish, and closes the store. */
+  /**
+   * Refuses new calls, lets those under way finish, closes the store, and tells recorders what they
+   * have not heard yet.
+   */
   @Override
   public void close() {
     if (!closed.compareAndSet(false, true)) {
@@ -199,12 +242,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
     system.tell(new GatewayCommand.Drain(drained));
     await(drained, "the work under way");
     stop();
+    audience.close(DRAIN.toMillis());
   }
 
   /** Stops as a lost process would: nothing under way is waited for. */
   void crash() {
     closed.set(true);
     stop();
+    audience.abandon();
   }
 
   private void stop() {
@@ -294,6 +339,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<DisplayTool> displays = new ArrayList<>();
     private final List<FlowTool> flowTools = new ArrayList<>();
     private final List<Schedule> schedules = new ArrayList<>();
+    private final List<Recorder> recorders = new ArrayList<>();
     private Settings settings = Settings.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
@@ -328,6 +374,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /** Starts runs of a flow when their time comes. */
     public Builder schedule(Schedule schedule) {
       schedules.add(schedule);
+      return this;
+    }
+
+    /**
+     * Lets a recorder hear of all runs of the host, those of its tools, too. It hears what the
+     * journal has, on a thread of its own; what it throws, and how slow it is, disturbs nobody. One
+     * that falls behind by more than {@link Settings#recorderBacklog} journal records loses the
+     * newest and is told how many. What was journaled but not yet told when the process dies is not
+     * told again: a recorder that must miss nothing reads the journal.
+     */
+    public Builder recorder(Recorder recorder) {
+      recorders.add(recorder);
       return this;
     }
 

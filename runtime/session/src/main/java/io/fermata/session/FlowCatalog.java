@@ -38,6 +38,11 @@ final class FlowCatalog {
     return programs.containsKey(flow);
   }
 
+  /** All versions of all flows. */
+  List<FlowProgram<?>> programs() {
+    return programs.values().stream().<FlowProgram<?>>flatMap(List::stream).toList();
+  }
+
   /** The tool whose runs a flow's are; null if clients call the flow themselves. */
   @Nullable FlowTool tool(String flow) {
     return tools.get(flow);

@@ -43,7 +43,7 @@ final class HandlerThreads {
     return Executors.newCachedThreadPool(named("fermata-reply-"));
   }
 
-  private static ThreadFactory named(String prefix) {
+  static ThreadFactory named(String prefix) {
     AtomicInteger count = new AtomicInteger();
     return task -> {
       Thread thread = new Thread(task, prefix + count.incrementAndGet());

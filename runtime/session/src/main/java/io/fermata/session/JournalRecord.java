@@ -37,8 +37,8 @@ sealed interface JournalRecord {
    * @param callId the client's name for the call that ended it, and
    * @param reply what it was told, so that a repeated call is told the same
    * @param calls the names of the latest calls before it, so that a repeated one drives nothing
-   * @param unheard the run completed while nobody waited: the next call fetches the result
-   * @param reason why an unheard run ended early
+   * @param unheard the run ended while nobody waited: the next call fetches what it came to
+   * @param reason why an unheard run ended early, or failed
    */
   record Ended(
       long at,

@@ -59,9 +59,8 @@ record Replies(String flow, FlowCatalog catalog) {
       Outcome open = program.get().open(run);
       return open == null ? pause.outcome() : open;
     } else if (next instanceof Program.Finish finish) {
-      return state.completed()
-          ? new Outcome.Complete(state.result(), state.reason())
-          : finish.outcome();
+      Outcome untold = state.untold();
+      return untold == null ? finish.outcome() : untold;
     }
     return HostError.STILL_WORKING.failure();
   }

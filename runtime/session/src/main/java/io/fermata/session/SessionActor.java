@@ -13,6 +13,7 @@ import io.fermata.session.Calls.Waiting;
 import io.fermata.session.SessionCommand.Call;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.pekko.actor.typed.Behavior;
@@ -38,6 +39,9 @@ import org.jspecify.annotations.Nullable;
  * idempotent run, what led to them is kept in memory and written together with what follows.
  */
 final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRecord, SessionState> {
+  private static final Set<RunState.Status> ENDED_BY_ITSELF =
+      Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
+
   private final String entityId;
   private final String flow;
   private final Shell shell;
@@ -48,6 +52,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private final List<Event> unjournaled = new ArrayList<>();
   private final @Nullable FlowTool tool;
   private final Account account = new Account();
+  private final Watch watch;
   private RunState ahead = RunState.NONE;
   private @Nullable String openCall;
   private boolean resultsUnjournaled;
@@ -65,6 +70,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     this.replies = new Replies(flow, shell.catalog());
     this.shell = shell;
     this.tool = shell.catalog().tool(flow);
+    this.watch = new Watch(entityId, shell.audience());
     this.context = context;
     this.calls = new Calls(shell.settings().waitingCalls());
     this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
@@ -160,6 +166,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (idleNow() || meanwhile(call)) {
       return begin(state, new Waiting(call));
     }
+    if (call.action() == Action.SIGNAL && onlyWaiting()) {
+      return interject(state, new Waiting(call));
+    }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
       calls.drive(new Waiting(call));
     } else if (!calls.enqueue(call)) {
@@ -199,6 +208,23 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return gives && calls.none() && !resuming && unjournaled.isEmpty();
   }
 
+  /** Whether the call being driven waits for nothing but time. */
+  private boolean onlyWaiting() {
+    return calls.current() != null && unjournaled.isEmpty() && !Standstill.works(ahead);
+  }
+
+  /** Lets a signal in before a call that waits for time, which then hears what comes of both. */
+  private Effect<JournalRecord, SessionState> interject(SessionState state, Waiting signal) {
+    Waiting held = Objects.requireNonNull(calls.release());
+    Effect<JournalRecord, SessionState> effect = begin(state, signal);
+    if (calls.current() == signal) {
+      signal.join(held);
+    } else {
+      calls.drive(held);
+    }
+    return effect;
+  }
+
   /** Whether a call repeats the one whose work is going on without a listener. */
   private static boolean resumes(SessionState state, Call call) {
     return call.callId() != null && call.callId().equals(state.openCall());
@@ -215,8 +241,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (stale(call)) {
       return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
     }
-    if (state.unheard() && call.action() == Action.CONTINUE) {
-      return fetch(state);
+    Outcome untold = state.untold();
+    if (untold != null && call.action() == Action.CONTINUE) {
+      return fetch(state, untold);
     }
     if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
@@ -275,9 +302,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return happened(state, shell.catalog().newest(flow), input.at(), cancelled);
   }
 
-  private Effect<JournalRecord, SessionState> fetch(SessionState state) {
-    JournalRecord.Reply reply =
-        replies.of(new Outcome.Complete(state.result(), state.reason()), state.run(), seq() + 1);
+  private Effect<JournalRecord, SessionState> fetch(SessionState state, Outcome untold) {
+    JournalRecord.Reply reply = replies.of(untold, state.run(), seq() + 1);
     return Effect()
         .persist(ended(state, reply, new Outcome.Complete(null)))
         .thenRun(() -> answered(reply));
@@ -318,6 +344,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     long seq = seq() + entries.size();
     JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
     return write(
+        state,
         entries,
         true,
         () -> {
@@ -397,7 +424,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             .allMatch(e -> e.policy().idempotent() && !e.timer());
     boolean atOnce = unjournaled.isEmpty() || (quick && !resultsUnjournaled);
     List<JournalRecord> entries = atOnce ? List.of() : working(state);
-    return write(entries, true, () -> start(program, fresh));
+    return write(state, entries, true, () -> start(program, fresh));
   }
 
   /** Starts what a run that stands still has going on beside: timers, and reminders. */
@@ -438,6 +465,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       entries.add(ended(state, reply, outcome));
     }
     return write(
+        state,
         entries,
         false,
         () -> {
@@ -448,7 +476,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** Journals the entries, if there are any, and only then goes on. */
   private Effect<JournalRecord, SessionState> write(
-      List<JournalRecord> entries, boolean working, Runnable then) {
+      SessionState state, List<JournalRecord> entries, boolean working, Runnable then) {
     if (entries.isEmpty()) {
       then.run();
       return Effect().none();
@@ -457,6 +485,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         .persist(entries)
         .thenRun(
             () -> {
+              watched(state.run(), entries);
               journaled(working);
               then.run();
             });
@@ -634,7 +663,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private JournalRecord ended(SessionState state, JournalRecord.Reply reply, Outcome outcome) {
     String callId = callId();
-    boolean unheard = calls.current() == null && ahead.status() == RunState.Status.COMPLETED;
+    Waiting current = calls.current();
+    boolean heard = current != null && current.fromClient();
+    boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
     return new JournalRecord.Ended(
         shell.clock().millis(),
         ahead.runId(),
@@ -651,11 +682,22 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   /** The name of the call that what is going on belongs to, even if another waits for it now. */
   private @Nullable String callId() {
     Waiting current = calls.current();
-    return openCall != null || current == null ? openCall : current.call.callId();
+    return openCall != null || current == null ? openCall : current.callId();
   }
 
   private long seq() {
     return lastSequenceNumber(context);
+  }
+
+  /** Lets recorders hear what the journal now has. */
+  private void watched(RunState before, List<JournalRecord> entries) {
+    FlowProgram<?> program = shell.catalog().of(flow, ahead).orElse(shell.catalog().newest(flow));
+    for (int i = 0; i < entries.size(); i++) {
+      if (entries.get(i) instanceof JournalRecord.Step step) {
+        long seq = seq() - entries.size() + i + 1;
+        watch.tell(program.flow(), before, seq, step.at(), step.events());
+      }
+    }
   }
 
   private void journaled(boolean working) {

@@ -2,6 +2,8 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Outcome;
 import io.fermata.flow.RunState;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param replies what the latest calls that named themselves were told
  * @param past the names of calls whose replies went with their run
  * @param openCall the named call that is still being driven
- * @param unheard a result that nobody has been told
+ * @param unheard an end that nobody has been told
  * @param reason why the unheard run ended early
  */
 record SessionState(
@@ -83,8 +85,19 @@ record SessionState(
     return List.copyOf(names.subList(Math.max(0, names.size() - REMEMBERED_CALLS), names.size()));
   }
 
+  /**
+   * What the run has come to, as long as nobody has heard of it; null if it was told, or goes on.
+   */
   @JsonIgnore
-  boolean completed() {
-    return run.status() == RunState.Status.COMPLETED;
+  @Nullable Outcome untold() {
+    if (!unheard) {
+      return null;
+    }
+    if (run.status() == RunState.Status.COMPLETED) {
+      return new Outcome.Complete(result, reason);
+    }
+    return reason == null
+        ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
+        : Outcome.Failure.of(ErrorCode.RUN_FAILED, reason);
   }
 }

@@ -14,6 +14,7 @@ import java.time.Duration;
  * @param awake sessions in memory before the least used go to sleep
  * @param snapshotEvery journal records between two snapshots of a session
  * @param handlerThreads threads for blocking handlers on a JDK without virtual threads
+ * @param recorderBacklog journal records that a recorder may be behind before it loses some
  */
 public record Settings(
     Limits limits,
@@ -23,7 +24,8 @@ public record Settings(
     Duration idle,
     int awake,
     int snapshotEvery,
-    int handlerThreads) {
+    int handlerThreads,
+    int recorderBacklog) {
 
   public static final Settings DEFAULT =
       new Settings(
@@ -34,15 +36,17 @@ public record Settings(
           Duration.ofMinutes(2),
           20_000,
           100,
-          64);
+          64,
+          1024);
 
   public Settings {
     if (waitingCalls < 0 || callsInFlight < 1 || awake < 1) {
       throw new IllegalArgumentException(
           "waitingCalls must be at least 0, callsInFlight and awake at least 1");
     }
-    if (snapshotEvery < 1 || handlerThreads < 1) {
-      throw new IllegalArgumentException("snapshotEvery and handlerThreads must be at least 1");
+    if (snapshotEvery < 1 || handlerThreads < 1 || recorderBacklog < 1) {
+      throw new IllegalArgumentException(
+          "snapshotEvery, handlerThreads and recorderBacklog must be at least 1");
     }
     if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
       throw new IllegalArgumentException("callDeadline and idle must be times that can pass");
@@ -58,22 +62,47 @@ public record Settings(
         idle,
         awake,
         snapshotEvery,
-        handlerThreads);
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings callDeadline(Duration value) {
     return new Settings(
-        limits, value, waitingCalls, callsInFlight, idle, awake, snapshotEvery, handlerThreads);
+        limits,
+        value,
+        waitingCalls,
+        callsInFlight,
+        idle,
+        awake,
+        snapshotEvery,
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings waitingCalls(int value) {
     return new Settings(
-        limits, callDeadline, value, callsInFlight, idle, awake, snapshotEvery, handlerThreads);
+        limits,
+        callDeadline,
+        value,
+        callsInFlight,
+        idle,
+        awake,
+        snapshotEvery,
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings callsInFlight(int value) {
     return new Settings(
-        limits, callDeadline, waitingCalls, value, idle, awake, snapshotEvery, handlerThreads);
+        limits,
+        callDeadline,
+        waitingCalls,
+        value,
+        idle,
+        awake,
+        snapshotEvery,
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings idle(Duration value) {
@@ -85,7 +114,8 @@ public record Settings(
         value,
         awake,
         snapshotEvery,
-        handlerThreads);
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings awake(int value) {
@@ -97,16 +127,46 @@ public record Settings(
         idle,
         value,
         snapshotEvery,
-        handlerThreads);
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings snapshotEvery(int value) {
     return new Settings(
-        limits, callDeadline, waitingCalls, callsInFlight, idle, awake, value, handlerThreads);
+        limits,
+        callDeadline,
+        waitingCalls,
+        callsInFlight,
+        idle,
+        awake,
+        value,
+        handlerThreads,
+        recorderBacklog);
   }
 
   public Settings handlerThreads(int value) {
     return new Settings(
-        limits, callDeadline, waitingCalls, callsInFlight, idle, awake, snapshotEvery, value);
+        limits,
+        callDeadline,
+        waitingCalls,
+        callsInFlight,
+        idle,
+        awake,
+        snapshotEvery,
+        value,
+        recorderBacklog);
+  }
+
+  public Settings recorderBacklog(int value) {
+    return new Settings(
+        limits,
+        callDeadline,
+        waitingCalls,
+        callsInFlight,
+        idle,
+        awake,
+        snapshotEvery,
+        handlerThreads,
+        value);
   }
 }

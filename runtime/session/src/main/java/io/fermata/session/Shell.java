@@ -7,6 +7,7 @@ import org.apache.pekko.actor.typed.ActorRef;
 /** What every session actor of a host shares. */
 record Shell(
     FlowCatalog catalog,
+    Audience audience,
     Settings settings,
     InstantSource clock,
     ExecutorService handlerThreads,

@@ -11,10 +11,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.StepException;
 import io.fermata.persistence.Store;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
@@ -163,6 +165,68 @@ class TimeTest {
       ToolReply reply = signal(host, run, "paid", "by card");
       assertThat(reply.structured().at("/result/paid").asText()).isEqualTo("by card");
       assertThat(code(signal(host, run, "paid", "twice"))).isEqualTo("run_completed");
+      assertThat(client.proceed().structured().at("/result/paid").asText())
+          .as("what the client hears that was not there")
+          .isEqualTo("by card");
+      assertThat(code(client.proceed())).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void whyARunFailedIsToldToTheClientThatWasNotThere() throws Exception {
+    Flow<Parcel> flow =
+        parcel()
+            .endOnFailure()
+            .waitFor("await_payment", "paid", "paid")
+            .deadline("await_payment", Duration.ofMillis(300), "give_up")
+            .act(
+                "give_up",
+                run -> {
+                  throw new StepException("Nobody has paid.");
+                })
+            .edge(START, "await_payment")
+            .edge("await_payment", "note")
+            .edge("give_up", END)
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      eventually(() -> code(client.status()).equals("run_failed"));
+      host.crash();
+      assertThat(client.status().structured().path("error").asText()).contains("Nobody has paid.");
+      ToolReply told = client.proceed();
+      assertThat(code(told)).isEqualTo("run_failed");
+      assertThat(told.structured().path("error").asText()).contains("Nobody has paid.");
+      ToolReply again = client.proceed();
+      assertThat(code(again)).isEqualTo("run_failed");
+      assertThat(again.structured().path("error").asText())
+          .as("what is kept once it was told")
+          .doesNotContain("Nobody");
+    }
+  }
+
+  @Test
+  void aSignalIsHeardWhileACallWaitsForTheTime() throws Exception {
+    SEEN.clear();
+    Flow<Parcel> flow =
+        parcel()
+            .act("order", run -> SEEN.add(run.id()))
+            .waitFor("await_payment", "paid", "paid")
+            .sleep("patience", Duration.ofSeconds(11))
+            .edge(START, "order")
+            .fork("order", f -> f.branch("await_payment").branch("patience").join("note").first())
+            .edge("patience", "note")
+            .edge("await_payment", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      CompletableFuture<ToolReply> waiting = CompletableFuture.supplyAsync(host.client()::start);
+      eventually(() -> SEEN.size() == 1);
+      String run = SEEN.get(0);
+      assertThat(code(signal(host, run, "payd", "x"))).isEqualTo("unknown_signal");
+      assertThat(waiting).isNotDone();
+      ToolReply signalled = signal(host, run, "paid", "by card");
+      assertThat(signalled.structured().at("/result/paid").asText()).isEqualTo("by card");
+      assertThat(got(waiting).structured().at("/result/paid").asText()).isEqualTo("by card");
     }
   }
 

@@ -16,6 +16,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +51,7 @@ final class Causes {
   // --- backward -------------------------------------------------------------------------------
 
   Because why(String path, int depth) {
-    List<Entry> writes = lastWrites(path, "", Integer.MAX_VALUE);
+    List<Entry> writes = latest(path);
     if (writes.isEmpty()) {
       return unwritten(path);
     } else if (writes.size() == 1 && writes.get(0).path().equals(path)) {
@@ -65,6 +66,18 @@ final class Causes {
     List<Because> parts = new ArrayList<>();
     writes.forEach(write -> add(parts, write, depth - 1));
     return new Because(kind(latest), path, value, latest.moment(), text, parts);
+  }
+
+  /** What the run knows of a field; if it is known in a branch alone, what that knows. */
+  private List<Entry> latest(String path) {
+    List<Entry> writes = lastWrites(path, "", Integer.MAX_VALUE);
+    for (int i = entries.size() - 1; i >= 0 && writes.isEmpty(); i--) {
+      Entry entry = entries.get(i);
+      if (related(path, entry.path())) {
+        writes = lastWrites(path, entry.moment().branch(), Integer.MAX_VALUE);
+      }
+    }
+    return writes;
   }
 
   private static Because unwritten(String path) {
@@ -106,25 +119,26 @@ final class Causes {
     sources(entry).forEach(source -> add(reasons, source, depth - 1));
     Place place = entry.asker() == null ? entry.moment().place() : entry.asker();
     if (entry.source() != Source.VALIDATOR) {
-      control(reasons, place, depth);
+      control(reasons, place, entry.number(), depth);
     }
     String text = is(entry) + " because " + how(entry);
     return new Because(kind(entry), entry.path(), entry.value(), entry.moment(), text, reasons);
   }
 
   /** The decisions without which the run need not have come to a place, the latest first. */
-  private void control(List<Because> reasons, @Nullable Place place, int depth) {
+  private void control(List<Because> reasons, @Nullable Place place, int before, int depth) {
     Set<Place> passed = new HashSet<>();
     String node = place == null ? "" : place.node();
-    Place here = place;
-    while (here != null && passed.add(here)) {
-      Place from = cameFrom.get(here);
+    Place step = place;
+    while (step != null && passed.add(step)) {
+      Place from = cameFrom.get(step);
       for (Choice choice : choices) {
-        if (from != null && from.equals(choice.moment().place()) && decides(choice, node)) {
+        boolean taken = choice.number() < before && Objects.equals(choice.moment().place(), from);
+        if (taken && decides(choice, node)) {
           decided(reasons, choice, depth);
         }
       }
-      here = from;
+      step = from;
     }
   }
 
@@ -167,7 +181,7 @@ final class Causes {
   // --- forward --------------------------------------------------------------------------------
 
   Because fed(String path, int depth) {
-    List<Entry> writes = lastWrites(path, "", Integer.MAX_VALUE);
+    List<Entry> writes = latest(path);
     if (writes.isEmpty()) {
       return unwritten(path);
     }
@@ -280,14 +294,10 @@ final class Causes {
     return false;
   }
 
-  /** The answer at the same step that a validator's write follows from. */
+  /** The answer that a validator's write follows from. */
   private void validated(Entry entry, Set<Entry> found) {
     for (Entry earlier : backward(entry)) {
-      boolean answer = earlier.source() == Source.CLIENT;
-      boolean same =
-          earlier.path().equals(entry.path())
-              || (earlier.asker() != null && earlier.asker().equals(entry.moment().place()));
-      if (answer && same) {
+      if (earlier.source() == Source.CLIENT && entry.reads().contains(earlier.path())) {
         found.add(earlier);
         return;
       }

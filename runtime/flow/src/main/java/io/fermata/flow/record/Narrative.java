@@ -2,6 +2,7 @@ package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
 import io.fermata.flow.Moment;
 import io.fermata.flow.Place;
 import io.fermata.flow.Recorded;
@@ -9,6 +10,7 @@ import io.fermata.flow.Recorded.Progression;
 import io.fermata.flow.Recorded.Source;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.RunState;
+import io.fermata.flow.Write;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -33,6 +35,12 @@ public final class Narrative implements Recorder {
   private final Map<String, @Nullable JsonNode> given = new LinkedHashMap<>();
 
   private @Nullable Moment givenAt;
+
+  /** Where a correction was told, which is no second gift. */
+  private @Nullable Moment corrected;
+
+  /** A standstill, told once it is clear that the run does not go on without the step. */
+  private Recorded.@Nullable Pause halted;
 
   public Narrative() {
     this(REMEMBERED);
@@ -61,10 +69,18 @@ public final class Narrative implements Recorder {
   @Override
   public synchronized void onEvent(Recorded event) {
     boolean collects = event instanceof Recorded.Written w && w.source() == Source.CLIENT;
+    if (goesOnWithout(event)) {
+      halted = null;
+    }
     if (!collects) {
       flush();
     }
     event.to(this);
+  }
+
+  private boolean goesOnWithout(Recorded event) {
+    boolean givesUp = event instanceof Recorded.BranchFailed || event instanceof Recorded.RunEnding;
+    return givesUp && halted != null && halted.moment().run().equals(event.moment().run());
   }
 
   private Account account(Moment moment) {
@@ -85,6 +101,11 @@ public final class Narrative implements Recorder {
   }
 
   private void flush() {
+    Recorded.Pause pause = halted;
+    if (pause != null) {
+      halted = null;
+      stress(pause.moment(), name(pause.moment()) + " stood still, for somebody to try it again.");
+    }
     Moment moment = givenAt;
     if (moment != null) {
       List<String> words = new ArrayList<>();
@@ -134,9 +155,9 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onRunEnding(Recorded.RunEnding event) {
-    String why = event.code() == null ? "was asked to end" : "cannot go on";
+    String why = event.code() == null ? "was asked to end" : "could not go on";
     String undo =
-        event.undo().isEmpty() ? "." : "; first " + steps(event.undo()) + " will be undone.";
+        event.undo().isEmpty() ? "." : "; first " + steps(event.undo()) + " had to be undone.";
     say(event.moment(), "The run " + why + undo);
   }
 
@@ -144,24 +165,43 @@ public final class Narrative implements Recorder {
     return Words.list(places.stream().map(Place::node).toList());
   }
 
+  private static String name(Moment moment) {
+    return name(moment.node());
+  }
+
+  private static String name(Place place) {
+    return name(place.node());
+  }
+
+  /** What a node is called in its flow. */
+  private static String name(String node) {
+    String own = node.substring(node.lastIndexOf('/') + 1);
+    return own.equals(Flow.START) ? "its start" : own.equals(Flow.END) ? "its end" : own;
+  }
+
   // --- asking and waiting ---------------------------------------------------------------------
 
   @Override
   public void onWrite(Recorded.Written event) {
-    if (event.source() == Source.CLIENT) {
+    if (event.source() == Source.CLIENT && !corrects(event.moment())) {
       Moment at = givenAt;
       if (at != null && !at.run().equals(event.moment().run())) {
         flush();
       }
-      givenAt = event.moment();
+      givenAt = event.moment().ofRun();
       given.put(event.path(), event.value());
     }
+  }
+
+  private boolean corrects(Moment moment) {
+    Moment at = corrected;
+    return at != null && at.run().equals(moment.run()) && at.seq() == moment.seq();
   }
 
   @Override
   public void onPause(Recorded.Pause event) {
     Moment moment = event.moment();
-    String name = moment.name();
+    String name = name(moment);
     Long deadline = event.deadline();
     String bound =
         deadline == null ? "" : ", for at most " + Words.time(Math.max(0, deadline - moment.at()));
@@ -180,8 +220,9 @@ public final class Narrative implements Recorder {
             widget == null || widget.data() == null ? "" : " with " + Words.value(widget.data());
         say(moment, name + " showed " + tool + data + bound + ".");
       }
-      case SIGNAL -> say(moment, name + " waits for the signal " + event.signal() + bound + ".");
-      default -> stress(moment, name + " stands still until somebody tries it again.");
+      case SIGNAL ->
+          say(moment, name + " began to wait for the signal " + event.signal() + bound + ".");
+      default -> halted = event;
     }
   }
 
@@ -189,25 +230,26 @@ public final class Narrative implements Recorder {
   public void onSleep(Recorded.Sleep event) {
     Moment moment = event.moment();
     String time = Words.time(Math.max(0, event.until() - moment.at()));
-    say(moment, moment.name() + " sleeps for " + time + ".");
+    say(moment, name(moment) + " went to sleep for " + time + ".");
   }
 
   @Override
   public void onResume(Recorded.Resume event) {
     Moment moment = event.moment();
-    String name = moment.name();
+    String name = name(moment);
     String waited = after(event.waited());
     switch (event.cause()) {
       case ANSWERED -> {
         boolean widget = event.what() == Recorded.Wait.WIDGET;
         if (!waited.isEmpty()) {
-          say(moment, name + (widget ? " was answered" : " has its answers") + waited + ".");
+          say(moment, name + (widget ? " was answered" : " had its answers") + waited + ".");
         }
       }
       case SIGNALLED -> say(moment, name + " went on" + waited + ".");
       case WOKEN -> say(moment, name + " woke up" + waited + ".");
-      case OVERDUE -> stress(moment, name + " waited in vain" + waited + ".");
-      case RETRIED -> say(moment, name + " is tried again" + waited + ".");
+      case OVERDUE ->
+          stress(moment, name + " waited in vain for " + Words.time(event.waited()) + ".");
+      case RETRIED -> say(moment, name + " was tried again" + waited + ".");
       case SKIPPED -> stress(moment, "Somebody took " + name + " as done" + waited + ".");
       case GIVEN_UP -> {}
     }
@@ -239,14 +281,10 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onReset(Recorded.Reset event) {
-    List<String> to = event.to().stream().map(Narrative::target).toList();
-    String back = to.isEmpty() ? "" : "; the run goes back to " + Words.list(to);
+    corrected = event.moment();
+    List<String> to = event.to().stream().map(Narrative::name).toList();
+    String back = to.isEmpty() ? "" : "; the run went back to " + Words.list(to);
     stress(event.moment(), "The client corrected " + Words.values(event.corrected()) + back + ".");
-  }
-
-  private static String target(Place place) {
-    String name = place.node().substring(place.node().lastIndexOf('/') + 1);
-    return name.equals("__start__") ? "the start" : name;
   }
 
   @Override
@@ -255,7 +293,7 @@ public final class Narrative implements Recorder {
     say(
         event.moment(),
         event.taken()
-            ? event.moment().name() + " took the signal " + event.name() + payload + "."
+            ? name(event.moment()) + " took the signal " + event.name() + payload + "."
             : "The signal " + event.name() + " came" + payload + ".");
   }
 
@@ -263,10 +301,10 @@ public final class Narrative implements Recorder {
   public void onReminder(Recorded.Reminder event) {
     Moment moment = event.moment();
     if (event.progression() == Progression.DONE) {
-      say(moment, "Reminder " + event.number() + " of " + moment.name() + " was sent.");
+      say(moment, "Reminder " + event.number() + " of " + name(moment) + " was sent.");
     } else if (event.failure() != null) {
       String failed = "Reminder %d of %s could not be sent: %s";
-      stress(moment, failed.formatted(event.number(), moment.name(), event.failure()));
+      stress(moment, failed.formatted(event.number(), name(moment), event.failure()));
     }
   }
 
@@ -275,14 +313,14 @@ public final class Narrative implements Recorder {
   @Override
   public void onAttempt(Recorded.Attempt event) {
     if (event.attempt() > 1) {
-      say(event.moment(), event.moment().name() + " begins attempt " + event.attempt() + ".");
+      say(event.moment(), name(event.moment()) + " began attempt " + event.attempt() + ".");
     }
   }
 
   @Override
   public void onCommit(Recorded.Commit event) {
     String time = event.millis() < 1_000 ? "" : " in " + Words.time(event.millis());
-    String name = event.moment().name();
+    String name = name(event.moment());
     say(
         event.moment(),
         event.writes().isEmpty()
@@ -293,13 +331,13 @@ public final class Narrative implements Recorder {
   @Override
   public void onEmit(Recorded.Emit event) {
     String payload = event.payload() == null ? "" : ": " + Words.value(event.payload());
-    say(event.moment(), event.moment().name() + " told " + event.name() + payload + ".");
+    say(event.moment(), name(event.moment()) + " told " + event.name() + payload + ".");
   }
 
   @Override
   public void onError(Recorded.Failure event) {
     if (event.recorder() == null) {
-      String what = event.moment().name() + " failed: ";
+      String what = name(event.moment()) + " failed: ";
       stress(event.moment(), what + Words.text(event.message()));
     }
   }
@@ -308,9 +346,9 @@ public final class Narrative implements Recorder {
   public void onStageRetry(Recorded.StageRetry event) {
     stress(
         event.moment(),
-        "%s failed at attempt %d and will be tried again in %s: %s"
+        "%s failed at attempt %d and was to be tried again in %s: %s"
             .formatted(
-                event.moment().name(),
+                name(event.moment()),
                 event.attempt(),
                 Words.time(event.delay()),
                 Words.text(event.message())));
@@ -318,9 +356,9 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onCompensation(Recorded.Compensation event) {
-    String name = event.moment().name();
+    String name = name(event.moment());
     switch (event.progression()) {
-      case BEGUN -> say(event.moment(), name + " is being undone.");
+      case BEGUN -> say(event.moment(), "The undoing of " + name + " began.");
       case SKIPPED -> stress(event.moment(), "Somebody took " + name + " as undone.");
       default -> say(event.moment(), name + " was undone.");
     }
@@ -333,17 +371,13 @@ public final class Narrative implements Recorder {
     Moment moment = event.moment();
     String chosen = event.chosen();
     if (chosen == null) {
-      stress(moment, "Which way leads out of " + moment.name() + " could not be decided.");
+      stress(moment, "Which way leads out of " + name(moment) + " could not be decided.");
       return;
     }
     say(
         moment,
         "After %s the run went to %s, because %s."
-            .formatted(from(moment), chosen, because(event.rule(), event.tried())));
-  }
-
-  private static String from(Moment moment) {
-    return moment.name().equals("__start__") ? "its start" : moment.name();
+            .formatted(name(moment), name(chosen), because(event.rule(), event.tried())));
   }
 
   private static String because(@Nullable String rule, List<Event.Tried> tried) {
@@ -373,38 +407,54 @@ public final class Narrative implements Recorder {
         event.moment(),
         "After %s the run chose %s, because %s."
             .formatted(
-                from(event.moment()),
-                Words.list(event.chosen()),
+                name(event.moment()),
+                Words.list(event.chosen().stream().map(Narrative::name).toList()),
                 held.isEmpty() ? because(null, event.tried()) : String.join("; ", held)));
   }
 
   @Override
   public void onFork(Recorded.Fork event) {
     List<String> labels = event.branches().stream().map(Event.Head::label).toList();
-    String name = event.moment().name();
-    say(
-        event.moment(),
-        event.list()
-            ? "%s began for %d items at once.".formatted(name, labels.size())
-            : "The run went on in %d branches at once: %s."
-                .formatted(labels.size(), Words.list(labels)));
+    String name = name(event.moment());
+    if (event.list()) {
+      String items = labels.size() == 1 ? "one item" : labels.size() + " items at once";
+      say(event.moment(), "%s began for %s.".formatted(name, items));
+    } else if (labels.size() > 1) {
+      String sentence = "The run went on in %d branches at once: %s.";
+      say(event.moment(), sentence.formatted(labels.size(), Words.list(labels)));
+    }
   }
 
   @Override
   public void onJoin(Recorded.Join event) {
-    StringBuilder sentence = new StringBuilder();
-    if (event.merged().isEmpty()) {
-      sentence.append("No branch is left");
-    } else {
-      sentence.append("Branches ").append(Words.list(event.merged())).append(" came together");
-    }
+    StringBuilder sentence = new StringBuilder(joined(event));
     if (!event.dropped().isEmpty()) {
-      sentence.append(", without ").append(Words.list(event.dropped()));
+      sentence.append(" without ").append(Words.list(event.dropped()));
     }
-    if (!event.writes().isEmpty()) {
-      sentence.append(" and ").append(Words.writes(event.writes()));
+    // That a list's workplace is cleared away is no news.
+    List<Write> news =
+        event.writes().stream()
+            .filter(write -> !event.list() || write.verb() != Write.Verb.DELETE)
+            .toList();
+    if (!news.isEmpty()) {
+      sentence.append(" and ").append(Words.writes(news));
     }
     say(event.moment(), sentence + ".");
+  }
+
+  private static String joined(Recorded.Join event) {
+    List<String> merged = event.merged();
+    String name = name(event.moment());
+    if (event.list()) {
+      String items =
+          merged.size() == 1 ? "its item" : merged.isEmpty() ? "no item" : merged.size() + " items";
+      return name + " is done with " + items;
+    }
+    return switch (merged.size()) {
+      case 0 -> "No branch of " + name + " is left";
+      case 1 -> "Branch " + merged.get(0) + " came to its end";
+      default -> "Branches " + Words.list(merged) + " came together";
+    };
   }
 
   @Override
@@ -429,12 +479,12 @@ public final class Narrative implements Recorder {
   public void onLoop(Recorded.Loop event) {
     Moment moment = event.moment();
     account(moment).pass(moment.branch(), event.to().node());
-    say(moment, "Pass " + event.iteration() + " began at " + target(event.to()) + ".");
+    say(moment, "Pass " + event.iteration() + " began at " + name(event.to()) + ".");
   }
 
   @Override
   public void onBreak(Recorded.Break event) {
     String flow = event.subflow().isEmpty() ? "the run" : "sub-flow " + event.subflow();
-    stress(event.moment(), event.moment().name() + " ended " + flow + ": " + event.reason());
+    stress(event.moment(), name(event.moment()) + " ended " + flow + ": " + event.reason());
   }
 }

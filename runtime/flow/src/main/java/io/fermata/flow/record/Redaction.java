@@ -6,9 +6,11 @@ import io.fermata.flow.Moment;
 import io.fermata.flow.Recorded;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.RunState;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Keeps the values of some fields from a recorder, and follows them: where such a value turns up
@@ -60,6 +62,9 @@ public final class Redaction {
     private final Recorder recorder;
     private final Map<RunKey, Secrets> runs = new LinkedHashMap<>();
 
+    /** The runs of whose state nothing was missed. */
+    private final Set<RunKey> followed = new HashSet<>();
+
     private Redacted(Fields fields, Recorder recorder) {
       this.fields = fields;
       this.recorder = recorder;
@@ -72,6 +77,9 @@ public final class Redaction {
 
     @Override
     public void onDropped(long records) {
+      synchronized (this) {
+        followed.clear();
+      }
       recorder.onDropped(records);
     }
 
@@ -84,14 +92,14 @@ public final class Redaction {
     private synchronized void learn(RunState before, List<Recorded> coming) {
       Moment first = coming.get(0).moment();
       RunKey key = new RunKey(first.flow(), first.session(), before.runId());
-      if (before.running() && !runs.containsKey(key)) {
+      if (before.running() && followed.add(key)) {
         Secrets secrets = secrets(key);
         before.branches().values().forEach(branch -> learn(branch, secrets));
       }
       coming.forEach(event -> event.with(new Learning(fields, secrets(event.moment()))));
     }
 
-    /** What was known when a run began to be watched in the middle. */
+    /** What was known when a run began to be watched in the middle, or after a gap. */
     private void learn(Branch branch, Secrets secrets) {
       fields.find("", branch.memory().data(), secrets::add);
       branch
@@ -110,7 +118,9 @@ public final class Redaction {
         known = new Secrets();
         runs.put(key, known);
         if (runs.size() > MOST_RUNS) {
-          runs.remove(runs.keySet().iterator().next());
+          RunKey eldest = runs.keySet().iterator().next();
+          runs.remove(eldest);
+          followed.remove(eldest);
         }
       }
       return known;

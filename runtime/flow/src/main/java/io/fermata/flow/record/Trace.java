@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * mapping into or out of a sub-flow looked at is not journaled: a value that stood in the state
  * there is taken to come from it, any other from all of it.
  *
- * <p>It is a recorder, and knows the latest run that it hears of. Behind a {@link Redaction} it
+ * <p>It is a recorder, and knows the run that it heard begin last. Behind a {@link Redaction} it
  * tells no secrets.
  */
 public final class Trace implements Recorder {
@@ -87,6 +87,8 @@ public final class Trace implements Recorder {
   private final List<String> reads = new ArrayList<>();
   private Recorded.@Nullable SubflowEntry entry;
   private Recorded.@Nullable SubflowExit exit;
+  private @Nullable String run;
+  private String judged = "";
   private int count;
   private int begun;
 
@@ -142,8 +144,14 @@ public final class Trace implements Recorder {
 
   @Override
   public synchronized void onEvent(Recorded event) {
-    count++;
-    event.to(this);
+    String name = event.moment().run();
+    if (run == null || event instanceof Recorded.RunStart) {
+      run = name;
+    }
+    if (name.equals(run)) {
+      count++;
+      event.to(this);
+    }
   }
 
   @Override
@@ -164,6 +172,11 @@ public final class Trace implements Recorder {
         askers.put(widget.field(), place);
       }
     }
+  }
+
+  @Override
+  public void onAnswer(Recorded.Answer event) {
+    judged = event.field();
   }
 
   @Override
@@ -200,6 +213,7 @@ public final class Trace implements Recorder {
       }
       case OUTPUT -> add(event, begun, List.of(exit == null ? "" : exit.home()), null, null);
       case CLIENT -> add(event, count, List.of(), null, askers.get(event.path()));
+      case VALIDATOR -> add(event, count, List.of(judged), null, null);
       default -> add(event, count, List.of(), null, null);
     }
   }

@@ -39,7 +39,8 @@ final class Words {
     if (millis < SECOND) {
       return millis + " ms";
     } else if (millis < MINUTE) {
-      return two(millis, SECOND, "s", 1, "ms", 10);
+      long tenths = (millis + SECOND / 20) / (SECOND / 10);
+      return tenths / 10 + (tenths % 10 == 0 || tenths >= 100 ? "" : "." + tenths % 10) + " s";
     } else if (millis < HOUR) {
       return two(millis, MINUTE, "min", SECOND, "s", 10);
     } else if (millis < DAY) {
@@ -70,32 +71,48 @@ final class Words {
     return list(words);
   }
 
-  static String write(Write.Verb verb, String path, @Nullable JsonNode value) {
-    return switch (verb) {
-      case SET -> "set " + path + " = " + value(value);
-      case MERGE -> "merged " + value(value) + " into " + path;
-      case APPEND -> "appended " + value(value) + " to " + path;
+  /** {@code set a = 1 and b = 2 and deleted c}: one verb for all that it is said of. */
+  static String writes(List<Write> writes) {
+    List<String> sets =
+        writes.stream()
+            .filter(w -> w.verb() == Write.Verb.SET)
+            .map(w -> w.path() + " = " + value(w.value()))
+            .toList();
+    List<String> words = new ArrayList<>();
+    if (!sets.isEmpty()) {
+      words.add("set " + list(sets));
+    }
+    writes.stream().filter(w -> w.verb() != Write.Verb.SET).forEach(w -> words.add(write(w)));
+    return list(words);
+  }
+
+  private static String write(Write write) {
+    String path = write.path();
+    String value = value(write.value());
+    return switch (write.verb()) {
+      case SET -> "set " + path + " = " + value;
+      case MERGE -> "merged " + value + " into " + path;
+      case APPEND -> "appended " + value + " to " + path;
       case DELETE -> "deleted " + path;
     };
   }
 
-  static String writes(List<Write> writes) {
-    return list(writes.stream().map(w -> write(w.verb(), w.path(), w.value())).toList());
-  }
-
   /** Which way the looks of a rule went: {@code seats was 7, which is gt 6}. */
   static String look(Event.Seen seen) {
-    String was = seen.what() + " was " + value(seen.is());
+    String what = seen.what();
+    String was = what + " was " + value(seen.is());
     String op = seen.op();
+    boolean held = Boolean.TRUE.equals(seen.held());
     if (op == null) {
       return was;
     }
-    String than = seen.than() == null ? "" : " " + value(seen.than());
-    String compared = comparison(op) + than;
-    if (op.equals("exists")) {
-      return seen.what() + (Boolean.TRUE.equals(seen.held()) ? " was there" : " was not there");
-    }
-    return was + (Boolean.TRUE.equals(seen.held()) ? ", " : ", not ") + compared;
+    String than = seen.than() == null ? "" : value(seen.than());
+    return switch (op) {
+      case "exists" -> what + (held ? " was there" : " was not there");
+      case "eq" -> held ? was : was + ", not " + than;
+      case "ne" -> held ? was + ", not " + than : was;
+      default -> was + (held ? ", " : ", not ") + comparison(op) + " " + than;
+    };
   }
 
   private static String comparison(String op) {

@@ -1,0 +1,280 @@
+package io.fermata.flow.record;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.flow.Place;
+import io.fermata.flow.Recorded;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.Recording;
+import io.fermata.flow.RunState;
+import io.fermata.flow.Texts;
+import io.fermata.flow.picture.Picture;
+import io.fermata.flow.picture.Picture.Arrow;
+import io.fermata.flow.picture.Picture.Mark;
+import io.fermata.flow.picture.Picture.Shape;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Draws a run on the picture of its flow: where it went and how often, where it waits and for what,
+ * what its decisions saw, what was given up, failed or was undone. Of several runs it draws the one
+ * that began last. Safe to read while it listens.
+ *
+ * <pre>{@code
+ * RunPicture run = new RunPicture(flow);
+ * host.replay("quote", runId, Redaction.of("email").over(run));
+ * Files.writeString(file, run.picture().svg());
+ * }</pre>
+ */
+public final class RunPicture implements Recorder {
+  private static final int LONGEST_VALUE = 24;
+  private static final int LONGEST_TEXT = 80;
+
+  private final Picture picture;
+  private final Trail trail;
+  private final Doings doings = new Doings();
+  private @Nullable String run;
+  private String status = "no run";
+
+  /** Draws on the picture of this flow; of a run on another version that which still fits. */
+  public RunPicture(Flow<?> flow) {
+    this.picture = flow.picture();
+    this.trail = new Trail(picture);
+  }
+
+  /** The picture of the latest run in a journal. */
+  public static Picture of(Flow<?> flow, List<Event> journal) {
+    RunPicture run = new RunPicture(flow);
+    Recording.of(flow.id(), "", run).record(0, 0, journal);
+    return run.picture();
+  }
+
+  // --- listening ------------------------------------------------------------------------------
+
+  @Override
+  public synchronized void onEvent(Recorded event) {
+    String name = event.moment().run();
+    if (event instanceof Recorded.RunStart || run == null) {
+      run = name;
+    }
+    if (name.equals(run)) {
+      event.to(this);
+      if (!(event instanceof Recorded.StageEnd) && !(event instanceof Recorded.Resume)) {
+        doings.goOn();
+      }
+    }
+  }
+
+  @Override
+  public void onRunStart(Recorded.RunStart event) {
+    trail.begin();
+    doings.begin();
+    status = "running";
+  }
+
+  @Override
+  public void onRunEnding(Recorded.RunEnding event) {
+    status = "being undone" + because(event.message());
+    doings.ending();
+  }
+
+  @Override
+  public void onRunEnd(Recorded.RunEnd event) {
+    status = event.status().name().toLowerCase(Locale.ROOT) + because(event.reason());
+    if (event.status() != RunState.Status.COMPLETED) {
+      doings.end();
+    }
+  }
+
+  @Override
+  public void onRunFailed(Recorded.RunFailed event) {
+    status = "failed: " + event.code().wireName() + because(event.message());
+    doings.end();
+  }
+
+  private static String because(@Nullable String reason) {
+    return reason == null ? "" : ": " + Texts.shortened(reason, LONGEST_TEXT);
+  }
+
+  @Override
+  public void onNext(Recorded.Next event) {
+    trail.move(place(event), event.to());
+  }
+
+  @Override
+  public void onLoop(Recorded.Loop event) {
+    trail.move(place(event), event.to());
+  }
+
+  @Override
+  public void onReset(Recorded.Reset event) {
+    event.to().forEach(place -> trail.visit(place.node()));
+  }
+
+  @Override
+  public void onDecision(Recorded.Decision event) {
+    trail.decide(place(event), new Trail.Choice(event.tried(), event.chosen() == null));
+  }
+
+  @Override
+  public void onSelected(Recorded.Selected event) {
+    trail.decide(place(event), new Trail.Choice(event.tried(), false));
+  }
+
+  @Override
+  public void onFork(Recorded.Fork event) {
+    trail.fork(place(event), event);
+    doings.fork(place(event));
+  }
+
+  @Override
+  public void onArrival(Recorded.Arrival event) {
+    trail.arrive(place(event));
+  }
+
+  @Override
+  public void onBranchFailed(Recorded.BranchFailed event) {
+    trail.fail(place(event));
+    doings.fail(place(event), event.code());
+  }
+
+  @Override
+  public void onJoin(Recorded.Join event) {
+    trail.join(place(event), event);
+  }
+
+  @Override
+  public void onBreak(Recorded.Break event) {
+    trail.end(place(event), Texts.shortened(event.reason(), LONGEST_TEXT));
+  }
+
+  @Override
+  public void onStageStart(Recorded.StageStart event) {
+    doings.enter(place(event));
+  }
+
+  @Override
+  public void onStageEnd(Recorded.StageEnd event) {
+    doings.leave(place(event), event.done());
+  }
+
+  @Override
+  public void onPause(Recorded.Pause event) {
+    doings.wait(place(event), event);
+  }
+
+  @Override
+  public void onAnswer(Recorded.Answer event) {
+    if (event.refusal() == null) {
+      doings.answer(place(event), event.field());
+    }
+  }
+
+  @Override
+  public void onSleep(Recorded.Sleep event) {
+    doings.sleep(place(event), event.until());
+  }
+
+  @Override
+  public void onResume(Recorded.Resume event) {
+    if (event.cause() == Recorded.Cause.OVERDUE) {
+      trail.late(place(event));
+    }
+    doings.resume(place(event));
+  }
+
+  @Override
+  public void onAttempt(Recorded.Attempt event) {
+    doings.attempt(place(event), event);
+  }
+
+  @Override
+  public void onStageRetry(Recorded.StageRetry event) {
+    doings.retry(place(event), event.moment().at() + event.delay());
+  }
+
+  @Override
+  public void onCompensation(Recorded.Compensation event) {
+    boolean done = event.progression() == Recorded.Progression.DONE;
+    doings.undo(place(event).undone(), done);
+  }
+
+  private static Place place(Recorded event) {
+    return Objects.requireNonNull(event.moment().place());
+  }
+
+  // --- drawing --------------------------------------------------------------------------------
+
+  /** The picture, as far as the run is known by now. */
+  public synchronized Picture picture() {
+    List<Arrow> arrows = new ArrayList<>();
+    picture.arrows().forEach(arrow -> arrows.add(marked(arrow)));
+    trail.early().forEach(arrow -> arrows.add(arrow.marked(List.of(), trail.taken(arrow), false)));
+    return new Picture(
+        picture.title(),
+        picture.subtitle() + " · " + status,
+        picture.shapes().stream().map(this::marked).toList(),
+        arrows);
+  }
+
+  private Arrow marked(Arrow arrow) {
+    return arrow.marked(seen(arrow), trail.taken(arrow), trail.isDropped(arrow));
+  }
+
+  private List<String> seen(Arrow arrow) {
+    Trail.Choice choice = trail.choice(arrow);
+    if (choice == null || arrow.rule() < 0 || arrow.rule() >= choice.tried().size()) {
+      return List.of();
+    }
+    Event.Tried tried = choice.tried().get(arrow.rule());
+    boolean failed = choice.failed() && arrow.rule() == choice.tried().size() - 1;
+    String verdict = failed ? "failed" : tried.matched() ? "✓" : "✗";
+    return tried.seen().isEmpty()
+        ? List.of(verdict)
+        : tried.seen().stream().map(look -> verdict + " " + text(look)).distinct().toList();
+  }
+
+  private static String text(Event.Seen seen) {
+    String look = seen.what() + " = " + value(seen.is());
+    String other = seen.otherField();
+    return other == null ? look : look + ", " + other + " = " + value(seen.than());
+  }
+
+  private static String value(@Nullable JsonNode value) {
+    return value == null || value.isNull() || value.isMissingNode()
+        ? "none"
+        : Texts.shortened(Json.text(value), LONGEST_VALUE);
+  }
+
+  private Shape marked(Shape shape) {
+    String path = shape.path();
+    List<String> notes = new ArrayList<>();
+    trail.items(path).forEach(items -> notes.add(text(items)));
+    notes.addAll(doings.notes(path));
+    return shape.marked(
+        new Mark(
+            trail.visits(shape),
+            doings.now(path),
+            trail.isDropped(path),
+            doings.isUndone(path),
+            notes));
+  }
+
+  /** How many of a list's items are done. */
+  private static String text(Trail.Items items) {
+    int done = items.done().size();
+    int failed = items.failed().size();
+    int rest = items.all() - done - failed;
+    return items.all()
+        + (items.all() == 1 ? " item: " : " items: ")
+        + done
+        + " done"
+        + (failed == 0 ? "" : ", " + failed + " failed")
+        + (rest == 0 ? "" : ", " + rest + (items.open() ? " open" : " dropped"));
+  }
+}

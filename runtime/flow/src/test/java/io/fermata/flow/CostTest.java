@@ -1,0 +1,83 @@
+package io.fermata.flow;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What a step costs depends on what it does, not on how much there is. Compares processor time with
+ * processor time, the least of many tries, and leaves a wide margin.
+ */
+class CostTest {
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+  @Test
+  void aSmallWriteToALargeStateCostsWhatItCostsToASmallOne() {
+    assertThat(times(writes(10_000), writes(10), 40)).isLessThan(5);
+  }
+
+  @Test
+  void anElementAppendedToALongListCostsFarLessThanTheList() {
+    assertThat(times(appends(10_000), appends(10), 40)).isLessThan(30);
+  }
+
+  @Test
+  void aRunTwiceAsLongCostsTwiceAsMuch() {
+    assertThat(times(loop(2_000), loop(1_000), 10)).isLessThan(3);
+  }
+
+  @Test
+  void aJournalOfTenThousandStepsIsFoldedInTenTimesTheTimeOfAThousand() {
+    assertThat(times(fold(10_000), fold(1_000), 10)).isLessThan(25);
+  }
+
+  private static Runnable writes(int lines) {
+    return going(Loads.filled(lines));
+  }
+
+  private static Runnable appends(int lines) {
+    return going(Loads.growing(lines));
+  }
+
+  private static Runnable going(Flow<?> flow) {
+    FlowProgram<?> program = flow.program(Loads.ROOMY);
+    RunState waiting = Loads.take(program, RunState.NONE, Loads.start(), null);
+    return () -> Loads.take(program, waiting, Loads.go(), null);
+  }
+
+  private static Runnable loop(int rounds) {
+    FlowProgram<?> program = Loads.loop(rounds).program(Loads.ROOMY);
+    return () -> Loads.take(program, RunState.NONE, Loads.start(), null);
+  }
+
+  private static Runnable fold(int steps) {
+    Driver driver = new Driver(Loads.loop(steps), Loads.ROOMY);
+    driver.start();
+    List<Event> journal = List.copyOf(driver.journal);
+    return () -> Driver.fold(journal);
+  }
+
+  /** How many times as much the one work costs as the other. */
+  private static double times(Runnable work, Runnable other, int tries) {
+    for (int i = 0; i < tries; i++) {
+      work.run();
+      other.run();
+    }
+    long least = Long.MAX_VALUE;
+    long leastOther = Long.MAX_VALUE;
+    for (int i = 0; i < tries; i++) {
+      least = Math.min(least, cost(work));
+      leastOther = Math.min(leastOther, cost(other));
+    }
+    return (double) least / leastOther;
+  }
+
+  private static long cost(Runnable work) {
+    long began = THREADS.getCurrentThreadCpuTime();
+    work.run();
+    return THREADS.getCurrentThreadCpuTime() - began;
+  }
+}

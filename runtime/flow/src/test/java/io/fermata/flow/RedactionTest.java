@@ -1,0 +1,287 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Condition.eq;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.Flows.drive;
+import static io.fermata.flow.Flows.talk;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.Trace;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** What a recorder behind a redaction never hears. */
+class RedactionTest {
+  private static final String SECRET = "4111-2222-3333";
+
+  private static Calls heard(Driver run, String... fields) {
+    Calls calls = new Calls();
+    tell(run, Redaction.of(fields).over(calls.recorder));
+    return calls;
+  }
+
+  private static void tell(Driver run, Recorder... recorders) {
+    Recording recording = Recording.of(run.program.flow(), "s", recorders);
+    run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+  }
+
+  private static void silent(Calls calls, String secret) {
+    assertThat(calls.calls).isNotEmpty();
+    calls.calls.forEach(call -> assertThat(call.event().toString()).doesNotContain(secret));
+  }
+
+  /** A run that does with a secret all that may be done with one. */
+  private static Driver loose() {
+    Driver talk =
+        new Driver(
+            ask(talk(), "a")
+                .act(
+                    "copy",
+                    run -> {
+                      run.set("computed", run.state().a());
+                      run.append("log", "card " + run.state().a() + " of Ann");
+                      run.emit("charged", Map.of("card", run.state().a()));
+                    })
+                .widget("show", w -> w.data(s -> Map.of("card", s.a())).field("b"))
+                .act(
+                    "fail",
+                    run -> {
+                      throw new StepException("No money on " + run.state().a() + ".");
+                    })
+                .edge(START, "ask_a")
+                .edge("ask_a", "copy")
+                .decide(
+                    "copy",
+                    d ->
+                        d.when("copied", eq("computed", SECRET))
+                            .to("show")
+                            .when("read", r -> Objects.requireNonNull(r.text("a")).isEmpty())
+                            .to("show")
+                            .otherwise("show"))
+                .edge("show", "fail")
+                .edge("fail", END)
+                .compile());
+    talk.start();
+    talk.proceed("a", SECRET);
+    talk.proceed("b", "gold");
+    return talk;
+  }
+
+  @Test
+  void aValueIsFollowedWhereverItGoes() {
+    Driver talk = loose();
+    Calls open = new Calls();
+    tell(talk, open.recorder);
+    for (String hook :
+        List.of("onWrite", "onRead", "onAnswer", "onCommit", "onEmit", "onDecision", "onPause")) {
+      assertThat(open.calls)
+          .as("what %s tells without redaction", hook)
+          .anyMatch(c -> c.hook().equals(hook) && c.event().toString().contains(SECRET));
+    }
+    assertThat(open.told(Recorded.Failure.class).get(0).message()).contains(SECRET);
+    Calls redacted = heard(talk, "a");
+    silent(redacted, SECRET);
+    assertThat(redacted.lines()).isEqualTo(open.lines());
+  }
+
+  @Test
+  void whatIsAroundItIsStillTold() {
+    Calls calls = heard(loose(), "a");
+    List<Write> writes = calls.told(Recorded.Commit.class).get(0).writes();
+    assertThat(writes.get(0).value()).isEqualTo(Json.tree(Redaction.MARK));
+    assertThat(writes.get(1).value()).isEqualTo(Json.tree("card [redacted] of Ann"));
+    assertThat(calls.told(Recorded.Failure.class).get(0).message())
+        .isEqualTo("No money on [redacted].");
+    assertThat(calls.told(Recorded.Emit.class).get(0).payload())
+        .isEqualTo(Json.tree(Map.of("card", Redaction.MARK)));
+  }
+
+  @Test
+  void theAccountOfARunAndItsTraceKeepTheSecretToo() {
+    Driver talk = loose();
+    Narrative narrative = new Narrative();
+    Trace trace = new Trace(talk.program.flow());
+    Redaction redaction = Redaction.of("a");
+    tell(talk, redaction.over(narrative), redaction.over(trace));
+    assertThat(narrative.text()).contains(Redaction.MARK).doesNotContain(SECRET);
+    assertThat(trace.why("computed").toString()).contains(Redaction.MARK).doesNotContain(SECRET);
+  }
+
+  @Test
+  void aNamedFieldIsRedactedWhateverItHolds() {
+    Driver talk = drive(ask(talk(), "flag", "number"), "ask_flag");
+    talk.start("flag", true, "number", 7);
+    Calls calls = heard(talk, "flag", "number");
+    assertThat(calls.told(Recorded.Written.class))
+        .extracting(Recorded.Written::value)
+        .containsOnly(Json.tree(Redaction.MARK));
+    assertThat(calls.told(Recorded.RunStart.class).get(0).input().values())
+        .containsOnly(Json.tree(Redaction.MARK));
+  }
+
+  @Test
+  void theResultOfARunIsRedacted() {
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.start("a", SECRET);
+    JsonNode result = heard(talk, "a").told(Recorded.RunEnd.class).get(0).result();
+    assertThat(Objects.requireNonNull(result).get("a")).isEqualTo(Json.tree(Redaction.MARK));
+  }
+
+  @Test
+  void aNumberIsFollowedAsANumberAndAsAText() {
+    Driver talk =
+        drive(
+            ask(talk(), "number")
+                .act(
+                    "copy",
+                    run -> {
+                      run.emit("number", run.state().number());
+                      run.emit("text", "no. " + run.state().number());
+                    }),
+            "ask_number",
+            "copy");
+    talk.start("number", 987_654);
+    Calls calls = heard(talk, "number");
+    silent(calls, "987654");
+    assertThat(calls.told(Recorded.Emit.class))
+        .extracting(Recorded.Emit::payload)
+        .containsExactly(Json.tree(Redaction.MARK), Json.tree("no. [redacted]"));
+  }
+
+  @Test
+  void aTextIsFollowedInAnotherCaseAndAsJsonInAText() {
+    Driver talk =
+        drive(
+            ask(talk(), "a")
+                .act(
+                    "copy",
+                    run -> {
+                      run.emit("upper", run.state().a().toUpperCase(Locale.ROOT));
+                      run.emit("json", Json.text(Json.tree(Map.of("a", run.state().a()))));
+                    }),
+            "ask_a",
+            "copy");
+    talk.start("a", "open \"sesame\"");
+    Calls calls = heard(talk, "a");
+    silent(calls, "sesame");
+    silent(calls, "SESAME");
+  }
+
+  @Test
+  void aShortTextIsFollowedAsAWholeOnly() {
+    Driver talk =
+        drive(
+            ask(talk(), "a")
+                .act(
+                    "copy",
+                    run -> {
+                      run.emit("whole", run.state().a());
+                      run.emit("part", "an abc");
+                    }),
+            "ask_a",
+            "copy");
+    talk.start("a", "ab");
+    assertThat(heard(talk, "a").told(Recorded.Emit.class))
+        .extracting(Recorded.Emit::payload)
+        .containsExactly(Json.tree(Redaction.MARK), Json.tree("an abc"));
+  }
+
+  @Test
+  void aFieldsPathMayHavePlaceholders() {
+    Trips trips = new Trips();
+    Driver trip = new Driver(trips.builder().compile());
+    Trips.untilPin(trip);
+    Calls calls = heard(trip, "badges_for.*.badge", "**.town");
+    silent(calls, "Guest Ann");
+    silent(calls, "Tokyo");
+    assertThat(calls.told(Recorded.Emit.class)).isEmpty();
+  }
+
+  @Test
+  void theElementsOfAListMayBeNamed() {
+    Driver talk = drive(talk().act("note", run -> run.append("log", SECRET)), "note");
+    talk.start();
+    silent(heard(talk, "log.*"), SECRET);
+  }
+
+  @Test
+  void whatWasAlreadyKnownInTheMiddleOfARunIsFollowed() {
+    Driver talk = loose();
+    Flow<?> flow = talk.program.flow();
+    Recording first = Recording.of(flow, "s");
+    List<Driver.Entry> entries = talk.entries;
+    entries.subList(0, 2).forEach(e -> first.record(e.seq(), e.at(), e.events()));
+    Calls calls = new Calls();
+    Recorder redacted = Redaction.of("a").over(calls.recorder);
+    Recording rest =
+        Recording.from(first.state(), flow, "s", List.of(Attached.everywhere(redacted)));
+    entries.subList(2, entries.size()).forEach(e -> rest.record(e.seq(), e.at(), e.events()));
+    silent(calls, SECRET);
+  }
+
+  @Test
+  void whatCameInAGapIsFollowed() {
+    Driver talk =
+        drive(ask(talk(), "a", "b").act("tell", run -> run.emit("told", SECRET)), "ask_a", "tell");
+    talk.start();
+    talk.proceed("b", "y");
+    talk.proceed("a", SECRET);
+    Calls calls = new Calls();
+    Recorder redacted = Redaction.of("a").over(calls.recorder);
+    Recording recording = Recording.of(talk.program.flow(), "s");
+    for (Driver.Entry entry : talk.entries) {
+      RunState before = recording.state();
+      List<Recorded> coming = recording.record(entry.seq(), entry.at(), entry.events());
+      if (entry.seq() == 3) {
+        redacted.onDropped(1);
+      } else {
+        redacted.onRecord(before, coming);
+        coming.forEach(redacted::onEvent);
+      }
+    }
+    assertThat(calls.told(Recorded.Emit.class)).hasSize(1);
+    silent(calls, SECRET);
+  }
+
+  @Test
+  void oneWhoListensToASubflowAloneHearsNoSecretsOfTheFlowAround() {
+    Calls calls = new Calls();
+    Trips trips = new Trips();
+    Driver trip = new Driver(trips.builder(Redaction.of("city").over(calls.recorder)).compile());
+    Trips.untilPin(trip);
+    tell(trip);
+    silent(calls, "Tokyo");
+  }
+
+  @Test
+  void whatAnotherRecorderThrowsIsRedacted() {
+    Recorder leaking =
+        new Recorder() {
+          @Override
+          public void onEmit(Recorded.Emit event) {
+            throw new IllegalStateException("Cannot print " + event.payload());
+          }
+        };
+    Calls calls = new Calls();
+    tell(loose(), leaking, Redaction.of("a").over(calls.recorder));
+    silent(calls, SECRET);
+    assertThat(calls.told(Recorded.Failure.class).get(0).message()).contains(Redaction.MARK);
+  }
+
+  @Test
+  void aRedactionOfNothingIsAMistake() {
+    assertThatThrownBy(() -> Redaction.of())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("Name the fields");
+    assertThatThrownBy(() -> Redaction.of(" ")).isInstanceOf(IllegalArgumentException.class);
+  }
+}

@@ -1,0 +1,321 @@
+package io.fermata.flow;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.picture.Picture;
+import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunPicture;
+import java.io.StringReader;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.w3c.dom.Document;
+import org.w3c.dom.Element;
+import org.w3c.dom.NodeList;
+import org.xml.sax.InputSource;
+
+/** The picture of a flow, and of a run on it, as an image. */
+class SvgTest {
+  private static Document parsed(String svg) {
+    try {
+      return DocumentBuilderFactory.newInstance()
+          .newDocumentBuilder()
+          .parse(new InputSource(new StringReader(svg)));
+    } catch (Exception e) {
+      throw new AssertionError("This is no XML: " + e.getMessage() + "\n" + svg, e);
+    }
+  }
+
+  private static List<Element> groups(Document document, String kind) {
+    List<Element> groups = new ArrayList<>();
+    NodeList all = document.getElementsByTagName("g");
+    for (int i = 0; i < all.getLength(); i++) {
+      Element group = (Element) all.item(i);
+      if (classes(group).contains(kind)) {
+        groups.add(group);
+      }
+    }
+    return groups;
+  }
+
+  private static List<String> classes(Element element) {
+    return List.of(element.getAttribute("class").split(" "));
+  }
+
+  private static Element node(Document document, String path) {
+    return groups(document, "node").stream()
+        .filter(node -> node.getAttribute("data-node").equals(path))
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("There is no node " + path));
+  }
+
+  private static Element edge(Document document, String from, String to) {
+    return groups(document, "edge").stream()
+        .filter(edge -> edge.getAttribute("data-from").equals(from))
+        .filter(edge -> edge.getAttribute("data-to").equals(to))
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("There is no way from " + from + " to " + to));
+  }
+
+  private static String told(Element element) {
+    NodeList texts = element.getElementsByTagName("text");
+    StringBuilder told = new StringBuilder();
+    for (int i = 0; i < texts.getLength(); i++) {
+      told.append(told.isEmpty() ? "" : " ").append(texts.item(i).getTextContent());
+    }
+    return told.toString();
+  }
+
+  private static String title(Element element) {
+    return element.getElementsByTagName("title").item(0).getTextContent();
+  }
+
+  // --- a flow ---------------------------------------------------------------------------------
+
+  @Test
+  void everyNodeAndEveryWayOfEveryFlowIsDrawnOnce() {
+    Pictured.all()
+        .forEach(
+            (name, flow) -> {
+              Document drawn = parsed(flow.picture().svg());
+              List<String> nodes = new ArrayList<>();
+              List<String> ways = new ArrayList<>();
+              declared(flow, "", nodes, ways);
+              assertThat(groups(drawn, "node"))
+                  .as(name)
+                  .extracting(node -> node.getAttribute("data-node"))
+                  .containsExactlyInAnyOrderElementsOf(nodes);
+              assertThat(groups(drawn, "edge"))
+                  .as(name)
+                  .extracting(
+                      edge -> edge.getAttribute("data-from") + " " + edge.getAttribute("data-to"))
+                  .containsExactlyInAnyOrderElementsOf(ways);
+            });
+  }
+
+  /** What the author declared, with a part and a join for every fork. */
+  private static void declared(Flow<?> flow, String box, List<String> nodes, List<String> ways) {
+    nodes.add(box + Flow.START);
+    nodes.add(box + Flow.END);
+    flow.nodes()
+        .forEach(
+            (id, node) -> {
+              nodes.add(box + id);
+              if (node instanceof Node.Nested<?> nested) {
+                declared(nested.flow(), box + id + "/", nodes, ways);
+              }
+              String late = flow.waiting(id).target();
+              if (late != null) {
+                ways.add(way(flow, box, id, late));
+              }
+            });
+    flow.routes()
+        .forEach(
+            (from, route) -> {
+              if (route instanceof Route.Fork fork) {
+                nodes.add(box + from + ">");
+                nodes.add(box + from + "<");
+                ways.add(box + from + " " + box + from + ">");
+                fork.arms().forEach(arm -> ways.add(box + from + "> " + box + arm.head()));
+                if (fork.otherwise() != null) {
+                  ways.add(box + from + "> " + box + fork.otherwise());
+                } else if (fork.arms().stream().allMatch(arm -> arm.rule() != null)) {
+                  ways.add(box + from + "> " + box + from + "<");
+                }
+                ways.add(way(flow, box, from, fork.join()).replaceFirst(" ", "< "));
+              } else if (route instanceof Route.Choice choice) {
+                choice.rules().forEach(rule -> ways.add(way(flow, box, from, rule.target())));
+                ways.add(way(flow, box, from, choice.otherwise()));
+              } else if (route != null) {
+                ways.add(way(flow, box, from, route.targets().get(0)));
+              }
+            });
+  }
+
+  /** A way out of a branch leads to where the branches of its fork come together. */
+  private static String way(Flow<?> flow, String box, String from, String to) {
+    String join =
+        new Graph.Regions(flow)
+            .sides().getOrDefault(from, Map.of()).keySet().stream()
+                .limit(1)
+                .filter(
+                    fork -> flow.routes().get(fork) instanceof Route.Fork f && f.join().equals(to))
+                .map(fork -> fork + "<")
+                .findFirst()
+                .orElse(to);
+    return box + from + " " + box + join;
+  }
+
+  @Test
+  void anImageNeedsNothingElse() {
+    Pictured.all()
+        .forEach(
+            (name, flow) ->
+                assertThat(flow.picture().svg().replace("http://www.w3.org/2000/svg", ""))
+                    .as(name)
+                    .doesNotContain("<script", "href", "url(", "@import", "http:", "https:"));
+  }
+
+  @Test
+  void theSameFlowIsAlwaysDrawnTheSame() {
+    for (int seed = 0; seed < 20; seed++) {
+      Picture picture = Pictured.random(seed).picture();
+      Picture again = Pictured.random(seed).picture();
+      assertThat(again.svg()).isEqualTo(picture.svg());
+      assertThat(again.mermaid()).isEqualTo(picture.mermaid());
+    }
+  }
+
+  @Test
+  void thoseWhoCannotSeeItAreToldWhatItIs() {
+    Document drawn = parsed(Pictured.fleet().picture().svg());
+    assertThat(drawn.getDocumentElement().getAttribute("role")).isEqualTo("img");
+    assertThat(drawn.getElementsByTagName("title").item(0).getTextContent())
+        .isEqualTo("Fleet & <drivers>");
+  }
+
+  @Test
+  void aLongTextIsBrokenAndAllOfItIsThere() {
+    Document drawn = parsed(Pictured.wild().picture().svg());
+    assertThat(told(edge(drawn, "graph", "class")).replace(" ", ""))
+        .isEqualTo(Pictured.WILD.replaceAll("\\s", ""));
+  }
+
+  // --- a run ----------------------------------------------------------------------------------
+
+  private static Document drawn(Flow<?> flow, List<Event> journal) {
+    return parsed(RunPicture.of(flow, journal).svg());
+  }
+
+  @Test
+  void aRunShowsWhereItWentWhereItWaitsAndWhatItDecidedOn() {
+    Flow<?> flow = Pictured.trip();
+    Driver run = new Driver(flow);
+    run.start("who", "Ann", "guests", 3, "visa", false, "travel", "car", "flight", "LH1");
+    run.pass();
+    Document drawn = drawn(flow, run.journal);
+    assertThat(classes(node(drawn, "book_flight"))).contains("visited");
+    assertThat(classes(node(drawn, "ask_hotel"))).as("not waited for").contains("dropped");
+    assertThat(classes(node(drawn, "payment"))).contains("dropped").doesNotContain("visited");
+    assertThat(classes(edge(drawn, "ask_who<", "triage"))).contains("taken");
+    assertThat(told(edge(drawn, "triage>", "ask_passport"))).contains("✗ visa = false");
+    assertThat(classes(edge(drawn, "triage>", "ask_passport"))).doesNotContain("taken");
+    assertThat(told(edge(drawn, "triage>", "ask_licence")))
+        .contains("✓ travel = \"car\"", "✓ guests = 3");
+    assertThat(classes(edge(drawn, "triage>", "ask_licence"))).contains("taken");
+    assertThat(classes(node(drawn, "ask_licence"))).contains("waits", "visited");
+    assertThat(told(node(drawn, "ask_licence"))).contains("waits: Number?");
+    assertThat(title(edge(drawn, "triage>", "ask_licence"))).endsWith("taken once");
+  }
+
+  @Test
+  void itemsAreCountedAndFailuresNamed() {
+    Flow<?> flow = Pictured.fleet();
+    Driver run = new Driver(flow);
+    run.start("drivers", List.of("a", "b", "c"));
+    run.proceed("each.0.name", "zed", "each.1.name", "boom", "each.2.name", "Bo");
+    Document drawn = drawn(flow, run.journal);
+    assertThat(told(node(drawn, "each"))).contains("3 items: 1 done, 1 failed, 1 open");
+    assertThat(told(node(drawn, "each/verify"))).contains("verify ×3", "failed: step_failed");
+    assertThat(classes(node(drawn, "each/ask_alias"))).contains("waits");
+    assertThat(told(edge(drawn, "each/ask_name", "each/verify"))).isEqualTo("×3");
+  }
+
+  @Test
+  void aHaltedNodeSaysWhy() {
+    Flow<?> flow = Pictured.fleet();
+    Driver run = new Driver(flow);
+    run.start("drivers", List.of());
+    run.proceed("deep.inner.name", "boom");
+    Document drawn = drawn(flow, run.journal);
+    assertThat(classes(node(drawn, "deep/inner/verify"))).contains("halted");
+    assertThat(told(node(drawn, "deep/inner/verify")))
+        .contains("halted: step_failed – The register is closed.");
+  }
+
+  @Test
+  void anEarlyEndIsAWayOfItsOwn() {
+    Flow<?> flow = Pictured.fleet();
+    Driver run = new Driver(flow);
+    run.start("drivers", List.of(), "deep", Driver.object("inner", Driver.object("name", "Bo")));
+    Document drawn = drawn(flow, run.journal);
+    assertThat(classes(edge(drawn, "stop", Flow.END))).contains("early", "taken");
+    assertThat(classes(node(drawn, "never"))).doesNotContain("visited");
+    assertThat(drawn.getElementsByTagName("desc").item(0).getTextContent())
+        .isEqualTo("fleet · version 1 · completed: enough");
+  }
+
+  @Test
+  void aLoopIsCounted() {
+    Flow<?> flow = Pictured.trip();
+    Driver run = new Driver(flow);
+    run.start("who", "Ann", "guests", 0, "flight", "LH1");
+    run.pass();
+    run.proceed();
+    run.proceed();
+    Document drawn = drawn(flow, run.journal);
+    assertThat(told(edge(drawn, "confirm", "ask_who"))).contains("✓ guests = 0");
+    assertThat(told(node(drawn, "ask_who"))).contains("ask_who ×2");
+  }
+
+  @Test
+  void theTimesThatAreKnownAreTold() {
+    Document drawn = parsed(Pictured.trip().picture().svg());
+    assertThat(told(node(drawn, "cool_down"))).contains("sleeps 5 min");
+    assertThat(told(edge(drawn, "payment", "give_up"))).isEqualTo("late, after 1 d");
+    assertThat(classes(edge(drawn, "payment", "give_up"))).contains("late");
+  }
+
+  @Test
+  void whatWasUndoneIsMarked() {
+    Flow<?> flow = Pictured.trip();
+    Driver run = new Driver(flow);
+    run.start("who", "Ann", "guests", 2, "flight", "LH1");
+    run.cancel();
+    Document drawn = drawn(flow, run.journal);
+    assertThat(classes(node(drawn, "book_flight"))).contains("undone");
+    assertThat(told(node(drawn, "book_flight"))).endsWith("undone");
+    assertThat(told(node(drawn, "ask_hotel"))).endsWith("left here");
+    assertThat(drawn.getElementsByTagName("desc").item(0).getTextContent()).endsWith("cancelled");
+  }
+
+  @Test
+  void whatIsKeptFromRecordersIsKeptFromPictures() {
+    Flow<?> flow = Pictured.trip();
+    Driver run = new Driver(flow);
+    run.start("who", "Ann", "guests", 3, "visa", true, "travel", "car", "flight", "LH1");
+    run.pass();
+    RunPicture drawn = new RunPicture(flow);
+    Recording.of(flow.id(), "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
+    Picture picture = drawn.picture();
+    assertThat(told(edge(parsed(picture.svg()), "triage>", "ask_licence")))
+        .contains("travel = \"[redacted]\"", "guests = 3")
+        .doesNotContain("✓ travel = \"car\"");
+    assertThat(picture.mermaid()).doesNotContain("travel = #34;car#34;");
+  }
+
+  @Test
+  void whateverAJournalSaysThereIsAPicture() {
+    Flow<?> other = QuoteFlow.builder().compile();
+    for (int seed = 0; seed < 20; seed++) {
+      Flow<?> flow = Pictured.random(seed);
+      Driver run = new Driver(flow);
+      run.start("who", "Ann", "guests", 2, "drivers", List.of("a", "b"));
+      run.proceed("hotel", "y", "passport", "1");
+      run.signal("signal-n1", "paid");
+      if (run.state.running() && !run.timers().isEmpty()) {
+        run.pass();
+      }
+      run.reset("who", "Bo");
+      run.cancel();
+      for (int events = 0; events <= run.journal.size(); events += 1 + events / 5) {
+        List<Event> journal = run.journal.subList(0, events);
+        parsed(RunPicture.of(flow, journal).svg());
+        parsed(RunPicture.of(other, journal).svg());
+        assertThat(RunPicture.of(flow, journal).mermaid()).startsWith("flowchart TD\n");
+      }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package io.fermata.session;
+
+import io.fermata.flow.Attached;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Recorded;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.RunState;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The recorders of a host, of its tools and of its flows. Each is told on a thread of its own, so
+ * that none delays a session or another recorder.
+ */
+final class Audience {
+  private static final Logger LOG = LoggerFactory.getLogger(Audience.class);
+
+  private final IdentityHashMap<Flow<?>, List<Attached>> listeners = new IdentityHashMap<>();
+  private final IdentityHashMap<Recorder, Delivery> deliveries = new IdentityHashMap<>();
+  private final AtomicLong failures = new AtomicLong();
+
+  Audience(Collection<Recorder> ofHost, FlowCatalog catalog, int bound) {
+    for (FlowProgram<?> program : catalog.programs()) {
+      Flow<?> flow = program.flow();
+      FlowTool tool = catalog.tool(flow.id());
+      List<Attached> all = new ArrayList<>(flow.recorders());
+      ofHost.forEach(recorder -> all.add(Attached.everywhere(recorder)));
+      if (tool != null) {
+        tool.recorders().forEach(recorder -> all.add(Attached.everywhere(recorder)));
+      }
+      List<Attached> once = Attached.once(all);
+      listeners.put(flow, once);
+      once.forEach(
+          one ->
+              deliveries.computeIfAbsent(
+                  one.recorder(), recorder -> new Delivery(recorder, bound)));
+    }
+  }
+
+  /** Who listens to the runs of a flow. */
+  List<Attached> of(Flow<?> flow) {
+    return listeners.getOrDefault(flow, List.of());
+  }
+
+  /** Tells what a journal record came to. */
+  void tell(List<Attached> listeners, RunState before, List<Recorded> came) {
+    for (Attached listener : listeners) {
+      delivery(listener).later(() -> tell(listeners, listener, before, came));
+    }
+  }
+
+  private Delivery delivery(Attached listener) {
+    Delivery delivery = deliveries.get(listener.recorder());
+    if (delivery == null) {
+      throw new IllegalStateException("A recorder that the host does not know");
+    }
+    return delivery;
+  }
+
+  private void tell(
+      List<Attached> listeners, Attached listener, RunState before, List<Recorded> came) {
+    report(listeners, listener, listener.announce(before, came));
+    came.forEach(event -> report(listeners, listener, listener.tell(event)));
+  }
+
+  /** Tells the others that a recorder threw. What they throw at that is only counted. */
+  private void report(List<Attached> listeners, Attached by, Recorded.@Nullable Failure failure) {
+    if (failure == null) {
+      return;
+    }
+    count(by, failure);
+    for (Attached other : listeners) {
+      if (other.recorder() != by.recorder()) {
+        delivery(other)
+            .later(
+                () -> {
+                  Recorded.Failure again = other.tell(failure);
+                  if (again != null) {
+                    count(other, again);
+                  }
+                });
+      }
+    }
+  }
+
+  private void count(Attached by, Recorded.Failure failure) {
+    long all = failures.incrementAndGet();
+    // At powers of two, so that a recorder that always throws does not fill the log.
+    if (Long.bitCount(all) == 1) {
+      LOG.warn(
+          "Recorder {} threw, {} failures of recorders so far: {}",
+          by.recorder().getClass().getName(),
+          all,
+          failure.detail());
+    }
+  }
+
+  /** How often a recorder threw. */
+  long failures() {
+    return failures.get();
+  }
+
+  /** Lets them hear what was journaled, and no more. */
+  void close(long millis) {
+    deliveries.values().forEach(Delivery::end);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+    try {
+      for (Map.Entry<Recorder, Delivery> each : deliveries.entrySet()) {
+        long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        if (!each.getValue().toldWithin(Math.max(0, left))) {
+          LOG.warn(
+              "Closed without telling recorder {} everything; it is too slow",
+              each.getKey().getClass().getName());
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      abandon();
+    }
+  }
+
+  void abandon() {
+    deliveries.values().forEach(Delivery::abandon);
+  }
+}

@@ -1,0 +1,87 @@
+package io.fermata.session;
+
+import io.fermata.flow.Recorder;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What one recorder has still to be told, in order, on a thread of its own. If it is too slow the
+ * newest journal records are lost to it, and it is told how many, where they are missing.
+ */
+final class Delivery {
+  private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
+
+  private final Recorder recorder;
+  private final ThreadPoolExecutor thread;
+  private long lost;
+
+  Delivery(Recorder recorder, int bound) {
+    this.recorder = recorder;
+    this.thread =
+        new ThreadPoolExecutor(
+            1,
+            1,
+            10,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(bound),
+            HandlerThreads.named("fermata-recorder-"));
+    thread.allowCoreThreadTimeOut(true);
+  }
+
+  /** Tells it later; or never, if it is too far behind. */
+  synchronized void later(Runnable telling) {
+    long gap = lost;
+    try {
+      thread.execute(gap == 0 ? telling : () -> after(gap, telling));
+      lost = 0;
+    } catch (RejectedExecutionException e) {
+      lost++;
+      // At powers of two, so that a recorder that never catches up does not fill the log.
+      if (Long.bitCount(lost) == 1) {
+        LOG.warn(
+            "Recorder {} is too slow: {} journal records in a row are lost to it",
+            recorder.getClass().getName(),
+            lost);
+      }
+    }
+  }
+
+  private void after(long gap, Runnable telling) {
+    dropped(gap);
+    telling.run();
+  }
+
+  private void dropped(long records) {
+    try {
+      recorder.onDropped(records);
+    } catch (RuntimeException | Error e) {
+      LOG.warn("Recorder {} failed when told of a gap", recorder.getClass().getName(), e);
+    }
+  }
+
+  /** Takes nothing more. */
+  void end() {
+    thread.shutdown();
+  }
+
+  /** Whether all that was taken has been told in time; if not, it never is. */
+  boolean toldWithin(long millis) throws InterruptedException {
+    if (!thread.awaitTermination(millis, TimeUnit.MILLISECONDS)) {
+      thread.shutdownNow();
+      return false;
+    }
+    if (lost > 0) {
+      dropped(lost);
+    }
+    return true;
+  }
+
+  /** Stops at once. */
+  void abandon() {
+    thread.shutdownNow();
+  }
+}

@@ -1,0 +1,105 @@
+package io.fermata.session;
+
+import io.fermata.flow.Attached;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Recording;
+import io.fermata.flow.RunState;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.persistence.typed.PersistenceId;
+import org.apache.pekko.persistence.typed.RecoveryCompleted;
+import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotSelectionCriteria;
+import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
+import org.apache.pekko.persistence.typed.javadsl.EventHandler;
+import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
+import org.apache.pekko.persistence.typed.javadsl.Recovery;
+import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
+
+/** Reads a session's journal from its beginning, beside the session, and writes nothing. */
+final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, List<JournalRecord>> {
+  /** The journal has been read. */
+  record Done() {}
+
+  /** What a journal holds, and the number of the last record. */
+  record Journal(List<JournalRecord> records, long lastSeq) {
+
+    /** Tells it to recorders. Returns whether it had anything to tell. */
+    boolean tell(String entityId, FlowCatalog catalog, List<Attached> recorders) {
+      String flow = SessionKey.flowOf(entityId);
+      RunState state = RunState.NONE;
+      Flow<?> by = null;
+      Recording recording = null;
+      long seq = lastSeq - records.size();
+      for (JournalRecord entry : records) {
+        seq++;
+        if (entry instanceof JournalRecord.Step step) {
+          RunState after = state.apply(step.events());
+          Flow<?> own = catalog.of(flow, after).orElse(catalog.newest(flow)).flow();
+          if (recording == null || own != by) {
+            recording = Recording.from(state, own, entityId, recorders);
+            by = own;
+          }
+          recording.record(seq, step.at(), step.events());
+          state = after;
+        }
+      }
+      return recording != null;
+    }
+  }
+
+  private final ActorContext<Done> context;
+  private final CompletableFuture<Journal> read;
+
+  private Reading(String entityId, ActorContext<Done> context, CompletableFuture<Journal> read) {
+    super(PersistenceId.ofUniqueId(entityId));
+    this.context = context;
+    this.read = read;
+  }
+
+  static Behavior<Done> create(String entityId, CompletableFuture<Journal> read) {
+    return Behaviors.setup(context -> new Reading(entityId, context, read));
+  }
+
+  @Override
+  public List<JournalRecord> emptyState() {
+    return new ArrayList<>();
+  }
+
+  @Override
+  public Recovery recovery() {
+    return Recovery.withSnapshotSelectionCriteria(SnapshotSelectionCriteria.none());
+  }
+
+  @Override
+  public EventHandler<List<JournalRecord>, JournalRecord> eventHandler() {
+    return (records, entry) -> {
+      records.add(entry);
+      return records;
+    };
+  }
+
+  @Override
+  public CommandHandler<Done, JournalRecord, List<JournalRecord>> commandHandler() {
+    return (records, done) -> Effect().stop();
+  }
+
+  @Override
+  public SignalHandler<List<JournalRecord>> signalHandler() {
+    return newSignalHandlerBuilder()
+        .onSignal(RecoveryCompleted.instance(), this::end)
+        .onSignal(
+            RecoveryFailed.class,
+            (records, failed) -> read.completeExceptionally(failed.getFailure()))
+        .build();
+  }
+
+  private void end(List<JournalRecord> records) {
+    read.complete(new Journal(List.copyOf(records), lastSequenceNumber(context)));
+    context.getSelf().tell(new Done());
+  }
+}

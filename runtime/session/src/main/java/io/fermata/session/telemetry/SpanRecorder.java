@@ -1,0 +1,245 @@
+package io.fermata.session.telemetry;
+
+import io.fermata.flow.Event;
+import io.fermata.flow.Moment;
+import io.fermata.flow.Recorded;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.RunState;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.common.AttributesBuilder;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.SpanBuilder;
+import io.opentelemetry.api.trace.SpanContext;
+import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.api.trace.StatusCode;
+import io.opentelemetry.api.trace.Tracer;
+import io.opentelemetry.context.Context;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells runs as OpenTelemetry spans: one span a run, from its start to its end, with an event for
+ * every decision and the evidence it was taken on, and for every pause, resumption, retry and
+ * error. All times are those of the journal.
+ *
+ * <p>A span cannot outlive its process. A run that is watched from the middle, as after a restart,
+ * gets a further span: {@code fermata.continued} is true, {@code fermata.run} is that of the
+ * earlier one, and if this recorder began that it is linked. Close the recorder when the host
+ * stops, so that the spans of runs that go on later are exported.
+ *
+ * <p>The values in the evidence are the client's: put it behind a {@code Redaction} where they must
+ * not leave the house.
+ */
+public final class SpanRecorder implements Recorder, AutoCloseable {
+  /** Enough for the runs that are awake; a run whose span was given up early begins another. */
+  private static final int MOST_SPANS = 10_000;
+
+  private static final AttributeKey<String> FLOW = AttributeKey.stringKey("fermata.flow");
+  private static final AttributeKey<String> SESSION = AttributeKey.stringKey("fermata.session");
+  private static final AttributeKey<String> RUN = AttributeKey.stringKey("fermata.run");
+  private static final AttributeKey<Long> VERSION = AttributeKey.longKey("fermata.version");
+  private static final AttributeKey<Boolean> CONTINUED =
+      AttributeKey.booleanKey("fermata.continued");
+  private static final AttributeKey<String> STATUS = AttributeKey.stringKey("fermata.status");
+  private static final AttributeKey<Long> SEQ = AttributeKey.longKey("fermata.seq");
+  private static final AttributeKey<String> STEP = AttributeKey.stringKey("fermata.step");
+  private static final AttributeKey<String> RULE = AttributeKey.stringKey("fermata.rule");
+  private static final AttributeKey<List<String>> CHOSEN =
+      AttributeKey.stringArrayKey("fermata.chosen");
+  private static final AttributeKey<List<String>> EVIDENCE =
+      AttributeKey.stringArrayKey("fermata.evidence");
+  private static final AttributeKey<String> WAITS = AttributeKey.stringKey("fermata.waits_for");
+  private static final AttributeKey<List<String>> FIELDS =
+      AttributeKey.stringArrayKey("fermata.fields");
+  private static final AttributeKey<String> CAUSE = AttributeKey.stringKey("fermata.cause");
+  private static final AttributeKey<Long> MILLIS = AttributeKey.longKey("fermata.millis");
+  private static final AttributeKey<Long> ATTEMPT = AttributeKey.longKey("fermata.attempt");
+  private static final AttributeKey<String> CODE = AttributeKey.stringKey("fermata.code");
+  private static final AttributeKey<String> MESSAGE = AttributeKey.stringKey("fermata.message");
+
+  private record SessionKey(String flow, String session) {}
+
+  /** A run's span, and the latest moment of it. */
+  private static final class Open {
+    final String run;
+    final Span span;
+    long at;
+
+    Open(String run, Span span, long at) {
+      this.run = run;
+      this.span = span;
+      this.at = at;
+    }
+  }
+
+  private final Tracer tracer;
+
+  /** A session has one run at a time. */
+  private final Map<SessionKey, Open> open = new LinkedHashMap<>(16, 0.75f, true);
+
+  private final Map<SessionKey, SpanContext> latest = new LinkedHashMap<>(16, 0.75f, true);
+
+  public SpanRecorder(Tracer tracer) {
+    this.tracer = tracer;
+  }
+
+  /** Every span must learn when the run was last heard of, in case it is cut off. */
+  @Override
+  public synchronized void onEvent(Recorded event) {
+    event.to(this);
+    Open known = open.get(key(event.moment()));
+    if (known != null) {
+      known.at = event.moment().at();
+    }
+  }
+
+  private static SessionKey key(Moment moment) {
+    return new SessionKey(moment.flow(), moment.session());
+  }
+
+  // --- spans ----------------------------------------------------------------------------------
+
+  @Override
+  public void onRunStart(Recorded.RunStart event) {
+    begin(event.moment(), false).setAttribute(VERSION, (long) event.version());
+  }
+
+  private Span span(Moment moment) {
+    Open known = open.get(key(moment));
+    return known != null && known.run.equals(moment.run()) ? known.span : begin(moment, true);
+  }
+
+  private Span begin(Moment moment, boolean continued) {
+    SessionKey key = key(moment);
+    cutOff(open.remove(key));
+    SpanBuilder builder =
+        tracer
+            .spanBuilder(moment.flow())
+            .setParent(Context.root())
+            .setSpanKind(SpanKind.INTERNAL)
+            .setStartTimestamp(moment.at(), TimeUnit.MILLISECONDS)
+            .setAttribute(FLOW, moment.flow())
+            .setAttribute(SESSION, moment.session())
+            .setAttribute(RUN, moment.run())
+            .setAttribute(CONTINUED, continued);
+    SpanContext before = latest.get(key);
+    if (before != null) {
+      builder.addLink(before);
+    }
+    Span span = builder.startSpan();
+    latest.put(key, span.getSpanContext());
+    open.put(key, new Open(moment.run(), span, moment.at()));
+    removeEldest(latest);
+    cutOff(removeEldest(open));
+    return span;
+  }
+
+  private static <V> @Nullable V removeEldest(Map<SessionKey, V> map) {
+    return map.size() > MOST_SPANS ? map.remove(map.keySet().iterator().next()) : null;
+  }
+
+  private static void cutOff(@Nullable Open known) {
+    if (known != null) {
+      known.span.end(known.at, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  private void end(Moment moment, String status) {
+    Span span = span(moment).setAttribute(STATUS, status);
+    open.remove(key(moment));
+    span.end(moment.at(), TimeUnit.MILLISECONDS);
+  }
+
+  /** Ends the spans of the runs that have not ended, at the moment they were last heard of. */
+  @Override
+  public synchronized void close() {
+    open.values().forEach(SpanRecorder::cutOff);
+    open.clear();
+  }
+
+  @Override
+  public void onRunEnd(Recorded.RunEnd event) {
+    if (event.status() == RunState.Status.COMPLETED) {
+      span(event.moment()).setStatus(StatusCode.OK);
+    }
+    end(event.moment(), event.status().name());
+  }
+
+  @Override
+  public void onRunFailed(Recorded.RunFailed event) {
+    span(event.moment()).setStatus(StatusCode.ERROR, event.message());
+    end(event.moment(), "FAILED");
+  }
+
+  // --- span events ----------------------------------------------------------------------------
+
+  private void add(String name, Moment moment, AttributesBuilder attributes) {
+    Attributes all = attributes.put(SEQ, moment.seq()).put(STEP, moment.step()).build();
+    span(moment).addEvent(name, all, moment.at(), TimeUnit.MILLISECONDS);
+  }
+
+  @Override
+  public void onDecision(Recorded.Decision event) {
+    String rule = event.rule() == null ? "otherwise" : event.rule();
+    List<String> chosen = event.chosen() == null ? List.of() : List.of(event.chosen());
+    AttributesBuilder attributes = Attributes.builder().put(RULE, rule);
+    add("decision", event.moment(), attributes.put(CHOSEN, chosen).put(EVIDENCE, event.evidence()));
+  }
+
+  @Override
+  public void onSelected(Recorded.Selected event) {
+    List<String> rules =
+        event.tried().stream().filter(Event.Tried::matched).map(Event.Tried::rule).toList();
+    AttributesBuilder attributes = Attributes.builder().put(RULE, String.join(", ", rules));
+    add(
+        "selection",
+        event.moment(),
+        attributes.put(CHOSEN, event.chosen()).put(EVIDENCE, event.evidence()));
+  }
+
+  @Override
+  public void onPause(Recorded.Pause event) {
+    List<String> fields = event.questions().stream().map(Event.Question::field).toList();
+    AttributesBuilder attributes = Attributes.builder().put(WAITS, event.what().name());
+    add("pause", event.moment(), attributes.put(FIELDS, fields));
+  }
+
+  @Override
+  public void onSleep(Recorded.Sleep event) {
+    long millis = Math.max(0, event.until() - event.moment().at());
+    AttributesBuilder attributes = Attributes.builder().put(WAITS, Recorded.Wait.TIME.name());
+    add("pause", event.moment(), attributes.put(MILLIS, millis));
+  }
+
+  @Override
+  public void onResume(Recorded.Resume event) {
+    AttributesBuilder attributes = Attributes.builder().put(WAITS, event.what().name());
+    add(
+        "resume",
+        event.moment(),
+        attributes.put(CAUSE, event.cause().name()).put(MILLIS, event.waited()));
+  }
+
+  @Override
+  public void onStageRetry(Recorded.StageRetry event) {
+    AttributesBuilder attributes = Attributes.builder().put(ATTEMPT, (long) event.attempt());
+    add(
+        "retry",
+        event.moment(),
+        attributes.put(CODE, event.code().wireName()).put(MESSAGE, event.message()));
+  }
+
+  /** A step that fails marks its run, unless it is repaired and the run completes after all. */
+  @Override
+  public void onError(Recorded.Failure event) {
+    if (event.code() != null) {
+      AttributesBuilder attributes = Attributes.builder().put(CODE, event.code().wireName());
+      add("error", event.moment(), attributes.put(MESSAGE, event.message()));
+      span(event.moment()).setStatus(StatusCode.ERROR, event.message());
+    }
+  }
+}
