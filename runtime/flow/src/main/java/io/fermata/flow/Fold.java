@@ -103,6 +103,7 @@ final class Fold {
       interrupted(state, e.place().branch());
       List<Place> undo = e.undo() == null ? List.of() : e.undo();
       undo.forEach(place -> done(state, place));
+      fold(state, e.place().branch());
       end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
     } else if (event instanceof Event.Joined e) {
       joined(state, e);
@@ -370,6 +371,20 @@ final class Fold {
             state.branch(place.branch(), b -> b.commit(place.node(), state.tick));
           }
         });
+  }
+
+  /** Of what branches off a branch that is given up, it knows itself what was said and done. */
+  private static void fold(Draft state, String name) {
+    Map<String, Branch> kept = new LinkedHashMap<>(state.branches);
+    state.branches.forEach(
+        (other, inner) -> {
+          if (!other.equals(name) && Place.within(other, name)) {
+            String fork = Objects.requireNonNull(Place.forkOf(other)).node();
+            kept.computeIfPresent(name, (n, branch) -> branch.join(inner, fork));
+            kept.remove(other);
+          }
+        });
+    state.branches = kept;
   }
 
   private static boolean mayHaveRun(Phase phase) {
