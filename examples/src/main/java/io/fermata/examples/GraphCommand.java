@@ -23,7 +23,8 @@ import picocli.CommandLine.Spec;
 /** Draws a flow, and a run on it. */
 @Command(
     name = "graph",
-    description = "Prints a picture of a flow, or of a run on it: a Mermaid flowchart, or an SVG image.",
+    description =
+        "Prints a picture of a flow, or of a run on it: a Mermaid flowchart, or an SVG image.",
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class GraphCommand implements Callable<Integer> {

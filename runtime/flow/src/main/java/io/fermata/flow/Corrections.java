@@ -76,9 +76,9 @@ final class Corrections {
     long forked = 0;
     for (String fork : graph.forksAround(step)) {
       for (Place place : state.places().keySet()) {
-        if (place.node().equals(fork) && isOpen(place, fork, step)) {
-          Branch around = state.branch(place.branch());
-          Branch.Checkpoint at = around.entered().get(Fold.forkPoint(fork));
+        if (isOpen(place, fork, step)) {
+          Branch known = state.branch(place.branch());
+          Branch.Checkpoint at = known.entered().get(Fold.forkPoint(fork));
           forked = at == null ? forked : Math.max(forked, at.tick());
         }
       }

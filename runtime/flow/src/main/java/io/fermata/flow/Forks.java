@@ -373,6 +373,17 @@ final class Forks {
     return places;
   }
 
+  /** Takes a flow that ends early one step nearer to its end; false if there is none. */
+  boolean breaksOff() {
+    for (Map.Entry<Place, At> entry : state().places().entrySet()) {
+      if (entry.getValue().phase() instanceof Phase.Breaking breaking) {
+        breakOff(entry.getKey(), breaking.reason());
+        return true;
+      }
+    }
+    return false;
+  }
+
   private List<Place> underWay(Predicate<Place> which) {
     List<Place> places = new ArrayList<>();
     for (Map.Entry<Place, At> entry : state().places().entrySet()) {
@@ -385,17 +396,6 @@ final class Forks {
       }
     }
     return places;
-  }
-
-  /** Takes a flow that ends early one step nearer to its end; false if there is none. */
-  boolean breaksOff() {
-    for (Map.Entry<Place, At> entry : state().places().entrySet()) {
-      if (entry.getValue().phase() instanceof Phase.Breaking breaking) {
-        breakOff(entry.getKey(), breaking.reason());
-        return true;
-      }
-    }
-    return false;
   }
 
   /** Leaves one fork of a flow that ends early, or the flow itself if there is none left. */

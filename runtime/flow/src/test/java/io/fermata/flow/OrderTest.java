@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 
 /** The order in which things happen outside, in which nobody must have to trust. */
 class OrderTest {
-  private static final int SEEDS = 400;
+  private static final int SEEDS = 200;
   static final Limits LIMITS = new Limits(64 * 1024, 5_000, 5_000, 8);
 
   static RandomFlows flows(long seed, boolean races) {

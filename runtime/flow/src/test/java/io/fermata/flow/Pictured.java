@@ -45,7 +45,7 @@ public final class Pictured {
     all.put("trip", trip());
     all.put("fleet", fleet());
     all.put("wild", wild());
-    for (int seed = 0; seed < 20; seed++) {
+    for (int seed = 0; seed < 10; seed++) {
       all.put("random " + seed, random(seed));
     }
     return all;

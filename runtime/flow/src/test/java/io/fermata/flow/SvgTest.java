@@ -160,7 +160,7 @@ class SvgTest {
 
   @Test
   void theSameFlowIsAlwaysDrawnTheSame() {
-    for (int seed = 0; seed < 20; seed++) {
+    for (int seed = 0; seed < 10; seed++) {
       Picture picture = Pictured.random(seed).picture();
       Picture again = Pictured.random(seed).picture();
       assertThat(again.svg()).isEqualTo(picture.svg());
@@ -221,6 +221,7 @@ class SvgTest {
     assertThat(told(node(drawn, "each/verify"))).contains("verify ×3", "failed: step_failed");
     assertThat(classes(node(drawn, "each/ask_alias"))).contains("waits");
     assertThat(told(edge(drawn, "each/ask_name", "each/verify"))).isEqualTo("×3");
+    assertThat(classes(edge(drawn, "each", "deep"))).as("an item is open").doesNotContain("taken");
   }
 
   @Test
@@ -233,6 +234,29 @@ class SvgTest {
     assertThat(classes(node(drawn, "deep/inner/verify"))).contains("halted");
     assertThat(told(node(drawn, "deep/inner/verify")))
         .contains("halted: step_failed – The register is closed.");
+    assertThat(told(node(drawn, "deep"))).isEqualTo("deep flow outer");
+  }
+
+  @Test
+  void aRunIsNotMixedWithTheOneBeforeIt() {
+    Flow<?> flow = Pictured.trip();
+    Driver run = new Driver(flow);
+    run.start("who", "Ann", "guests", 2, "flight", "LH1");
+    run.start("who", "Bo");
+    Document drawn = drawn(flow, run.journal);
+    assertThat(told(node(drawn, "ask_who"))).endsWith("waits: How many?");
+    assertThat(classes(node(drawn, "book_flight"))).doesNotContain("visited");
+  }
+
+  @Test
+  void aCorrectionIsAnotherVisit() {
+    Flow<?> flow = Pictured.trip();
+    Driver run = new Driver(flow);
+    run.start("who", "Ann", "guests", 2);
+    run.reset("who", "Bo");
+    Document drawn = drawn(flow, run.journal);
+    assertThat(told(node(drawn, "ask_who"))).contains("ask_who ×2");
+    assertThat(told(node(drawn, "ask_hotel"))).endsWith("waits: Which?");
   }
 
   @Test
@@ -299,7 +323,7 @@ class SvgTest {
   @Test
   void whateverAJournalSaysThereIsAPicture() {
     Flow<?> other = QuoteFlow.builder().compile();
-    for (int seed = 0; seed < 20; seed++) {
+    for (int seed = 0; seed < 10; seed++) {
       Flow<?> flow = Pictured.random(seed);
       Driver run = new Driver(flow);
       run.start("who", "Ann", "guests", 2, "drivers", List.of("a", "b"));

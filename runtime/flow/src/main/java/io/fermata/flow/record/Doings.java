@@ -133,6 +133,12 @@ final class Doings {
     now.remove(place);
   }
 
+  /** A sub-flow begins, which says for itself what it does. */
+  void open(Place place, String subflow) {
+    now.keySet()
+        .removeIf(other -> other.node().equals(subflow) && other.branch().equals(place.branch()));
+  }
+
   void wait(Place place, Recorded.Pause pause) {
     Map<String, String> lines = new LinkedHashMap<>();
     switch (pause.what()) {

@@ -133,6 +133,11 @@ public final class RunPicture implements Recorder {
   }
 
   @Override
+  public void onSubflowEntry(Recorded.SubflowEntry event) {
+    doings.open(place(event), event.subflow());
+  }
+
+  @Override
   public void onArrival(Recorded.Arrival event) {
     trail.arrive(place(event));
   }
