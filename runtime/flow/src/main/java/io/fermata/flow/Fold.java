@@ -100,7 +100,11 @@ final class Fold {
           e.place().branch(), b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
       end(state, e.place().branch(), end);
     } else if (event instanceof Event.BranchFailed e) {
-      giveUp(state, e);
+      interrupted(state, e.place().branch());
+      List<Place> undo = e.undo() == null ? List.of() : e.undo();
+      undo.forEach(place -> done(state, place));
+      fold(state, e.place().branch());
+      end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
     } else if (event instanceof Event.Joined e) {
       joined(state, e);
     } else if (event instanceof Event.Opened e) {
@@ -328,20 +332,6 @@ final class Fold {
     state.at(fork, at -> forkedAt(at, f -> f.end(Place.labelOf(branch), end)));
   }
 
-  /** A fork in the branch ends with it; nobody can go back into what branched off there. */
-  private static void giveUp(Draft state, Event.BranchFailed e) {
-    Place place = e.place();
-    interrupted(state, place.branch());
-    List<Place> undo = e.undo() == null ? List.of() : e.undo();
-    undo.forEach(begun -> done(state, begun));
-    At at = state.places.get(place);
-    if (at != null && at.phase().busy() instanceof Phase.Forked forked) {
-      forked.labels().forEach(label -> dropped(state, place, place.branch(label)));
-      forked.labels().forEach(label -> state.drop(place.branch(label)));
-    }
-    end(state, place.branch(), new Phase.End(null, e.code(), e.message()));
-  }
-
   private static At forkedAt(At at, UnaryOperator<Phase.Forked> change) {
     if (at.phase() instanceof Phase.Forked forked) {
       return at.phase(change.apply(forked));
@@ -381,6 +371,20 @@ final class Fold {
             state.branch(place.branch(), b -> b.commit(place.node(), state.tick));
           }
         });
+  }
+
+  /** Of what branches off a branch that is given up, it knows itself what was said and done. */
+  private static void fold(Draft state, String name) {
+    Map<String, Branch> kept = new LinkedHashMap<>(state.branches);
+    state.branches.forEach(
+        (other, inner) -> {
+          if (!other.equals(name) && Place.within(other, name)) {
+            String fork = Objects.requireNonNull(Place.forkOf(other)).node();
+            kept.computeIfPresent(name, (n, branch) -> branch.join(inner, fork));
+            kept.remove(other);
+          }
+        });
+    state.branches = kept;
   }
 
   private static boolean mayHaveRun(Phase phase) {

@@ -350,14 +350,15 @@ class CompensationTest {
     Effect other = effect(talk, "other");
     talk.feed(new Input.EffectEnded(first, talk.result(first), 2));
     Effect slow = effect(talk, "slow");
+    Input.Result late = talk.result(slow);
     Effect fails = effect(talk, "fails");
     talk.feed(new Input.EffectEnded(fails, talk.result(fails), 3));
-    talk.feed(new Input.EffectEnded(slow, talk.result(slow), 4));
+    talk.feed(new Input.EffectEnded(slow, late, 4));
     talk.feed(new Input.EffectEnded(other, talk.result(other), 5));
     assertThat(talk.settle()).isInstanceOf(Outcome.Complete.class);
     assertThat(ran)
         .containsExactly(
-            "first", "fails", "slow", "other", "undo fails", "undo slow", "undo first", "after");
+            "first", "slow", "fails", "other", "undo fails", "undo slow", "undo first", "after");
   }
 
   @Test
@@ -384,12 +385,13 @@ class CompensationTest {
     Effect begin = effect(talk, "begin");
     talk.feed(new Input.EffectEnded(begin, talk.result(begin), 2));
     Effect pay = effect(talk, "pay");
+    Input.Result late = talk.result(pay);
     Effect fails = effect(talk, "fails");
     talk.feed(new Input.EffectEnded(fails, talk.result(fails), 3));
-    talk.feed(new Input.EffectEnded(pay, talk.result(pay), 4));
+    talk.feed(new Input.EffectEnded(pay, late, 4));
     assertThat(asked(talk.settle())).containsExactly("a");
     assertThat(code(talk.reset("flag", true))).isEqualTo("reset_past_once");
-    assertThat(ran).containsExactly("fails", "pay");
+    assertThat(ran).containsExactly("pay", "fails");
   }
 
   // --- sub-flows and loops --------------------------------------------------------------------
@@ -569,6 +571,31 @@ class CompensationTest {
     assertThat(asked(talk.reset("a", "w"))).containsExactly("c");
     assertThat(ran).containsExactly("one", "two", "undo two", "undo two", "undo one", "one", "two");
     assertThat(talk.state.data()).isEqualTo(object("a", "w", "b", "z"));
+  }
+
+  @Test
+  void aCorrectionMayComeWhileADroppedBranchCannotBeUndone() {
+    Driver talk =
+        new Driver(
+            ask(ask(ask(acts(talk(), "one"), "a"), "b"), "c")
+                .fork(START, f -> f.branch("one").branch("ask_a").join("fork").first())
+                .act("fork", run -> {})
+                .act("joined", run -> {})
+                .edge("one", "nap")
+                .sleep("nap", Duration.ofHours(1))
+                .edge("nap", "fork")
+                .edge("ask_a", "fork")
+                .fork("fork", f -> f.branch("ask_b").branch("ask_c").join("joined"))
+                .edge("ask_b", "joined")
+                .edge("ask_c", "joined")
+                .edge("joined", END)
+                .compile());
+    talk.start();
+    broken.add("undo one");
+    assertThat(code(talk.proceed("a", "x"))).isEqualTo("compensation_failed");
+    assertThat(code(talk.reset("b", "y"))).isEqualTo("compensation_failed");
+    broken.clear();
+    assertThat(asked(talk.proceed())).containsExactly("c");
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.fermata.flow;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -69,7 +70,11 @@ final class JournalCheck {
       e.to().forEach(back -> entered(back.place()));
       toUndo(e.undo());
     } else if (event instanceof Event.BranchFailed e) {
-      done.addAll(e.undo() == null ? List.of() : e.undo());
+      List<Place> underWay = new ArrayList<>(e.undo() == null ? List.of() : e.undo());
+      assertThat(attempted.keySet()).as("under way").containsAll(underWay);
+      assertThat(committed).as("done, and not under way").noneMatch(underWay::contains);
+      Collections.reverse(underWay);
+      underWay.forEach(place -> done(place, true));
     } else if (event instanceof Event.Joined e) {
       Predicate<Place> dropped =
           place ->
