@@ -25,7 +25,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TreeTraversingParser;
 import com.fasterxml.jackson.databind.type.CollectionType;
 import com.fasterxml.jackson.databind.type.MapType;
-import java.io.IOException;
 import java.lang.annotation.Annotation;
 import java.util.AbstractList;
 import java.util.AbstractMap;
@@ -70,12 +69,12 @@ final class Views<S extends Record> {
   private S read(Walk walk) {
     try {
       return type.cast(reader.readValue(walk));
-    } catch (IOException e) {
+    } catch (Exception e) {
       throw unreadable(e);
     }
   }
 
-  private static IllegalArgumentException unreadable(IOException e) {
+  private static IllegalArgumentException unreadable(Exception e) {
     String reason =
         e instanceof JsonProcessingException json ? json.getOriginalMessage() : e.getMessage();
     return new IllegalArgumentException(reason, e);
@@ -92,8 +91,17 @@ final class Views<S extends Record> {
       this.before = before;
     }
 
+    @Override
+    public JsonParser skipChildren() {
+      try {
+        return super.skipChildren();
+      } catch (Exception e) {
+        throw new IllegalStateException("A tree needs no input to go past a part of it", e);
+      }
+    }
+
     /** Goes past the list or the object that begins here, which is for later. */
-    Content skip(ObjectReader reader) throws IOException {
+    Content skip(ObjectReader reader) {
       skipChildren();
       Content content = new Content(currentNode(), reader);
       if (before != null) {
@@ -176,12 +184,23 @@ final class Views<S extends Record> {
 
     @Override
     public Object deserialize(JsonParser parser, DeserializationContext context)
-        throws IOException {
+        throws JsonProcessingException {
       if (reader == null || !(parser instanceof Walk walk) || !walk.hasToken(begin)) {
-        return super.deserialize(parser, context);
+        return whole(parser, context);
       }
       Content content = walk.skip(reader);
       return begin == JsonToken.START_ARRAY ? new Items(content) : new Entries(content);
+    }
+
+    private Object whole(JsonParser parser, DeserializationContext context)
+        throws JsonProcessingException {
+      try {
+        return super.deserialize(parser, context);
+      } catch (JsonProcessingException | RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw JsonMappingException.from(parser, e.getMessage(), e);
+      }
     }
   }
 
@@ -199,18 +218,18 @@ final class Views<S extends Record> {
     }
 
     @SuppressWarnings("ReferenceEquality") // trees are never changed: the same object says the same
-    void readUnlike(JsonNode before) throws IOException {
+    void readUnlike(JsonNode before) {
       if (tree == before) {
         return;
       }
       for (int i = 0; tree.isArray() && i < tree.size(); i++) {
         if (tree.get(i) != before.get(i)) {
-          reader.readValue(tree.get(i));
+          read(tree.get(i));
         }
       }
       for (Map.Entry<String, JsonNode> entry : tree.properties()) {
         if (entry.getValue() != before.get(entry.getKey())) {
-          reader.readValue(entry.getValue());
+          read(entry.getValue());
         }
       }
     }
@@ -243,7 +262,7 @@ final class Views<S extends Record> {
     private @Nullable Object read(JsonNode element) {
       try {
         return reader.readValue(element);
-      } catch (IOException e) {
+      } catch (Exception e) {
         throw unreadable(e);
       }
     }
