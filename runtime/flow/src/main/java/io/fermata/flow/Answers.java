@@ -5,7 +5,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tells an answer to an open question from one that was given before: a repeated delivery must not
@@ -32,6 +34,36 @@ final class Answers {
     return at.phase().busy() instanceof Phase.Forked forked
         ? graph.beyond(place.node(), forked.list())
         : graph.targets(place.node());
+  }
+
+  /** The values for items that a list at work does not have. */
+  List<Violation> misplaced(Set<String> fields) {
+    List<Violation> misplaced = new ArrayList<>();
+    state
+        .places()
+        .forEach(
+            (place, at) -> {
+              if (at.phase().busy() instanceof Phase.Forked forked && forked.list()) {
+                fields.stream()
+                    .map(field -> misplaced(field, fieldOf(place), forked.labels()))
+                    .filter(Objects::nonNull)
+                    .forEach(misplaced::add);
+              }
+            });
+    return misplaced;
+  }
+
+  private static @Nullable Violation misplaced(String field, String list, List<String> items) {
+    String item = field.startsWith(list) ? field.substring(list.length()).split("\\.", -1)[0] : "";
+    return item.isEmpty() || items.contains(item)
+        ? null
+        : new Violation(field, "is of no item; there are " + items.size() + ", counted from 0");
+  }
+
+  /** What stands before the items of a list in the names of their fields. */
+  private String fieldOf(Place list) {
+    String name = list.node().substring(list.node().lastIndexOf('/') + 1);
+    return graph.step(list).scope().prefix(list) + name + ".";
   }
 
   /** The values that would change an answer which the run has already built on. */

@@ -174,6 +174,10 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
       return ending(drive, updates.filled());
     }
     Answers answers = new Answers(graph, state);
+    List<Violation> misplaced = answers.misplaced(updates.filled().keySet());
+    if (!misplaced.isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, misplaced));
+    }
     List<Violation> conflicts = answers.conflicts(updates.filled());
     if (!conflicts.isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.ALREADY_ANSWERED, conflicts));

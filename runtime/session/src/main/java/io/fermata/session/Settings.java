@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import io.fermata.flow.Limits;
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
  * What a host allows and how long it waits.
@@ -54,119 +55,72 @@ public record Settings(
   }
 
   public Settings limits(Limits value) {
-    return new Settings(
-        value,
-        callDeadline,
-        waitingCalls,
-        callsInFlight,
-        idle,
-        awake,
-        snapshotEvery,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.limits = value);
   }
 
   public Settings callDeadline(Duration value) {
-    return new Settings(
-        limits,
-        value,
-        waitingCalls,
-        callsInFlight,
-        idle,
-        awake,
-        snapshotEvery,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.callDeadline = value);
   }
 
   public Settings waitingCalls(int value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        value,
-        callsInFlight,
-        idle,
-        awake,
-        snapshotEvery,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.waitingCalls = value);
   }
 
   public Settings callsInFlight(int value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        waitingCalls,
-        value,
-        idle,
-        awake,
-        snapshotEvery,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.callsInFlight = value);
   }
 
   public Settings idle(Duration value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        waitingCalls,
-        callsInFlight,
-        value,
-        awake,
-        snapshotEvery,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.idle = value);
   }
 
   public Settings awake(int value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        waitingCalls,
-        callsInFlight,
-        idle,
-        value,
-        snapshotEvery,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.awake = value);
   }
 
   public Settings snapshotEvery(int value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        waitingCalls,
-        callsInFlight,
-        idle,
-        awake,
-        value,
-        handlerThreads,
-        recorderBacklog);
+    return with(draft -> draft.snapshotEvery = value);
   }
 
   public Settings handlerThreads(int value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        waitingCalls,
-        callsInFlight,
-        idle,
-        awake,
-        snapshotEvery,
-        value,
-        recorderBacklog);
+    return with(draft -> draft.handlerThreads = value);
   }
 
   public Settings recorderBacklog(int value) {
-    return new Settings(
-        limits,
-        callDeadline,
-        waitingCalls,
-        callsInFlight,
-        idle,
-        awake,
-        snapshotEvery,
-        handlerThreads,
-        value);
+    return with(draft -> draft.recorderBacklog = value);
+  }
+
+  private Settings with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.build();
+  }
+
+  private static final class Draft {
+    Limits limits;
+    Duration callDeadline;
+    int waitingCalls;
+    int callsInFlight;
+    Duration idle;
+    int awake;
+    int snapshotEvery;
+    int handlerThreads;
+    int recorderBacklog;
+
+    Draft(Settings from) {
+      limits = from.limits;
+      callDeadline = from.callDeadline;
+      waitingCalls = from.waitingCalls;
+      callsInFlight = from.callsInFlight;
+      idle = from.idle;
+      awake = from.awake;
+      snapshotEvery = from.snapshotEvery;
+      handlerThreads = from.handlerThreads;
+      recorderBacklog = from.recorderBacklog;
+    }
+
+    Settings build() {
+      return new Settings(limits, callDeadline, waitingCalls, callsInFlight, idle, awake, snapshotEvery, handlerThreads, recorderBacklog);
+    }
   }
 }
