@@ -46,7 +46,7 @@ class TimeTest {
     return parcel().sleep("sleep", time).edge(START, "sleep").edge("sleep", "note").compile();
   }
 
-  private static void eventually(BooleanSupplier condition) throws InterruptedException {
+  static void eventually(BooleanSupplier condition) throws InterruptedException {
     boolean met = condition.getAsBoolean();
     for (int i = 0; i < 600 && !met; i++) {
       Thread.sleep(50);
@@ -68,6 +68,17 @@ class TimeTest {
       ToolReply reply = host.client().start();
       assertThat(code(reply)).isEqualTo("waiting");
       assertThat(reply.structured().path("error").asText()).contains("until");
+    }
+  }
+
+  @Test
+  void aRunSleepsForLongerThanATimerCanBeSet() {
+    try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(3650)))) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      host.crash();
+      assertThat(code(client.proceed())).isEqualTo("waiting");
+      assertThat(client.cancel().structured().path("cancelled").asBoolean()).isTrue();
     }
   }
 
