@@ -53,19 +53,12 @@ final class ToolContracts {
     ObjectNode action = string(properties, "action", "What to do");
     Action.NAMES.forEach(action.putArray("enum")::add);
     string(properties, "intent", "Why the user triggered this flow; required with action start");
-    properties.set("stateUpdates", updates(flow));
+    ObjectNode updates = flow.answersSchema();
+    properties.set("stateUpdates", updates.put("description", "What the user has said, by field"));
     string(properties, "sessionId", "The handle that an earlier result carried, unchanged");
     schema.putArray("required").add("action");
     schema.put("additionalProperties", false);
     return schema;
-  }
-
-  private static ObjectNode updates(Flow<?> flow) {
-    ObjectNode updates = flow.updatesSchema();
-    updates.put("description", "What the user has said, by field");
-    ObjectNode fields = updates.withObjectProperty("properties");
-    flow.askedPaths().forEach(path -> fields.set(path, flow.fieldSchema(path)));
-    return updates;
   }
 
   private static ObjectNode string(ObjectNode properties, String name, String description) {
