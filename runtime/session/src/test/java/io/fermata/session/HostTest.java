@@ -101,7 +101,8 @@ class HostTest {
     assertThat(contract.description()).startsWith("Books a trip.");
     assertThat(generated.length()).isLessThan(2500);
     assertThat(generated)
-        .contains("start", "continue", "reset", "status", "cancel", "sessionId", "Never guess");
+        .contains("start", "continue", "reset", "status", "cancel", "sessionId", "Never guess")
+        .contains("waiting", "still_working", "busy", "end your turn", "not poll");
     JsonNode input = contract.inputSchema();
     assertThat(input.path("required").toString()).isEqualTo("[\"action\"]");
     assertThat(input.path("additionalProperties").asBoolean(true)).isFalse();
@@ -111,7 +112,6 @@ class HostTest {
         .containsExactly("from", "to");
   }
 
-  private static List<String> names(JsonNode object) {
   record Leg(String town) {}
 
   record Route(List<Integer> legs, Leg home) {}
@@ -178,6 +178,7 @@ class HostTest {
     }
   }
 
+  private static List<String> names(JsonNode object) {
     List<String> names = new ArrayList<>();
     object.fieldNames().forEachRemaining(names::add);
     return names;

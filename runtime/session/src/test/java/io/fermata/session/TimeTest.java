@@ -72,6 +72,22 @@ class TimeTest {
   }
 
   @Test
+  void aRunThatWaitsForASignalSaysForWhichHowLongAndWhatToDoMeanwhile() {
+    Flow<Parcel> flow =
+        parcel()
+            .waitFor("await_payment", "paid", "paid")
+            .deadline("await_payment", Duration.ofDays(3), "note")
+            .edge(START, "await_payment")
+            .edge("await_payment", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      assertThat(host.client().start().structured().path("error").asText())
+          .containsPattern("for the signal paid until \\d{4}-\\d{2}-\\d{2}T")
+          .contains("Tell the user and end the turn");
+    }
+  }
+
+  @Test
   void aSleepEndsInItsTimeAlthoughTheHostWasLostMeanwhile() throws Exception {
     try (TestHost host =
         new TestHost(
