@@ -172,7 +172,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * What a use has come to by now: its open question again, or the outcome of work that went on.
+   * What a use has come to by now: its open question again, or what it ended with, whether or not
+   * that was told before.
    */
   public CompletionStage<ToolOutcome> again(ToolUse use) {
     return toolUses.again(use);

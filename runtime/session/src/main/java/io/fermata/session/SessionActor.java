@@ -42,6 +42,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private static final Set<RunState.Status> ENDED_BY_ITSELF =
       Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
 
+  /** A tool's caller is told what ended its run as often as it asks. */
+  private static final String END_OF_TOOL = "end";
+
   private final String entityId;
   private final String flow;
   private final Shell shell;
@@ -183,7 +186,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (recorded != null) {
       return recorded;
     }
-    if (call.callId() != null && state.past().contains(call.callId())) {
+    boolean past = call.callId() != null && state.past().contains(call.callId());
+    if (tool != null && (past || call.asksAgain()) && state.last() != null) {
+      return state.last();
+    }
+    if (past) {
       return replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.run(), seq());
     }
     return null;
@@ -667,6 +674,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     boolean heard = current != null && current.fromClient();
     boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
     return new JournalRecord.Ended(
+    if (tool != null && heard && callId == null) {
+      callId = END_OF_TOOL;
+    }
         shell.clock().millis(),
         ahead.runId(),
         ahead.version(),

@@ -241,6 +241,32 @@ class FlowToolTest {
   }
 
   @Test
+  void whatAUseEndedWithIsToldAsOftenAsItIsAskedFor() {
+    Fermata host = host(tool(asking()));
+    ToolOutcome paused = got(host.use(use("1"), score(1)));
+    assertThat(got(host.again(use("1")))).isEqualTo(paused);
+    ToolOutcome end = got(host.answer(use("1"), "a1", Json.object().put("approver", "Ann")));
+    assertThat(((ToolOutcome.Result) end).error()).isFalse();
+    host.crash();
+    try (Fermata next = host(tool(asking()))) {
+      assertThat(got(next.again(use("1")))).isEqualTo(end);
+      assertThat(got(next.again(use("1")))).isEqualTo(end);
+      assertThat(got(next.use(use("1"), score(1)))).isEqualTo(end);
+      assertThat(result(next.again(use("other"))).error()).isTrue();
+      assertThat(done).containsExactly("held");
+    }
+  }
+
+  @Test
+  void aUseThatWasWithdrawnIsToldSoWhenItIsAskedForAgain() {
+    try (Fermata host = host(tool(asking()))) {
+      got(host.use(use("1"), score(1)));
+      ToolOutcome withdrawn = got(host.withdraw(use("1")));
+      assertThat(got(host.again(use("1")))).isEqualTo(withdrawn);
+    }
+  }
+
+  @Test
   void whatAToolLacksIsRefusedWhenItIsMade() {
     Flow<Case> flow = triage().compile();
     assertThatThrownBy(() -> FlowTool.of("A tool", "x", flow)).hasMessageContaining("A tool");
