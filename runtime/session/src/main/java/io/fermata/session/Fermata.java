@@ -6,6 +6,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Input;
 import io.fermata.flow.Json;
 import io.fermata.flow.Recorder;
 import io.fermata.persistence.OpenStore;
@@ -183,6 +184,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
   public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
     return toolUses.withdraw(use);
   }
+  /**
+   * Decides about the step at which a use is {@link ToolOutcome.Undecided}, and goes on.
+   *
+   * @param resolution try it again, or take it as done
+   */
+  public CompletionStage<ToolOutcome> resolve(ToolUse use, Input.Resolution resolution) {
+    return toolUses.resolve(use, resolution);
+  }
+
 
   /**
    * Tells recorders what the journal says of a run, from its beginning to now, in the words in
