@@ -408,9 +408,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
     }
-    String narrative = account.narrative(tool.flow(), unjournaled, shell.clock().millis());
     FlowTool.Finished finished =
-        new FlowTool.Finished(ahead.data().deepCopy(), complete.result(), narrative);
+        new FlowTool.Finished(
+            ahead.data().deepCopy(),
+            complete.result(),
+            account.narrative(tool.flow(), unjournaled, shell.clock().millis()));
     return new Outcome.Complete(tool.mapped(finished), complete.reason());
   }
 
@@ -672,11 +674,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     String callId = callId();
     Waiting current = calls.current();
     boolean heard = current != null && current.fromClient();
-    boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
-    return new JournalRecord.Ended(
     if (tool != null && heard && callId == null) {
       callId = END_OF_TOOL;
     }
+    boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
+    return new JournalRecord.Ended(
         shell.clock().millis(),
         ahead.runId(),
         ahead.version(),

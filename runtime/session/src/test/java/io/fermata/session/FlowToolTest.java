@@ -369,6 +369,40 @@ class FlowToolTest {
   }
 
   @Test
+  void theAccountIsPutTogetherOnlyForAMapperThatReadsIt() {
+    FlowTool.Finished finished =
+        new FlowTool.Finished(
+            score(3),
+            null,
+            () -> {
+              throw new IllegalStateException("it was read");
+            });
+    assertThat(tool(triage()).mapped(finished).path("error").asBoolean()).isFalse();
+    FlowTool reads = tool(triage()).resultMapper(FlowTool.Finished::narrative);
+    assertThat(reads.mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: it was read]");
+  }
+
+  @Test
+  void anErrorThrownByAMapperIsOneInItsEnvelopeUnlessNothingCanSurviveIt() {
+    FlowTool.Finished finished = new FlowTool.Finished(score(3), null, () -> "");
+    assertThat(throwing(new AssertionError("wrong")).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: wrong]");
+    assertThat(throwing(new StackOverflowError()).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: StackOverflowError]");
+    assertThatThrownBy(() -> throwing(new OutOfMemoryError()).mapped(finished))
+        .isInstanceOf(OutOfMemoryError.class);
+  }
+
+  private FlowTool throwing(Error thrown) {
+    return tool(triage())
+        .resultMapper(
+            run -> {
+              throw thrown;
+            });
+  }
+
+  @Test
   void whatAToolLacksIsRefusedWhenItIsMade() {
     Flow<Case> flow = triage().compile();
     assertThatThrownBy(() -> FlowTool.of("A tool", "x", flow)).hasMessageContaining("A tool");
