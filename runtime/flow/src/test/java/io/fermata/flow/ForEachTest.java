@@ -124,10 +124,9 @@ class ForEachTest {
     team.start("people", List.of("Ada", "Bob"));
     for (String field : List.of("each.2.age", "each.00.age")) {
       Outcome refused = team.proceed(field, 7, "each.0.age", 36);
-      assertThat(code(refused)).isEqualTo(ErrorCode.INVALID_UPDATES);
+      assertThat(code(refused)).isEqualTo("invalid_updates");
       assertThat(failure(refused).violations())
-          .containsExactly(
-              new Violation(field, "is of no item; there are 2, counted from 0"));
+          .containsExactly(new Violation(field, "is of no item; there are 2, counted from 0"));
     }
     assertThat(asked(team.proceed("each.1.age", 7))).containsExactly("each.0.age");
   }

@@ -26,32 +26,70 @@ final class Calls {
   /** A call, and the repetitions of it that arrived before it was answered. */
   static final class Waiting {
     final Call call;
-    final List<Call> all = new ArrayList<>();
-    final List<Visit> visited = new ArrayList<>();
+    private final List<Call> all = new ArrayList<>();
+    private final List<Visit> visited = new ArrayList<>();
+
+    /** The call that was being driven when this one was let in before it. */
+    @Nullable Waiting held;
+
+    /** The calls whose work this one ends. */
+    final List<Call> displaced = new ArrayList<>();
+
+    /** It is answered as soon as it is journaled, whatever else the run is at. */
+    boolean hasty;
 
     Waiting(Call call) {
       this.call = call;
       this.all.add(call);
     }
 
-    /** Those who waited for another call hear what comes of this one. */
-    void join(Waiting other) {
-      all.addAll(other.all);
-      visited.addAll(0, other.visited);
+    /** All who hear what comes of it. */
+    List<Call> listeners() {
+      List<Call> listeners = new ArrayList<>(all);
+      if (held != null) {
+        listeners.addAll(held.listeners());
+      }
+      return listeners;
+    }
+
+    List<Visit> visited() {
+      List<Visit> whole = new ArrayList<>(held == null ? List.of() : held.visited());
+      whole.addAll(visited);
+      return whole;
+    }
+
+    /** Gives back the call that was held, which goes on without this one. */
+    @Nullable Waiting letGo() {
+      Waiting other = held;
+      held = null;
+      if (other != null) {
+        other.visited.addAll(visited);
+      }
+      return other;
+    }
+
+    /** Those who waited for another call hear that this one has ended its work. */
+    void displace(Waiting other) {
+      displaced.addAll(other.listeners());
+      displaced.addAll(other.displaced);
     }
 
     /** The name under which what comes of it is kept. */
     @Nullable String callId() {
-      return all.stream().map(Call::callId).filter(Objects::nonNull).findFirst().orElse(null);
+      return listeners().stream()
+          .map(Call::callId)
+          .filter(Objects::nonNull)
+          .findFirst()
+          .orElse(null);
     }
 
     /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */
     boolean fromClient() {
-      return all.stream().anyMatch(c -> c.key() != null);
+      return listeners().stream().anyMatch(c -> c.key() != null);
     }
 
     boolean isNamed(String callId) {
-      return all.stream().anyMatch(c -> callId.equals(c.callId()));
+      return listeners().stream().anyMatch(c -> callId.equals(c.callId()));
     }
 
     void visit(Event event, long at) {

@@ -38,6 +38,9 @@ final class Effects {
     }
   }
 
+  /** A timer cannot be set for much longer; what lies further ahead is looked at again then. */
+  private static final Duration LONGEST = Duration.ofDays(100);
+
   private final ExecutorService threads;
   private final TimerScheduler<SessionCommand> timers;
   private final ActorRef<SessionCommand> session;
@@ -88,19 +91,34 @@ final class Effects {
     Long due = effect.due();
     if (due != null) {
       underWay.put(key(effect), new UnderWay(null, Standstill.onlyWaits(effect) ? due : null));
-      Duration wait = Duration.ofMillis(Math.max(0, due - now));
-      timers.startSingleTimer(key(effect), new SessionCommand.EffectDue(effect), wait);
+      announce(effect, due - now);
       return;
     }
     Future<?> task = threads.submit(() -> perform(program, run, effect));
     underWay.put(key(effect), new UnderWay(task, null));
   }
 
+  private void announce(Effect effect, long millis) {
+    boolean far = millis > LONGEST.toMillis();
+    timers.startSingleTimer(
+        key(effect),
+        new SessionCommand.EffectDue(effect, !far),
+        far ? LONGEST : Duration.ofMillis(Math.max(0, millis)));
+  }
+
+  /** An effect whose time has not come is announced again. */
+  void again(Effect effect, long now) {
+    Long due = effect.due();
+    if (underWay(effect) && due != null) {
+      announce(effect, due - now);
+    }
+  }
+
   private void perform(FlowProgram<?> program, RunState run, Effect effect) {
     session.tell(new SessionCommand.EffectBegun(effect));
     try {
       program
-          .perform(run, effect, progress())
+          .perform(run, effect, progress(effect))
           .whenComplete(
               (result, thrown) ->
                   ended(effect, thrown == null ? result : program.failed(effect, thrown)));
@@ -109,17 +127,17 @@ final class Effects {
     }
   }
 
-  private Progress progress() {
+  private Progress progress(Effect effect) {
     return new Progress() {
       @Override
       public void emitted(Place place, String name, @Nullable JsonNode payload) {
         JsonNode told = payload == null ? NullNode.getInstance() : payload;
-        session.tell(new SessionCommand.Told(new ToolProgress(place.node(), name, told)));
+        session.tell(new SessionCommand.Told(effect, new ToolProgress(place.node(), name, told)));
       }
 
       @Override
       public void streamed(Place place, String text) {
-        session.tell(new SessionCommand.Told(ToolProgress.text(place.node(), text)));
+        session.tell(new SessionCommand.Told(effect, ToolProgress.text(place.node(), text)));
       }
     };
   }
@@ -127,8 +145,11 @@ final class Effects {
   /** From now on its time runs; what it spent waiting for a thread is not its fault. */
   void begun(Effect effect) {
     if (underWay(effect)) {
+      Duration timeout = effect.policy().timeout();
       timers.startSingleTimer(
-          key(effect), new SessionCommand.EffectOverdue(effect), effect.policy().timeout());
+          key(effect),
+          new SessionCommand.EffectOverdue(effect),
+          timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST);
     }
   }
 

@@ -62,7 +62,7 @@ record Replies(String flow, FlowCatalog catalog) {
       Outcome untold = state.untold();
       return untold == null ? finish.outcome() : untold;
     }
-    return HostError.STILL_WORKING.failure();
+    return HostError.STILL_WORKING.failure().open(program.get().open(run));
   }
 
   Outcome.Failure versionChanged(RunState run) {

@@ -163,13 +163,19 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       return Effect().none();
     }
     boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(call);
+    if (ends && resuming) {
+      context.getSelf().tell(call);
+      return Effect().none();
+    }
     if (ends && !idleNow()) {
       return cancelNow(state, call);
     }
     if (idleNow() || meanwhile(call)) {
-      return begin(state, new Waiting(call));
+      Waiting waiting = new Waiting(call);
+      waiting.hasty = call.action() == Action.SIGNAL && Standstill.works(ahead);
+      return begin(state, waiting);
     }
-    if (call.action() == Action.SIGNAL && onlyWaiting()) {
+    if (call.action() == Action.SIGNAL && interjects()) {
       return interject(state, new Waiting(call));
     }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
@@ -215,17 +221,18 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return gives && calls.none() && !resuming && unjournaled.isEmpty();
   }
 
-  /** Whether the call being driven waits for nothing but time. */
-  private boolean onlyWaiting() {
-    return calls.current() != null && unjournaled.isEmpty() && !Standstill.works(ahead);
+  /** Whether a signal need not wait behind the call being driven. */
+  private boolean interjects() {
+    return calls.current() != null && unjournaled.isEmpty() && !resuming;
   }
 
-  /** Lets a signal in before a call that waits for time, which then hears what comes of both. */
+  /** Lets a signal in before a call that waits for work or time, and hears what comes of both. */
   private Effect<JournalRecord, SessionState> interject(SessionState state, Waiting signal) {
     Waiting held = Objects.requireNonNull(calls.release());
+    signal.hasty = Standstill.works(ahead);
     Effect<JournalRecord, SessionState> effect = begin(state, signal);
     if (calls.current() == signal) {
-      signal.join(held);
+      signal.held = held;
     } else {
       calls.drive(held);
     }
@@ -285,13 +292,12 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** A cancellation does not wait for the work that it ends. */
   private Effect<JournalRecord, SessionState> cancelNow(SessionState state, Call call) {
-    effects.giveUpAll();
-    resuming = false;
+    Waiting cancelling = new Waiting(call);
     Waiting driven = calls.release();
     if (driven != null) {
-      tellAll(driven, replies.of(Outcome.Failure.of(ErrorCode.RUN_CANCELLED), state.run(), seq()));
+      cancelling.displace(driven);
     }
-    calls.drive(new Waiting(call));
+    calls.drive(cancelling);
     openCall = null;
     return cancel(state, input(call));
   }
@@ -330,7 +336,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   private Effect<JournalRecord, SessionState> deadlinePassed(
       SessionState state, SessionCommand.DeadlinePassed passed) {
     Waiting current = calls.current();
-    if (current != null && current.all.stream().anyMatch(c -> c.id() == passed.id())) {
+    if (current != null && current.listeners().stream().anyMatch(c -> c.id() == passed.id())) {
       return stopWaiting(state, current);
     }
     Waiting withdrawn = calls.withdraw(passed.id());
@@ -431,9 +437,38 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         fresh.stream()
             .filter(e -> !Standstill.onlyWaits(e))
             .allMatch(e -> e.policy().idempotent() && !e.timer());
-    boolean atOnce = unjournaled.isEmpty() || (quick && !resultsUnjournaled);
-    List<JournalRecord> entries = atOnce ? List.of() : working(state);
+    boolean early = quick && !fresh.isEmpty() && !resultsUnjournaled;
+    Waiting current = calls.current();
+    if (current != null && current.hasty) {
+      return acknowledge(state, program, current, fresh);
+    }
+    List<JournalRecord> entries = unjournaled.isEmpty() || early ? List.of() : working(state);
     return write(state, entries, true, () -> start(program, fresh));
+  }
+
+  /** The sender of a signal need not wait for work that was under way before. */
+  private Effect<JournalRecord, SessionState> acknowledge(
+      SessionState state,
+      FlowProgram<?> program,
+      Waiting signal,
+      List<io.fermata.flow.Effect> fresh) {
+    boolean news = !unjournaled.isEmpty();
+    JournalRecord.Reply reply =
+        replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq() + (news ? 1 : 0));
+    List<JournalRecord> entries = news ? List.of(step(reply, true, null)) : List.of();
+    return write(
+        state,
+        entries,
+        true,
+        () -> {
+          Waiting held = signal.letGo();
+          openCall = null;
+          start(program, fresh);
+          answered(reply);
+          if (held != null) {
+            calls.drive(held);
+          }
+        });
   }
 
   /** Starts what a run that stands still has going on beside: timers, and reminders. */
@@ -465,7 +500,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
         replies.of(
             body(outcome, current),
             ahead,
-            current == null ? List.of() : current.visited,
+            current == null ? List.of() : current.visited(),
             seq() + records);
     if (news) {
       entries.add(step(ended ? null : reply, reminding, Standstill.wakeAt(beside)));
@@ -544,6 +579,10 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> effectDue(
       SessionState state, SessionCommand.EffectDue due) {
+    if (!due.arrived()) {
+      effects.again(due.effect(), shell.clock().millis());
+      return Effect().none();
+    }
     if (!effects.end(due.effect())) {
       return Effect().none();
     }
@@ -611,10 +650,13 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> told(SessionCommand.Told told) {
     Waiting current = calls.current();
-    if (current != null) {
-      current.all.forEach(
-          call ->
-              call.replyTo().tell(new SessionCommand.SessionProgress(call.id(), told.progress())));
+    if (current != null && effects.underWay(told.effect())) {
+      current
+          .listeners()
+          .forEach(
+              call ->
+                  call.replyTo()
+                      .tell(new SessionCommand.SessionProgress(call.id(), told.progress())));
     }
     return Effect().none();
   }
@@ -739,7 +781,12 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   private void tellAll(Waiting waiting, JournalRecord.Reply reply) {
-    waiting.all.forEach(call -> tell(call, reply));
+    waiting.listeners().forEach(call -> tell(call, reply));
+    if (!waiting.displaced.isEmpty()) {
+      Outcome.Failure cancelled = Outcome.Failure.of(ErrorCode.RUN_CANCELLED);
+      JournalRecord.Reply ended = ahead.running() ? reply : replies.of(cancelled, ahead, seq());
+      waiting.displaced.forEach(call -> tell(call, call.action() == Action.CANCEL ? reply : ended));
+    }
   }
 
   private void tell(Call call, JournalRecord.Reply reply) {

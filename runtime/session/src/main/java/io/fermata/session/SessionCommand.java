@@ -48,7 +48,7 @@ sealed interface SessionCommand {
   record SessionProgress(long id, ToolProgress progress) implements ToCaller {}
 
   /** A node tells something while it works. */
-  record Told(ToolProgress progress) implements SessionCommand {}
+  record Told(Effect effect, ToolProgress progress) implements SessionCommand {}
 
   /** An effect's handler has begun, on a thread of its own. */
   record EffectBegun(Effect effect) implements SessionCommand {}
@@ -59,8 +59,12 @@ sealed interface SessionCommand {
   /** An effect took too long. */
   record EffectOverdue(Effect effect) implements SessionCommand {}
 
-  /** The wait before another attempt is over. */
-  record EffectDue(Effect effect) implements SessionCommand {}
+  /**
+   * The wait for an effect is over.
+   *
+   * @param arrived whether its time has come; a timer cannot reach as far ahead as a run can wait
+   */
+  record EffectDue(Effect effect, boolean arrived) implements SessionCommand {}
 
   /** A caller stops waiting. */
   record DeadlinePassed(long id) implements SessionCommand {}

@@ -120,7 +120,16 @@ public record Settings(
     }
 
     Settings build() {
-      return new Settings(limits, callDeadline, waitingCalls, callsInFlight, idle, awake, snapshotEvery, handlerThreads, recorderBacklog);
+      return new Settings(
+          limits,
+          callDeadline,
+          waitingCalls,
+          callsInFlight,
+          idle,
+          awake,
+          snapshotEvery,
+          handlerThreads,
+          recorderBacklog);
     }
   }
 }

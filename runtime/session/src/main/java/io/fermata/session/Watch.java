@@ -8,9 +8,13 @@ import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Puts what one session has journaled before the recorders that listen to it. */
 final class Watch {
+  private static final Logger LOG = LoggerFactory.getLogger(Watch.class);
+
   private final String session;
   private final Audience audience;
   private List<Attached> listeners = List.of();
@@ -41,9 +45,20 @@ final class Watch {
       recording = Recording.from(before, by, session, List.of());
     }
     RunState known = recording.state();
-    List<Recorded> came = recording.record(seq, at, events);
+    List<Recorded> came = told(recording, seq, at, events);
     if (!came.isEmpty()) {
       audience.tell(listeners, known, came);
+    }
+  }
+
+  /** Watching never stops a session: what cannot be told is left out. */
+  private List<Recorded> told(Recording by, long seq, long at, List<Event> events) {
+    try {
+      return by.record(seq, at, events);
+    } catch (RuntimeException e) {
+      LOG.error("Record {} of {} could not be told to recorders", seq, session, e);
+      recording = null;
+      return List.of();
     }
   }
 }

@@ -4,11 +4,13 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.session.TestHost.code;
 import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Computed;
+import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Json;
@@ -19,8 +21,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -110,6 +114,125 @@ class BranchesTest {
       ToolReply end = client.proceed();
       assertThat(status(end)).isEqualTo("complete");
       assertThat(end.structured().at("/result/flight").asText()).isEqualTo("LH1");
+    }
+  }
+
+  @Test
+  void aQuestionThatComesUpWhileAnotherBranchWorksIsKnownAtOnce() throws Exception {
+    CountDownLatch found = new CountDownLatch(1);
+    CountDownLatch searched = new CountDownLatch(1);
+    Flow<Trip> flow =
+        trip()
+            .act("search", run -> searched.await())
+            .act("find", run -> found.await(), EffectOptions::idempotent)
+            .ask("ask_flight", q -> q.question("flight", "Which flight?"))
+            .fork("plan", f -> f.branch("search").branch("find").join("book"))
+            .edge("search", "book")
+            .edge("find", "ask_flight")
+            .edge("ask_flight", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), s -> s.callDeadline(Duration.ofMillis(300)), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("still_working");
+      found.countDown();
+      TimeTest.eventually(() -> "flight".equals(field(client.status())));
+      host.crash();
+      assertThat(field(client.status())).as("what is journaled").isEqualTo("flight");
+      searched.countDown();
+      TimeTest.eventually(() -> !"still_working".equals(code(client.proceed())));
+      assertThat(status(client.proceed("flight", "LH1"))).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aSignalIsTakenWhileACallWaitsForTheWorkOfAnotherBranch() throws Exception {
+    CountDownLatch searched = new CountDownLatch(1);
+    List<String> runs = new CopyOnWriteArrayList<>();
+    Flow<Trip> flow =
+        trip()
+            .act("search", run -> searched.await())
+            .act("begin", run -> runs.add(run.id()))
+            .waitFor("await_hotel", "booked", "hotel")
+            .fork("plan", f -> f.branch("search").branch("begin").join("book"))
+            .edge("search", "book")
+            .edge("begin", "await_hotel")
+            .edge("await_hotel", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      CompletableFuture<ToolReply> driving = host.client().startLater();
+      TimeTest.eventually(() -> runs.size() == 1);
+      ToolReply taken =
+          got(
+              host.fermata()
+                  .signal("trip", runs.get(0), "booked", "Ritz", "one")
+                  .toCompletableFuture());
+      assertThat(code(taken)).isEqualTo("still_working");
+      assertThat(driving).as("the call that waits for the search").isNotDone();
+      searched.countDown();
+      assertThat(got(driving).structured().at("/result/hotel").asText()).isEqualTo("Ritz");
+    }
+  }
+
+  @Test
+  void aSecondCancellationDoesNotUndoASecondTime() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch undone = new CountDownLatch(1);
+    Flow<Trip> flow =
+        trip()
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .compensate(
+                "plan",
+                run -> {
+                  done.add("undo");
+                  begun.countDown();
+                  undone.await();
+                })
+            .edge("plan", "ask_hotel")
+            .edge("ask_hotel", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> first = client.cancelLater();
+      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+      CompletableFuture<ToolReply> second = client.cancelLater();
+      assertThat(status(client.status())).as("what comes after the second").isEqualTo("error");
+      undone.countDown();
+      for (CompletableFuture<ToolReply> cancelled : List.of(first, second)) {
+        assertThat(got(cancelled).structured().path("cancelled").asBoolean()).isTrue();
+      }
+      assertThat(done).filteredOn("undo"::equals).hasSize(1);
+    }
+  }
+
+  @Test
+  void aCallIsToldThatItsRunWasCancelledOnlyWhenItIs() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    Flow<Trip> flow =
+        trip()
+            .act(
+                "search",
+                run -> {
+                  begun.countDown();
+                  Thread.sleep(60_000);
+                })
+            .compensate(
+                "plan",
+                run -> {
+                  throw new StepException("The bank is closed.");
+                })
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .edge("plan", "ask_hotel")
+            .edge("ask_hotel", "search")
+            .edge("search", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> driving = client.proceedLater("hotel", "Ritz");
+      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(code(client.cancel())).isEqualTo("compensation_failed");
+      assertThat(code(got(driving))).isEqualTo("compensation_failed");
     }
   }
 

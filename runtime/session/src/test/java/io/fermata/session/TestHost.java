@@ -120,6 +120,14 @@ final class TestHost implements AutoCloseable {
       return send(arguments("cancel"));
     }
 
+    CompletableFuture<ToolReply> startLater() {
+      return sendLater(arguments("start").put("intent", "to test"));
+    }
+
+    CompletableFuture<ToolReply> cancelLater() {
+      return sendLater(arguments("cancel"));
+    }
+
     CompletableFuture<ToolReply> proceedLater(Object... updates) {
       return sendLater(arguments("continue"), updates);
     }

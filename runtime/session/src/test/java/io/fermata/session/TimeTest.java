@@ -46,7 +46,7 @@ class TimeTest {
     return parcel().sleep("sleep", time).edge(START, "sleep").edge("sleep", "note").compile();
   }
 
-  private static void eventually(BooleanSupplier condition) throws InterruptedException {
+  static void eventually(BooleanSupplier condition) throws InterruptedException {
     boolean met = condition.getAsBoolean();
     for (int i = 0; i < 600 && !met; i++) {
       Thread.sleep(50);
@@ -84,6 +84,17 @@ class TimeTest {
       assertThat(host.client().start().structured().path("error").asText())
           .containsPattern("for the signal paid until \\d{4}-\\d{2}-\\d{2}T")
           .contains("Tell the user and end the turn");
+    }
+  }
+
+  @Test
+  void aRunSleepsForLongerThanATimerCanBeSet() {
+    try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(3650)))) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      host.crash();
+      assertThat(code(client.proceed())).isEqualTo("waiting");
+      assertThat(client.cancel().structured().path("cancelled").asBoolean()).isTrue();
     }
   }
 
