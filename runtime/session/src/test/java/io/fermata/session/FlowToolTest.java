@@ -307,7 +307,7 @@ class FlowToolTest {
 
   @Test
   void aUseThatDoesMoreThanARunMayIsEndedAndUndone() {
-    try (Fermata host = bounded(10, 3)) {
+    try (Fermata host = bounded(10, 100)) {
       assertThat(result(host.use(use("1"), score(0))).error()).isTrue();
       assertThat(done).containsExactly("held", "released");
     }
