@@ -83,10 +83,9 @@ final class Drive {
 
   // --- what a call gives ----------------------------------------------------------------------
 
-  /** Whether a call without answers moves anything: a halted place, or a widget without a field. */
+  /** Whether a call without answers moves anything: a failed step, or a widget without a field. */
   boolean canGoOn() {
-    return state.places().values().stream().anyMatch(p -> p.phase() instanceof Phase.Halted)
-        || displayed() != null;
+    return !retriable().isEmpty() || displayed() != null;
   }
 
   /** The widget that is shown, if it needs no answer. */
@@ -105,13 +104,18 @@ final class Drive {
    */
   void answered(Map<String, JsonNode> values) {
     Place displayed = displayed();
-    List<Place> halted = halted();
+    List<Place> retriable = retriable();
     if (!values.isEmpty() || displayed != null) {
       Place acknowledged = displayed != null && showing(displayed).told() ? displayed : null;
       Map<String, List<String>> told = new Addressees(graph, state).of(values.keySet());
       emit(new Event.Answered(values, acknowledged, at, told));
     }
-    halted.forEach(place -> emit(new Event.Retried(place)));
+    retriable.forEach(place -> emit(new Event.Retried(place)));
+  }
+
+  /** What a call tries again; a step whose outcome is unknown waits for somebody's decision. */
+  private List<Place> retriable() {
+    return halted().stream().filter(place -> !Standing.unknown(at(place))).toList();
   }
 
   private List<Place> halted() {

@@ -217,7 +217,12 @@ public final class FlowBuilder<S extends Record> {
     return fork(from, rules);
   }
 
-  /** What becomes of a field that several branches changed. */
+  /**
+   * What becomes of a field that branches changed.
+   *
+   * @param reducer is given the value before the fork and the values of those that joined and hold
+   *     another, one or more; a field that none of them changed stays as it was
+   */
   public FlowBuilder<S> reduce(String field, Reducer reducer) {
     if (reducers.put(field, reducer) != null) {
       defects.add("Field " + field + " has two reducers; keep one");

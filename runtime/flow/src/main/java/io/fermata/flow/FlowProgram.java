@@ -166,9 +166,6 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     if (!updates.violations().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
     }
-    if (Standing.unknownOutcome(state) != null) {
-      return refused(state, Outcome.Failure.of(ErrorCode.OUTCOME_UNKNOWN));
-    }
     Drive drive = new Drive(flow, limits, state, next.at());
     if (state.ending() != null) {
       return ending(drive, updates.filled());
@@ -495,5 +492,10 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   /** What the run waits for, without what went wrong; null where it waits for nobody. */
   public @Nullable Outcome open(RunState state) {
     return standing.open(state);
+  }
+
+  /** What stopped a run that pauses, if anything did, and what it waits for. */
+  public Outcome now(RunState state) {
+    return standing.now(state);
   }
 }

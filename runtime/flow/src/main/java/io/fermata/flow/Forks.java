@@ -407,7 +407,13 @@ final class Forks {
       return;
     }
     List<String> own = List.of(Place.labelOf(place.branch()));
-    Merge.Merged merge = merge(fork, scope, own);
-    drive.emit(joined(fork, at(fork).labels(), own, merge.writes(), null, reason));
+    try {
+      Merge.Merged merge = merge(fork, scope, own);
+      Event.Joined event = joined(fork, at(fork).labels(), own, merge.writes(), null, reason);
+      drive.requireKept(event, Spot.of(state(), fork, drive.graph()), "The end after " + place);
+      drive.emit(event);
+    } catch (Throwable e) {
+      drive.stop(place, Event.Resume.LEAVING, ErrorCode.STEP_FAILED, e);
+    }
   }
 }

@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
 final class Graph {
   private final Map<String, Step<?>> steps = new LinkedHashMap<>();
   private final Map<String, Map<String, String>> sides = new LinkedHashMap<>();
+
+  /** Made by whoever asks for it first, and by several threads perhaps, so it is immutable. */
   private @Nullable Set<String> back;
 
   /** Stands for any item of a list. */
@@ -140,7 +142,7 @@ final class Graph {
   boolean leadsBack(String from, String to) {
     Set<String> known = back;
     if (known == null) {
-      known = new Ways(this).back();
+      known = Set.copyOf(new Ways(this).back());
       back = known;
     }
     return known.contains(Ways.way(from, to));

@@ -19,7 +19,7 @@ import java.util.Map;
  * @param bytes the size of its data as text, which is not stored
  */
 public record Memory(
-    ObjectNode data,
+    @Shared.Tree ObjectNode data,
     Map<String, Answer> answers,
     Map<String, Long> accepted,
     Map<String, Long> written,
@@ -39,7 +39,8 @@ public record Memory(
    * @param earlier when an answer of an earlier pass was accepted; 0 if there was none
    * @param about the items of lists that it was given for, the outermost first
    */
-  public record Answer(JsonNode value, long tick, long earlier, List<JsonNode> about) {
+  public record Answer(
+      @Shared.Tree JsonNode value, long tick, long earlier, @Shared.Trees List<JsonNode> about) {
     /** The later one, or the one of which more is known. */
     Answer later(Answer other) {
       boolean mine = tick == other.tick ? about.size() >= other.about.size() : tick > other.tick;

@@ -73,7 +73,7 @@ final class Merge {
     List<JsonNode> values = new ArrayList<>(changed.values());
     if (values.isEmpty()) {
       write(path, present(old));
-    } else if (reducer != null && values.size() > 1) {
+    } else if (reducer != null) {
       write(path, reducer.reduce(present(old), values.stream().map(Merge::present).toList()));
     } else if (values.stream().allMatch(value -> Json.same(value, values.get(0)))) {
       write(path, present(values.get(0)));

@@ -65,7 +65,8 @@ public sealed interface Phase {
    * @param items what they are for, if they are those of a list: their labels are its indices
    * @param ended those that need no waiting for any more
    */
-  record Forked(List<String> labels, @Nullable List<JsonNode> items, Map<String, End> ended)
+  record Forked(
+      List<String> labels, @Shared.Trees @Nullable List<JsonNode> items, Map<String, End> ended)
       implements Phase {
     boolean list() {
       return items != null;

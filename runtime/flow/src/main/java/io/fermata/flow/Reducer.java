@@ -8,10 +8,13 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What becomes of a field that several branches changed. Its result is journaled at the join.
+ * What becomes of a field that branches changed. Its result is journaled at the join.
  *
- * <p>It is given the value before the fork and the value of each branch that changed it, in the
- * order in which the branches were declared; a value that is not there is null.
+ * <p>It is given the value before the fork and the value of each branch that changed it and has
+ * joined, in the order in which the branches were declared; a value that is not there is null. It
+ * runs if there is one such branch or more, so that it may build on the value before the fork. What
+ * a branch did that failed or was left behind is not among the values, and a branch that holds what
+ * was there before has not changed it.
  */
 @FunctionalInterface
 public interface Reducer {

@@ -62,7 +62,7 @@ public record RunState(
    * @param tick when it committed
    * @param data what its branch knew then
    */
-  public record Undo(Place place, long tick, ObjectNode data) {}
+  public record Undo(Place place, long tick, @Shared.Tree ObjectNode data) {}
 
   /** How a run ends; without a code somebody cancelled it. */
   public record Ending(@Nullable ErrorCode code, @Nullable String message) {}

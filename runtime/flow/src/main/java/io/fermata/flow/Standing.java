@@ -46,16 +46,19 @@ final class Standing {
     return oldest;
   }
 
+  /** What a call comes to: where the run stands, and which of the call's answers were refused. */
   Outcome pause(RunState state) {
+    Outcome.Failure rejected = halted(state) == null ? rejected(state) : null;
+    return rejected == null ? now(state) : rejected.open(open(state));
+  }
+
+  /** What stopped the run, if anything did, and what it waits for. */
+  Outcome now(RunState state) {
     Outcome open = open(state);
     Phase.Halted halted = halted(state);
     if (halted != null) {
       return new Outcome.Failure(
           halted.code().wireName(), halted.message(), halted.field(), List.of(), open);
-    }
-    Outcome.Failure rejected = rejected(state);
-    if (rejected != null) {
-      return rejected.open(open);
     }
     return open == null ? waiting(state) : open;
   }
@@ -134,6 +137,11 @@ final class Standing {
 
   static @Nullable Place unknownOutcome(RunState state) {
     return stopped(state, (place, halted) -> halted.code() == ErrorCode.OUTCOME_UNKNOWN);
+  }
+
+  /** Whether a place stands still because nobody knows what its step has done. */
+  static boolean unknown(At at) {
+    return at.phase() instanceof Phase.Halted halted && halted.code() == ErrorCode.OUTCOME_UNKNOWN;
   }
 
   /** A place that somebody may decide about: try it again, or take it as done. */

@@ -28,17 +28,26 @@ final class Wanted {
     } else if (phase instanceof Phase.Sleeping sleeping) {
       effects.add(timer(run, place, Effect.Kind.SLEEP, 0, sleeping.until()));
     }
-    boolean waits =
-        phase instanceof Phase.Asking
-            || phase instanceof Phase.Showing
-            || phase instanceof Phase.Awaiting;
+    boolean waits = waits(phase);
     if (waits && at.deadline() != null) {
       effects.add(timer(run, place, Effect.Kind.DEADLINE, 0, at.deadline()));
     }
     At.Reminder reminder = at.reminder();
-    if (waits && reminder != null) {
+    if (reminder != null && (waits || (reminder.attempt() > 0 && mayWaitAgain(phase)))) {
       effects.add(remind(run, place, reminder));
     }
+  }
+
+  private static boolean waits(Phase phase) {
+    return phase instanceof Phase.Asking
+        || phase instanceof Phase.Showing
+        || phase instanceof Phase.Awaiting;
+  }
+
+  /** What is being sent then must not be sent again: an answer that is checked may be refused. */
+  private static boolean mayWaitAgain(Phase phase) {
+    return waits(phase.busy())
+        || (phase.busy() instanceof Phase.Working working && working.field() != null);
   }
 
   private static Effect remind(String run, Place place, At.Reminder reminder) {

@@ -322,4 +322,56 @@ class BranchPausesTest {
     assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
     assertThat(talk.state.data()).isEqualTo(Driver.object("a", "x"));
   }
+
+  /** A branch may have paid, another asks and then acts. */
+  private Driver paying() {
+    Driver talk =
+        run(
+            ask(talk(), "a")
+                .act("pay", run -> ran.add("pay"), o -> o.once())
+                .act("then", run -> ran.add("then " + run.state().a()))
+                .fork(START, f -> f.branch("pay").branch("ask_a").join(END))
+                .edge("pay", END)
+                .edge("ask_a", "then")
+                .edge("then", END));
+    talk.feed(new Input.Start("r", "i", Json.object(), 1));
+    talk.crash(talk.journal.size());
+    talk.recover();
+    return talk;
+  }
+
+  @Test
+  void anUnknownOutcomeInABranchHoldsOnlyThatBranch() {
+    Driver talk = paying();
+    Outcome stop = talk.proceed();
+    assertThat(code(stop)).isEqualTo("outcome_unknown");
+    assertThat(asked(stop)).containsExactly("a");
+    assertThat(code(talk.proceed("a", "x"))).isEqualTo("outcome_unknown");
+    assertThat(ran).containsExactly("then x");
+    assertThat(code(talk.proceed())).isEqualTo("outcome_unknown");
+    assertThat(asked(talk.proceed())).isEmpty();
+    assertThat(talk.resolve(Input.Resolution.RETRY)).isInstanceOf(Outcome.Complete.class);
+    assertThat(ran).containsExactly("then x", "pay");
+  }
+
+  @Test
+  void aFailedStepIsTriedAgainWhileTheOutcomeOfAnotherBranchIsUnknown() {
+    boolean[] broken = {true};
+    Driver talk =
+        run(
+            parted(
+                talk()
+                    .act("pay", run -> {}, o -> o.once())
+                    .act("fail", run -> AskingTest.orThrow(broken, "")),
+                "pay",
+                "fail"));
+    talk.feed(new Input.Start("r", "i", Json.object(), 1));
+    talk.crash(talk.journal.size());
+    talk.recover();
+    assertThat(code(talk.settle())).isEqualTo("outcome_unknown");
+    broken[0] = false;
+    assertThat(code(talk.proceed())).isEqualTo("outcome_unknown");
+    assertThat(talk.events(Event.Arrived.class)).hasSize(1);
+    assertThat(talk.resolve(Input.Resolution.SKIP)).isInstanceOf(Outcome.Complete.class);
+  }
 }

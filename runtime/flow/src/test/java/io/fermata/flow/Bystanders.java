@@ -74,7 +74,7 @@ final class Bystanders {
             ? perform.effects()
             : ((Program.Pause) next).timers();
     effects.forEach(effect -> add(moves, effect));
-    boolean stuck = !run.state.undoing().isEmpty() || Standing.undecided(run.state) != null;
+    boolean stuck = !run.state.undoing().isEmpty();
     for (Place place : stuck ? List.<Place>of() : run.state.inOrder()) {
       At at = run.state.at(place);
       if (!asked(at).isEmpty() && !neglected(place, at)) {

@@ -73,8 +73,8 @@ final class Driver {
     }
     List<Event> events = ((Program.Accepted<Event>) acceptance).events();
     record(events);
-    Outcome open = events.isEmpty() ? program.open(state) : null;
-    return open == null ? settle() : open;
+    boolean repeats = events.isEmpty() && program.open(state) != null;
+    return repeats ? program.now(state) : settle();
   }
 
   /** Feeds an input without performing what follows from it. */

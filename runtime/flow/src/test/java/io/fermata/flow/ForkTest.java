@@ -259,6 +259,58 @@ class ForkTest {
   }
 
   @Test
+  void aReducerIsGivenWhatOneBranchAloneMade() {
+    assertThat(reduced("number", Reducer.sum(), 10, 11)).isEqualTo(Json.tree(11));
+    assertThat(reduced("number", Reducer.max(), 10, 3)).isEqualTo(Json.tree(3));
+    assertThat(reduced("number", Reducer.min(), 10, 13)).isEqualTo(Json.tree(13));
+    assertThat(reduced("a", Reducer.first(), "-", "x")).isEqualTo(Json.tree("x"));
+    assertThat(reduced("a", Reducer.last(), "-", "x")).isEqualTo(Json.tree("x"));
+    assertThat(reduced("notes", Reducer.merge(), Map.of("k", "v"), Map.of("x", "1")))
+        .isEqualTo(Driver.object("x", "1"));
+    assertThat(reduced("list", Reducer.append(), List.of("0"), List.of("0", "a")))
+        .isEqualTo(Json.tree(List.of("0", "a")));
+    assertThat(reduced("list", Reducer.append(), List.of("0"), List.of("a")))
+        .isEqualTo(Json.tree(List.of("0", "a")));
+  }
+
+  @Test
+  void aReducerBuildsOnWhatWasThereHoweverManyBranchesChangedIt() {
+    Reducer joined = Reducer.of(String.class, (was, all) -> was + " + " + String.join(" + ", all));
+    assertThat(reduced("a", joined, "-", "x", "y")).isEqualTo(Json.tree("- + x + y"));
+    assertThat(reduced("a", joined, "-", "x", "-")).isEqualTo(Json.tree("- + x"));
+    assertThat(reduced("a", joined, "-", "-", "-")).isEqualTo(Json.tree("-"));
+  }
+
+  @Test
+  void aReducerBuildsOnWhatWasThereIfAnotherBranchWasDropped() {
+    Driver talk =
+        run(
+            ask(sets(talk(), "one", "a", "x", "two", "b", "y"), "c")
+                .reduce("a", Reducer.of(String.class, (was, all) -> was + all))
+                .fork(START, f -> f.branch("one").branch("ask_c").join("two").first())
+                .edge("one", "two")
+                .edge("ask_c", "two")
+                .edge("two", END));
+    assertThat(result(talk.start("a", "-")).path("a")).isEqualTo(Json.tree("-[x]"));
+  }
+
+  @Test
+  void aReducerThatThrowsStopsAnEarlyEndAndMayBeTriedAgain() {
+    boolean[] broken = {true};
+    Driver talk =
+        run(
+            ask(talk().act("one", run -> run.set("a", "x").end("enough")), "c")
+                .reduce(
+                    "a", Reducer.of(String.class, (was, all) -> AskingTest.orThrow(broken, "ok")))
+                .fork(START, f -> f.branch("one").branch("ask_c").join(END))
+                .edge("one", END)
+                .edge("ask_c", END));
+    assertThat(code(talk.start())).isEqualTo("step_failed");
+    broken[0] = false;
+    assertThat(result(talk.proceed()).path("a").asText()).isEqualTo("ok");
+  }
+
+  @Test
   void appendingNeedsNoReducerIfOneBranchAlone() {
     Driver talk =
         run(

@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.LongConsumer;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
@@ -283,31 +285,72 @@ class PropertyTest {
 
   // --- a crash changes nothing ----------------------------------------------------------------
 
+  /** A journal of so many events is cut after each of them, a longer one as often. */
+  private static final int CUTS = 60;
+
   @Test
   void aCrashAtAnyMomentChangesNothingInTheEnd() {
     int[] compared = {0};
     forEverySeed(
         SEEDS / 4,
         seed -> {
-          Random random = new Random(seed);
           Flow<?> flow = OrderTest.flows(seed, false).next();
           Bystanders whole = OrderTest.inDeclaredOrder(flow);
-          List<Event> journal = whole.run.journal;
-          int step = 1 + journal.size() / 20;
-          for (int cut = 1; cut < journal.size(); cut += 1 + random.nextInt(2 * step - 1)) {
-            Driver broken = new Driver(flow, OrderTest.LIMITS);
-            broken.journal.addAll(journal);
-            broken.now = whole.run.now;
-            broken.crash(cut);
-            broken.recover();
-            Bystanders after = new Bystanders(broken);
-            assertThat(after.last(OrderTest::asDeclared))
-                .as("after a crash at event %s, %s", cut, journal.get(cut - 1))
-                .isEqualTo(whole.end());
-            JournalCheck.read(flow, broken.journal);
+          for (int cut : cuts(whole.run.journal.size(), new Random(seed))) {
+            same(whole, cut, crashed(flow, whole, cut), OrderTest::asDeclared);
             compared[0]++;
           }
         });
-    assertThat(compared[0]).isGreaterThan(2 * SEEDS);
+    assertThat(compared[0]).isGreaterThan(8 * SEEDS);
+  }
+
+  @Test
+  void norDoesItWhereAJoinWaitsForSomeAndTheyArriveInTheSameOrder() {
+    int[] raced = {0};
+    forEverySeed(
+        SEEDS / 2,
+        seed -> {
+          Random random = new Random(seed);
+          Flow<?> flow = OrderTest.flows(seed, true).next();
+          Bystanders whole = new Bystanders(new Driver(flow, OrderTest.LIMITS));
+          whole.start(Json.object());
+          whole.last(possible -> OrderTest.any(possible, random));
+          if (!OrderTest.raced(whole.run.journal)) {
+            return;
+          }
+          OrderTest.Ranking ranking = new OrderTest.Ranking(whole.run.journal);
+          for (int cut : cuts(whole.run.journal.size(), random)) {
+            Driver broken = crashed(flow, whole, cut);
+            // nobody else goes on before it is decided whether a branch had done its step
+            while (Standing.unknownOutcome(broken.state) != null) {
+              broken.feed(new Input.Resolve(Input.Resolution.RETRY, broken.now++));
+            }
+            same(whole, cut, broken, possible -> List.of(ranking.first(possible)));
+          }
+          raced[0]++;
+        });
+    assertThat(raced[0]).isGreaterThan(SEEDS / 10);
+  }
+
+  private static List<Integer> cuts(int events, Random random) {
+    List<Integer> cuts = new ArrayList<>(IntStream.range(1, events).boxed().toList());
+    Collections.shuffle(cuts, random);
+    return cuts.subList(0, Math.min(CUTS, cuts.size()));
+  }
+
+  private static Driver crashed(Flow<?> flow, Bystanders whole, int cut) {
+    Driver broken = new Driver(flow, OrderTest.LIMITS);
+    broken.journal.addAll(whole.run.journal);
+    broken.now = whole.run.now;
+    broken.crash(cut);
+    broken.recover();
+    return broken;
+  }
+
+  private static void same(Bystanders whole, int cut, Driver broken, Bystanders.Choice choice) {
+    assertThat(new Bystanders(broken).last(choice))
+        .as("after a crash at event %s, %s", cut, whole.run.journal.get(cut - 1))
+        .isEqualTo(whole.end());
+    JournalCheck.read(broken.program.flow(), broken.journal);
   }
 }

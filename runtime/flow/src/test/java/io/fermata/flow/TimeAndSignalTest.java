@@ -397,6 +397,53 @@ class TimeAndSignalTest {
     assertThat(talk.events(Event.Reminded.class)).isEmpty();
   }
 
+  private Driver remindedDuringACheck() {
+    Driver talk =
+        drive(
+            talk()
+                .ask(
+                    "ask_a",
+                    q ->
+                        q.question(
+                            "a",
+                            "a?",
+                            o ->
+                                o.validateAsync(
+                                    answer ->
+                                        CompletableFuture.completedStage(Verdict.reject("No.")))))
+                .remind("ask_a", HOUR, 2, run -> ran.add("reminded")),
+            "ask_a");
+    talk.start();
+    talk.feed(new Input.EffectDue(talk.timers().get(0), 1_000 + H));
+    return talk;
+  }
+
+  @Test
+  void aReminderUnderWayGoesOnWhileAnAnswerIsCheckedThatMayBeRefused() {
+    Driver talk = remindedDuringACheck();
+    Effect reminder = talk.timers().get(0);
+    talk.feed(new Input.Continue(object("a", "x"), 2 * H));
+    List<Effect> effects = ((Program.Perform) talk.program.next(talk.state)).effects();
+    assertThat(effects).extracting(Effect::kind).contains(Effect.Kind.CHECK, Effect.Kind.REMIND);
+    assertThat(effects).contains(reminder);
+    Effect check = effects.stream().filter(e -> !e.equals(reminder)).findFirst().orElseThrow();
+    talk.feed(new Input.EffectEnded(reminder, talk.result(reminder), 2 * H));
+    talk.feed(new Input.EffectEnded(check, talk.result(check), 3 * H));
+    assertThat(asked(talk.settle())).containsExactly("a");
+    assertThat(ran).as("what was sent").containsExactly("reminded");
+    assertThat(due(talk)).as("when the next one is due").containsExactly(3 * H);
+  }
+
+  @Test
+  void noReminderBeginsWhileAnAnswerIsChecked() {
+    Driver talk = remindedDuringACheck();
+    Effect reminder = talk.timers().get(0);
+    talk.feed(new Input.EffectEnded(reminder, talk.result(reminder), 1_000 + H));
+    talk.feed(new Input.Continue(object("a", "x"), 2 * H));
+    List<Effect> effects = ((Program.Perform) talk.program.next(talk.state)).effects();
+    assertThat(effects).extracting(Effect::kind).containsExactly(Effect.Kind.CHECK);
+  }
+
   @Test
   void aReminderThatACrashInterruptedIsSentAgainUnderTheSameKey() {
     Driver talk = reminding(run -> ran.add(run.attempt() + " " + run.idempotencyKey()));

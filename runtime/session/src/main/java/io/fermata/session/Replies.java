@@ -55,9 +55,8 @@ record Replies(String flow, FlowCatalog catalog) {
       return Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
     }
     Program.Next next = program.get().next(run);
-    if (next instanceof Program.Pause pause) {
-      Outcome open = program.get().open(run);
-      return open == null ? pause.outcome() : open;
+    if (next instanceof Program.Pause) {
+      return program.get().now(run);
     } else if (next instanceof Program.Finish finish) {
       Outcome untold = state.untold();
       return untold == null ? finish.outcome() : untold;

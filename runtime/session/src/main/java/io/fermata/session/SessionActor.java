@@ -403,8 +403,8 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       if (calls.current() != null && goesOnSoon(pause)) {
         return perform(state, program, pause.timers());
       }
-      Outcome open = nothingNew ? program.open(ahead) : null;
-      return settle(state, program, open == null ? pause.outcome() : open, pause.timers());
+      Outcome outcome = nothingNew ? program.now(ahead) : pause.outcome();
+      return settle(state, program, outcome, pause.timers());
     }
     return settle(state, program, told(((Program.Finish) next).outcome()), List.of());
   }

@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -111,6 +112,66 @@ class BranchesTest {
       ToolReply answered = client.proceed("flight", "LH1");
       assertThat(code(answered)).isEqualTo("still_working");
       release.countDown();
+      ToolReply end = client.proceed();
+      assertThat(status(end)).isEqualTo("complete");
+      assertThat(end.structured().at("/result/flight").asText()).isEqualTo("LH1");
+    }
+  }
+
+  /** Asks for a flight while something else happens. */
+  private Flow<Trip> beside(UnaryOperator<FlowBuilder<Trip>> search) {
+    return search
+        .apply(trip().ask("ask_flight", q -> q.question("flight", "Which flight?")))
+        .fork("plan", f -> f.branch("ask_flight").branch("search").join("book"))
+        .edge("ask_flight", "book")
+        .edge("search", "book")
+        .compile();
+  }
+
+  @Test
+  void theStatusTellsOfAFailureAndOfTheQuestionsOfOtherBranchesAsTheCallDid() {
+    Flow<Trip> flow =
+        beside(
+            trip ->
+                trip.act(
+                    "search",
+                    run -> {
+                      throw new StepException("No hotel is free.");
+                    }));
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      ToolReply failed = client.start();
+      ToolReply status = client.status();
+      for (ToolReply reply : List.of(failed, status)) {
+        assertThat(code(reply)).isEqualTo("step_failed");
+        assertThat(reply.structured().path("error").asText()).contains("No hotel is free.");
+        assertThat(field(reply)).isEqualTo("flight");
+      }
+    }
+  }
+
+  @Test
+  void anAnswerIsTakenWhileTheOutcomeOfAnotherBranchIsUnknown() {
+    Flow<Trip> flow =
+        beside(
+            trip ->
+                trip.actAsync(
+                    "search",
+                    run -> new CompletableFuture<>(),
+                    o -> o.once().timeout(Duration.ofMillis(100))));
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      ToolReply unknown = client.start();
+      ToolReply status = client.status();
+      for (ToolReply reply : List.of(unknown, status)) {
+        assertThat(code(reply)).isEqualTo("outcome_unknown");
+        assertThat(field(reply)).isEqualTo("flight");
+      }
+      assertThat(code(client.proceed("flight", "LH1"))).isEqualTo("outcome_unknown");
+      host.crash();
+      assertThat(code(client.proceed())).isEqualTo("outcome_unknown");
+      assertThat(client.status().structured().has("field")).isFalse();
+      client.meta("fermata/resolve", "skip");
       ToolReply end = client.proceed();
       assertThat(status(end)).isEqualTo("complete");
       assertThat(end.structured().at("/result/flight").asText()).isEqualTo("LH1");

@@ -178,8 +178,8 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     boolean repeats = feed(input).isEmpty();
     hanging = input instanceof Input.Cancel ? null : hanging;
     Outcome settled = settle();
-    Outcome open = repeats ? program.open(state) : null;
-    return called(what, open == null ? settled : open);
+    boolean open = repeats && program.open(state) != null;
+    return called(what, open ? program.now(state) : settled);
   }
 
   // --- time and mishaps -----------------------------------------------------------------------
