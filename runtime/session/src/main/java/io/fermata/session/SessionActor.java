@@ -5,6 +5,7 @@ import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
+import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
@@ -403,6 +404,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       if (calls.current() != null && goesOnSoon(pause)) {
         return perform(state, program, pause.timers());
       }
+      if (stoppedAlone(pause.outcome())) {
+        return accept(state, program, new Input.Continue(Json.object(), shell.clock().millis()));
+      }
       Outcome outcome = nothingNew ? program.now(ahead) : pause.outcome();
       return settle(state, program, outcome, pause.timers());
     }
@@ -420,6 +424,14 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
             complete.result(),
             account.narrative(tool.flow(), unjournaled, shell.clock().millis()));
     return new Outcome.Complete(tool.mapped(finished), complete.reason());
+  }
+
+  /** Whether a run stopped to let its caller go on, and there is none. */
+  private boolean stoppedAlone(Outcome outcome) {
+    Waiting current = calls.current();
+    return (current == null || !current.callsAgain())
+        && outcome instanceof Outcome.Failure failure
+        && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName());
   }
 
   /** Whether a call can as well wait for what the run waits for. */
