@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -139,19 +140,28 @@ public final class Flow<S extends Record> {
   }
 
   /**
-   * The dotted fields that questions or widgets ask for, sub-flows included. Those of a list's
-   * items are left out: they have no fixed names.
+   * The JSON Schema of what a client may write, where the dotted names under which questions and
+   * widgets ask stand beside the nested fields; those of a list's items are patterns.
    */
-  public Set<String> askedPaths() {
-    Set<String> paths = new TreeSet<>();
+  public ObjectNode answersSchema() {
+    ObjectNode answers = updatesSchema();
+    Map<String, ObjectNode> asked = new TreeMap<>();
     for (Step<?> step : graph().steps()) {
-      String template = step.scope().template();
-      if (step.node() != null && !template.contains("*")) {
-        step.node().fields().forEach(field -> paths.add(template + field));
+      if (step.node() != null) {
+        StateSchema<?> own = step.scope().schema();
+        String template = step.scope().template();
+        step.node().fields().forEach(f -> asked.put(template + f, own.fieldSchema(f)));
       }
     }
-    paths.removeIf(path -> !path.contains("."));
-    return paths;
+    asked.keySet().removeIf(path -> !path.contains("."));
+    asked.forEach(
+        (path, field) -> {
+          boolean ofItem = path.contains("." + Graph.ANY + ".");
+          answers
+              .withObjectProperty(ofItem ? "patternProperties" : "properties")
+              .set(ofItem ? StateSchema.namesLike(path) : path, field.deepCopy());
+        });
+    return answers;
   }
 
   /** The display tools that its widgets need, and those of its sub-flows. */

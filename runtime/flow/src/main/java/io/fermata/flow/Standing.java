@@ -107,7 +107,9 @@ final class Standing {
       if (at.phase() instanceof Phase.Sleeping sleeping) {
         awaited.add("until " + Instant.ofEpochMilli(sleeping.until()));
       } else if (at.phase() instanceof Phase.Awaiting awaiting) {
-        awaited.add("for the signal " + awaiting.signal());
+        Long deadline = state.at(place).deadline();
+        String longest = deadline == null ? "" : " until " + Instant.ofEpochMilli(deadline);
+        awaited.add("for the signal " + awaiting.signal() + longest);
       }
     }
     if (awaited.isEmpty()) {

@@ -36,6 +36,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,6 +45,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class StateSchema<S extends Record> {
   private static final int LONGEST_NAME = 80;
+  private static final String INDEX = "[0-9]{1,4}";
+  private static final String SYNTAX = "[\\\\^$.|?*+()\\[\\]{}]";
   private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
   private static final Map<Class<?>, String> LOCAL_TIMES =
       Map.of(
@@ -108,15 +111,15 @@ final class StateSchema<S extends Record> {
    * @param each there is one for every item of a list, by index
    */
   record Inner(StateSchema<?> schema, boolean each) {
-    private static final Predicate<String> INDEX =
-        java.util.regex.Pattern.compile("[0-9]{1,4}").asMatchPredicate();
+    private static final Predicate<String> IS_INDEX =
+        java.util.regex.Pattern.compile(INDEX).asMatchPredicate();
 
     private ObjectNode updates() {
       if (!each) {
         return schema.updates();
       }
       ObjectNode items = Json.object().put("type", "object");
-      items.putObject("patternProperties").set("^[0-9]{1,4}$", schema.updates());
+      items.putObject("patternProperties").set("^" + INDEX + "$", schema.updates());
       return items.put("additionalProperties", false);
     }
 
@@ -127,7 +130,7 @@ final class StateSchema<S extends Record> {
       }
       int dot = rest.indexOf('.');
       String index = dot < 0 ? rest : rest.substring(0, dot);
-      return INDEX.test(index) ? (dot < 0 ? "" : rest.substring(dot + 1)) : null;
+      return IS_INDEX.test(index) ? (dot < 0 ? "" : rest.substring(dot + 1)) : null;
     }
   }
 
@@ -168,6 +171,13 @@ final class StateSchema<S extends Record> {
                 .writable()
                 .forEach(path -> writable.add(node + (inner.each() ? ".0." : ".") + path)));
     return writable;
+  }
+
+  /** A regular expression for the names that a template such as {@code cars.*.plate} stands for. */
+  static String namesLike(String template) {
+    return Arrays.stream(template.split("\\.", -1))
+        .map(part -> part.equals(Graph.ANY) ? INDEX : part.replaceAll(SYNTAX, "\\\\$0"))
+        .collect(Collectors.joining("\\.", "^", "$"));
   }
 
   private static ObjectNode properties(ObjectNode schema) {

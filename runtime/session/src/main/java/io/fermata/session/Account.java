@@ -8,6 +8,7 @@ import io.fermata.flow.RunState;
 import io.fermata.flow.record.Narrative;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /** The journal of a tool's present run, kept so that the run can be told when it has finished. */
 final class Account {
@@ -21,8 +22,15 @@ final class Account {
     }
   }
 
-  /** The account of the run, with what happened and is not journaled yet. */
-  String narrative(Flow<?> flow, List<Event> last, long at) {
+  /** The account of the run, with what happened and is not journaled yet; made when it is read. */
+  Supplier<String> narrative(Flow<?> flow, List<Event> last, long at) {
+    List<JournalRecord.Step> journaled = List.copyOf(steps);
+    List<Event> unjournaled = List.copyOf(last);
+    return () -> narrative(flow, journaled, unjournaled, at);
+  }
+
+  private static String narrative(
+      Flow<?> flow, List<JournalRecord.Step> steps, List<Event> last, long at) {
     Narrative narrative = new Narrative();
     Recording recording =
         Recording.from(RunState.NONE, flow, "", List.of(Attached.everywhere(narrative)));

@@ -88,6 +88,13 @@ final class Calls {
       return listeners().stream().anyMatch(c -> c.key() != null);
     }
 
+    /** Whether somebody waits who goes on where a run stops, as no schedule does. */
+    boolean callsAgain() {
+      return listeners().stream()
+          .map(Call::key)
+          .anyMatch(key -> key != null && !key.principal().equals(Schedule.PRINCIPAL));
+    }
+
     boolean isNamed(String callId) {
       return listeners().stream().anyMatch(c -> callId.equals(c.callId()));
     }

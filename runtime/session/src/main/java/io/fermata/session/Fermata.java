@@ -6,6 +6,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Input;
 import io.fermata.flow.Json;
 import io.fermata.flow.Recorder;
 import io.fermata.persistence.OpenStore;
@@ -110,13 +111,17 @@ public final class Fermata implements ToolHost, AutoCloseable {
   @Override
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     requireFlow(call.tool());
-    if (closed.get()) {
-      ToolReply refusal =
-          new ToolReply(Wire.body(HostError.SHUTTING_DOWN.failure()), Json.object());
-      return CompletableFuture.completedFuture(refusal);
-    }
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
-    system.tell(new GatewayCommand.Incoming(call, progress, reply));
+    return passed(new GatewayCommand.Incoming(call, progress, reply), reply);
+  }
+
+  private CompletionStage<ToolReply> passed(
+      GatewayCommand command, CompletableFuture<ToolReply> reply) {
+    if (closed.get()) {
+      reply.complete(new ToolReply(Wire.body(HostError.SHUTTING_DOWN.failure()), Json.object()));
+    } else {
+      system.tell(command);
+    }
     return reply;
   }
 
@@ -138,13 +143,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
     requireFlow(flow);
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     JsonNode tree = payload == null ? null : Json.tree(payload);
-    system.tell(
+    return passed(
         new GatewayCommand.Signalled(
             SessionKey.entityOf(flow, runId),
             new SessionCommand.Signal(runId, signal, tree),
             signalId,
-            reply));
-    return reply;
+            reply),
+        reply);
   }
 
   /**
@@ -172,10 +177,20 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * What a use has come to by now: its open question again, or the outcome of work that went on.
+   * What a use has come to by now: its open question again, or what it ended with, whether or not
+   * that was told before.
    */
   public CompletionStage<ToolOutcome> again(ToolUse use) {
     return toolUses.again(use);
+  }
+
+  /**
+   * Decides about the step at which a use is {@link ToolOutcome.Undecided}, and goes on.
+   *
+   * @param resolution try it again, or take it as done
+   */
+  public CompletionStage<ToolOutcome> resolve(ToolUse use, Input.Resolution resolution) {
+    return toolUses.resolve(use, resolution);
   }
 
   /** Ends the run of a use whose caller is cancelled; what it did is undone. */
@@ -190,27 +205,42 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action, and every
    *     event that a recorder hears
    * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
-   *     known of the run, as of one that ended: its journal is swept
+   *     known of the run, as of one that ended: its journal is swept; with an {@link
+   *     IllegalStateException} if the host is closed, or if a recorder threw, which the others were
+   *     told of
    */
   public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
     requireFlow(flow);
     String entityId = SessionKey.entityOf(flow, runId);
     List<Attached> attached = Arrays.stream(recorders).map(Attached::everywhere).toList();
+    if (closed.get()) {
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("The host is closed and reads no journals"));
+    }
     CompletableFuture<Reading.Journal> read = new CompletableFuture<>();
     String name = "reading-" + readings.incrementAndGet();
     system.tell(new GatewayCommand.Helper(name, Reading.create(entityId, read)));
     return read.thenAcceptAsync(
         journal -> {
-          if (!journal.tell(entityId, catalog, attached)) {
-            throw new IllegalArgumentException(
-                "The store has no journal of a run "
-                    + runId
-                    + " of "
-                    + flow
-                    + "; the journal of a run that has ended is swept");
+          long failures =
+              journal
+                  .tell(entityId, catalog, attached)
+                  .orElseThrow(() -> new IllegalArgumentException(unknown(flow, runId)));
+          if (failures > 0) {
+            throw new IllegalStateException(
+                "Recorders threw %d times while they were told of the run %s; what they threw is told to the others (onError)"
+                    .formatted(failures, runId));
           }
         },
         replies);
+  }
+
+  private static String unknown(String flow, String runId) {
+    return "The store has no journal of a run "
+        + runId
+        + " of "
+        + flow
+        + "; the journal of a run that has ended is swept";
   }
 
   private void requireFlow(String flow) {

@@ -13,6 +13,7 @@ import io.fermata.flow.Recorder;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -56,14 +57,33 @@ public final class FlowTool {
     this.recorders = recorders;
   }
 
-  /**
-   * What a finished run is mapped from.
-   *
-   * @param values the state as it was at the end
-   * @param result what the flow itself returns; null if it returns nothing
-   * @param narrative the account of the run
-   */
-  public record Finished(ObjectNode values, @Nullable JsonNode result, String narrative) {}
+  /** What a finished run is mapped from. */
+  public static final class Finished {
+    private final ObjectNode values;
+    private final @Nullable JsonNode result;
+    private final Supplier<String> narrative;
+
+    Finished(ObjectNode values, @Nullable JsonNode result, Supplier<String> narrative) {
+      this.values = values;
+      this.result = result;
+      this.narrative = narrative;
+    }
+
+    /** The state as it was at the end. */
+    public ObjectNode values() {
+      return values;
+    }
+
+    /** What the flow itself returns; null if it returns nothing. */
+    public @Nullable JsonNode result() {
+      return result;
+    }
+
+    /** The account of the run, put together when it is asked for. */
+    public String narrative() {
+      return narrative.get();
+    }
+  }
 
   /**
    * A tool that takes no arguments and returns what the flow returns, or its whole state if the
@@ -175,7 +195,10 @@ public final class FlowTool {
     ObjectNode told = Json.object();
     try {
       return told.put("text", text(finished)).put("error", false);
-    } catch (Exception e) {
+    } catch (Throwable e) {
+      if (e instanceof VirtualMachineError fatal && !(e instanceof StackOverflowError)) {
+        throw fatal;
+      }
       String reason = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
       return told.put("text", "[mapper-error: " + reason + "]").put("error", true);
     }

@@ -6,8 +6,10 @@ import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.persistence.typed.PersistenceId;
@@ -28,12 +30,13 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   /** What a journal holds, and the number of the last record. */
   record Journal(List<JournalRecord> records, long lastSeq) {
 
-    /** Tells it to recorders. Returns whether it had anything to tell. */
-    boolean tell(String entityId, FlowCatalog catalog, List<Attached> recorders) {
+    /** Tells it to recorders. Returns how often they threw; nothing if there is nothing to tell. */
+    OptionalLong tell(String entityId, FlowCatalog catalog, List<Attached> recorders) {
       String flow = SessionKey.flowOf(entityId);
       RunState state = RunState.NONE;
       Flow<?> by = null;
       Recording recording = null;
+      long failures = 0;
       long seq = lastSeq - records.size();
       for (JournalRecord entry : records) {
         seq++;
@@ -44,11 +47,13 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
             recording = Recording.from(state, own, entityId, recorders);
             by = own;
           }
+          long before = recording.failures();
           recording.record(seq, step.at(), step.events());
+          failures += recording.failures() - before;
           state = after;
         }
       }
-      return recording != null;
+      return recording == null ? OptionalLong.empty() : OptionalLong.of(failures);
     }
   }
 
@@ -95,6 +100,11 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
         .onSignal(
             RecoveryFailed.class,
             (records, failed) -> read.completeExceptionally(failed.getFailure()))
+        .onSignal(
+            PostStop.instance(),
+            records ->
+                read.completeExceptionally(
+                    new IllegalStateException("The host was closed while it read the journal")))
         .build();
   }
 

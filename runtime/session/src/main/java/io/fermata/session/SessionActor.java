@@ -5,6 +5,7 @@ import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
+import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
@@ -41,6 +42,9 @@ import org.jspecify.annotations.Nullable;
 final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRecord, SessionState> {
   private static final Set<RunState.Status> ENDED_BY_ITSELF =
       Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
+
+  /** A tool's caller is told what ended its run as often as it asks. */
+  private static final String END_OF_TOOL = "end";
 
   private final String entityId;
   private final String flow;
@@ -189,7 +193,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (recorded != null) {
       return recorded;
     }
-    if (call.callId() != null && state.past().contains(call.callId())) {
+    boolean past = call.callId() != null && state.past().contains(call.callId());
+    if (tool != null && (past || call.asksAgain()) && state.last() != null) {
+      return state.last();
+    }
+    if (past) {
       return replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.run(), seq());
     }
     return null;
@@ -396,6 +404,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       if (calls.current() != null && goesOnSoon(pause)) {
         return perform(state, program, pause.timers());
       }
+      if (stoppedAlone(pause.outcome())) {
+        return accept(state, program, new Input.Continue(Json.object(), shell.clock().millis()));
+      }
       Outcome outcome = nothingNew ? program.now(ahead) : pause.outcome();
       return settle(state, program, outcome, pause.timers());
     }
@@ -407,10 +418,20 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
     }
-    String narrative = account.narrative(tool.flow(), unjournaled, shell.clock().millis());
     FlowTool.Finished finished =
-        new FlowTool.Finished(ahead.data().deepCopy(), complete.result(), narrative);
+        new FlowTool.Finished(
+            ahead.data().deepCopy(),
+            complete.result(),
+            account.narrative(tool.flow(), unjournaled, shell.clock().millis()));
     return new Outcome.Complete(tool.mapped(finished), complete.reason());
+  }
+
+  /** Whether a run stopped to let its caller go on, and there is none. */
+  private boolean stoppedAlone(Outcome outcome) {
+    Waiting current = calls.current();
+    return (current == null || !current.callsAgain())
+        && outcome instanceof Outcome.Failure failure
+        && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName());
   }
 
   /** Whether a call can as well wait for what the run waits for. */
@@ -707,6 +728,9 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     String callId = callId();
     Waiting current = calls.current();
     boolean heard = current != null && current.fromClient();
+    if (tool != null && heard && callId == null) {
+      callId = END_OF_TOOL;
+    }
     boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
     return new JournalRecord.Ended(
         shell.clock().millis(),

@@ -77,6 +77,11 @@ record SessionState(
     return callId == null ? null : replies.get(callId);
   }
 
+  /** What the call was told that ended the run, if that is remembered. */
+  JournalRecord.@Nullable Reply last() {
+    return run.running() ? null : replies.values().stream().findFirst().orElse(null);
+  }
+
   /** The names of the latest calls, without one. */
   List<String> callsExcept(@Nullable String callId) {
     List<String> names = new ArrayList<>(past);

@@ -8,7 +8,7 @@ import io.fermata.flow.Json;
 /** Describes a flow as a tool, so that a model can drive it without other documentation. */
 final class ToolContracts {
   private static final String PROTOCOL =
-      """
+"""
 
 
       ## How to use this tool
@@ -27,7 +27,9 @@ final class ToolContracts {
       user's choice and continue with it as `field`; else continue as `description` says.
       - complete: tell the user the `result`.
       - error: `error` says what is wrong and what to do next. If it carries a question, ask that \
-      again. Nothing already answered is lost.
+      again. Nothing already answered is lost. With `code` waiting, still_working or busy nothing is \
+wrong: tell the user, end your turn, and call again when the user asks or the time has come. Do \
+not poll.
 
       If a result carries `sessionId`, send it back unchanged in every later call.
 
@@ -53,19 +55,12 @@ final class ToolContracts {
     ObjectNode action = string(properties, "action", "What to do");
     Action.NAMES.forEach(action.putArray("enum")::add);
     string(properties, "intent", "Why the user triggered this flow; required with action start");
-    properties.set("stateUpdates", updates(flow));
+    ObjectNode updates = flow.answersSchema();
+    properties.set("stateUpdates", updates.put("description", "What the user has said, by field"));
     string(properties, "sessionId", "The handle that an earlier result carried, unchanged");
     schema.putArray("required").add("action");
     schema.put("additionalProperties", false);
     return schema;
-  }
-
-  private static ObjectNode updates(Flow<?> flow) {
-    ObjectNode updates = flow.updatesSchema();
-    updates.put("description", "What the user has said, by field");
-    ObjectNode fields = updates.withObjectProperty("properties");
-    flow.askedPaths().forEach(path -> fields.set(path, flow.fieldSchema(path)));
-    return updates;
   }
 
   private static ObjectNode string(ObjectNode properties, String name, String description) {

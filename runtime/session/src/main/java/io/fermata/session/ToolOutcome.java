@@ -26,4 +26,12 @@ public sealed interface ToolOutcome {
    * @param code {@code waiting}, {@code still_working}, {@code busy} …
    */
   record Unfinished(String code, String message) implements ToolOutcome {}
+
+  /**
+   * The run stands at a step that was cut off and may run only once, or that could not be undone:
+   * {@link Fermata#resolve resolve} it, or withdraw the call.
+   *
+   * @param code {@code outcome_unknown} or {@code compensation_failed}
+   */
+  record Undecided(String code, String message) implements ToolOutcome {}
 }

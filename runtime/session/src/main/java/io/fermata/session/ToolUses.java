@@ -1,26 +1,42 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Input;
 import io.fermata.flow.Json;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /** Carries the calls of flow tools as calls of their flows, and what comes of them back. */
 final class ToolUses {
   private static final String PRINCIPAL = "fermata/tool";
+
+  /** The run goes on without help, or the call did not reach it. */
   private static final Set<String> UNFINISHED =
       Set.of(
-          "waiting",
-          "still_working",
-          "busy",
-          "overloaded",
-          "store_unavailable",
-          "shutting_down",
-          "run_ending");
+          ErrorCode.WAITING.wireName(),
+          ErrorCode.RUN_ENDING.wireName(),
+          HostError.STILL_WORKING.wireName(),
+          HostError.BUSY.wireName(),
+          HostError.OVERLOADED.wireName(),
+          HostError.STORE_UNAVAILABLE.wireName(),
+          HostError.SHUTTING_DOWN.wireName());
+
+  /** The run stands at a step that only somebody who knows the world can decide about. */
+  private static final Set<String> UNDECIDED =
+      Set.of(ErrorCode.OUTCOME_UNKNOWN.wireName(), ErrorCode.COMPENSATION_FAILED.wireName());
+
+  /** There is no run, or no more, that could be ended. */
+  private static final Set<String> GONE =
+      Set.of(
+          ErrorCode.UNKNOWN_RUN.wireName(),
+          ErrorCode.RUN_COMPLETED.wireName(),
+          ErrorCode.RUN_CANCELLED.wireName(),
+          ErrorCode.RUN_FAILED.wireName());
 
   private final ToolHost host;
   private final Map<String, FlowTool> tools;
@@ -42,47 +58,64 @@ final class ToolUses {
     }
     ObjectNode call = Json.object().put("action", "start").put("intent", "called as a tool");
     call.set("stateUpdates", arguments);
-    return ended(use, send(use, call, "start", progress));
+    return ended(use, send(use, call, named("start"), progress), progress);
   }
 
   CompletionStage<ToolOutcome> answer(ToolUse use, String answerId, ObjectNode answers) {
     ObjectNode call = Json.object().put("action", "continue");
     call.set("stateUpdates", answers);
-    return ended(use, send(use, call, "answer " + answerId, told -> {}));
+    return ended(use, send(use, call, named("answer " + answerId), told -> {}), told -> {});
   }
 
   CompletionStage<ToolOutcome> again(ToolUse use) {
+    return goOn(use, told -> {});
+  }
+
+  private CompletionStage<ToolOutcome> goOn(ToolUse use, Consumer<ToolProgress> progress) {
     ObjectNode call = Json.object().put("action", "continue");
-    return ended(use, send(use, call, null, told -> {}));
+    return ended(use, send(use, call, Json.object(), progress), progress);
+  }
+
+  CompletionStage<ToolOutcome> resolve(ToolUse use, Input.Resolution resolution) {
+    ObjectNode call = Json.object().put("action", "continue");
+    ObjectNode meta =
+        Json.object().put(Arguments.RESOLVE, resolution.name().toLowerCase(Locale.ROOT));
+    return ended(use, send(use, call, meta, told -> {}), told -> {});
   }
 
   CompletionStage<ToolOutcome> withdraw(ToolUse use) {
-    return send(use, Json.object().put("action", "cancel"), null, told -> {})
+    return send(use, Json.object().put("action", "cancel"), Json.object(), told -> {})
         .thenApply(ToolUses::outcome);
   }
 
+  private static ObjectNode named(String callId) {
+    return Json.object().put(Arguments.CALL_ID, callId);
+  }
+
   private CompletionStage<ToolReply> send(
-      ToolUse use, ObjectNode arguments, @Nullable String callId, Consumer<ToolProgress> progress) {
-    ObjectNode meta = Json.object().put("fermata/sessionId", use.session());
-    if (callId != null) {
-      meta.put("fermata/callId", callId);
-    }
+      ToolUse use, ObjectNode arguments, ObjectNode meta, Consumer<ToolProgress> progress) {
+    meta.put(Conversation.SESSION_ID, use.session());
     return host.call(new ToolCall(use.tool(), PRINCIPAL, arguments, meta, null), progress);
   }
 
-  /** A run that nobody can help is ended with its call, so that nothing lingers. */
-  private CompletionStage<ToolOutcome> ended(ToolUse use, CompletionStage<ToolReply> reply) {
+  /**
+   * A run that was only stopped for having done much in one call goes on; one that nobody can help
+   * is ended with its call, so that nothing lingers.
+   */
+  private CompletionStage<ToolOutcome> ended(
+      ToolUse use, CompletionStage<ToolReply> reply, Consumer<ToolProgress> progress) {
     return reply.thenCompose(
         told -> {
+          String code = told.structured().path("code").asText();
+          if (code.equals(ErrorCode.VISIT_LIMIT.wireName())) {
+            return goOn(use, progress);
+          }
           ToolOutcome outcome = outcome(told);
-          boolean failed =
-              outcome instanceof ToolOutcome.Result result
-                  && result.error()
-                  && told.error()
-                  && !told.structured().path("code").asText().startsWith("run_");
-          return failed
-              ? withdraw(use).thenApply(withdrawn -> outcome)
-              : CompletableFuture.completedStage(outcome);
+          boolean over = !told.error() || GONE.contains(code);
+          return over || !(outcome instanceof ToolOutcome.Result)
+              ? CompletableFuture.completedStage(outcome)
+              : withdraw(use)
+                  .thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome);
         });
   }
 
@@ -98,10 +131,13 @@ final class ToolUses {
                   body.path("result").path("text").asText(),
                   body.path("result").path("error").asBoolean());
       default -> {
+        String message = body.path("error").asText();
+        if (UNDECIDED.contains(code)) {
+          yield new ToolOutcome.Undecided(code, message);
+        }
         if (body.has("question") || body.has("questions") || body.has("tool")) {
           yield new ToolOutcome.Paused(body);
         }
-        String message = body.path("error").asText();
         yield UNFINISHED.contains(code)
             ? new ToolOutcome.Unfinished(code, message)
             : new ToolOutcome.Result(message, true);

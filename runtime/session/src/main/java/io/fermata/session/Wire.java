@@ -49,8 +49,8 @@ final class Wire {
   }
 
   private static void interrupt(ObjectNode body, Outcome.Interrupt interrupt) {
-    if (interrupt.questions().size() == 1) {
-      Event.Question only = interrupt.questions().get(0);
+    Event.Question only = interrupt.questions().get(0);
+    if (interrupt.questions().size() == 1 && free(body, only.field())) {
       question(body, only);
       if (only.context() == null && interrupt.context() != null) {
         body.put("context", interrupt.context());
@@ -62,6 +62,11 @@ final class Wire {
     if (interrupt.context() != null) {
       body.put("context", interrupt.context());
     }
+  }
+
+  /** Whether {@code field} is not taken by the field that an error is about. */
+  private static boolean free(ObjectNode body, String field) {
+    return !body.has("field") || body.path("field").textValue().equals(field);
   }
 
   private static void question(ObjectNode body, Event.Question question) {
@@ -81,7 +86,7 @@ final class Wire {
     putIfPresent(body, "data", widget.data());
     body.put("description", description(widget));
     body.put("interactive", widget.interactive());
-    if (widget.field() != null) {
+    if (widget.field() != null && free(body, widget.field())) {
       body.put("field", widget.field());
       putIfPresent(body, "fieldSchema", widget.schema());
     }

@@ -1,5 +1,7 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static io.fermata.session.PromisesTest.await;
 import static io.fermata.session.TestHost.code;
 import static io.fermata.session.TestHost.field;
@@ -93,7 +95,7 @@ class CallTest {
       CompletableFuture<ToolReply> second = client.proceedLater("from", "Bonn");
       assertThat(field(got(first))).isEqualTo("to");
       assertThat(code(got(second))).isEqualTo("already_answered");
-      assertThat(field(got(second))).isEqualTo("to");
+      assertThat(field(got(second))).isEqualTo("from");
       assertThat(ran).hasValue(1);
       assertThat(client.proceed("to", "x").structured().at("/result/from").asText())
           .isEqualTo("Ulm");
@@ -377,6 +379,42 @@ class CallTest {
       assertThatThrownBy(() -> host.fermata().call(call))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("nope");
+    }
+  }
+
+  @Test
+  void anErrorKeepsTheFieldItIsAboutBesideAQuestionForAnother() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      Client client = host.client();
+      client.start("from", "Ulm");
+      ToolReply refused = client.proceed("from", "Bonn");
+      assertThat(code(refused)).isEqualTo("already_answered");
+      assertThat(field(refused)).isEqualTo("from");
+      assertThat(refused.structured().has("question")).isFalse();
+      assertThat(refused.structured().path("questions").findValuesAsText("field"))
+          .containsExactly("to");
+    }
+  }
+
+  @Test
+  void anErrorKeepsTheFieldItIsAboutBesideAWidgetForAnother() {
+    Flow<Trip> flow =
+        Flow.of("trip", Trip.class)
+            .description("Books a trip.")
+            .ask("ask_from", q -> q.question("from", "Where from?"))
+            .widget("show", w -> w.field("to"))
+            .edge(START, "ask_from")
+            .edge("ask_from", "show")
+            .edge("show", END)
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      assertThat(field(client.start("from", "Ulm"))).isEqualTo("to");
+      ToolReply refused = client.proceed("from", "Bonn");
+      assertThat(field(refused)).isEqualTo("from");
+      assertThat(refused.structured().has("fieldSchema")).isFalse();
+      assertThat(refused.structured().path("description").asText())
+          .contains("the choice as to in stateUpdates");
     }
   }
 }

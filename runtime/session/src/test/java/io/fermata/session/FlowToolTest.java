@@ -8,9 +8,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Computed;
+import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Input;
 import io.fermata.flow.Json;
+import io.fermata.flow.Limits;
+import io.fermata.flow.Run;
 import io.fermata.persistence.Store;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -238,6 +242,164 @@ class FlowToolTest {
       assertThat(got(again.use(use("1"), score(1)))).isEqualTo(first);
       assertThat(done).hasSize(1);
     }
+  }
+
+  @Test
+  void whatAUseEndedWithIsToldAsOftenAsItIsAskedFor() {
+    Fermata host = host(tool(asking()));
+    ToolOutcome paused = got(host.use(use("1"), score(1)));
+    assertThat(got(host.again(use("1")))).isEqualTo(paused);
+    ToolOutcome end = got(host.answer(use("1"), "a1", Json.object().put("approver", "Ann")));
+    assertThat(((ToolOutcome.Result) end).error()).isFalse();
+    host.crash();
+    try (Fermata next = host(tool(asking()))) {
+      assertThat(got(next.again(use("1")))).isEqualTo(end);
+      assertThat(got(next.again(use("1")))).isEqualTo(end);
+      assertThat(got(next.use(use("1"), score(1)))).isEqualTo(end);
+      assertThat(result(next.again(use("other"))).error()).isTrue();
+      assertThat(done).containsExactly("held");
+    }
+  }
+
+  @Test
+  void aUseThatWasWithdrawnIsToldSoWhenItIsAskedForAgain() {
+    try (Fermata host = host(tool(asking()))) {
+      got(host.use(use("1"), score(1)));
+      ToolOutcome withdrawn = got(host.withdraw(use("1")));
+      assertThat(got(host.again(use("1")))).isEqualTo(withdrawn);
+    }
+  }
+
+  /** Holds something, and then adds to its score until it is 20. */
+  private FlowTool climbing() {
+    return tool(
+        Flow.of("triage", Case.class)
+            .description("Climbs.")
+            .act("hold", run -> done.add("held"))
+            .act("climb", run -> run.set("score", run.state().score() + 1))
+            .compensate("hold", run -> done.add("released"))
+            .edge(START, "hold")
+            .edge("hold", "climb")
+            .decide("climb", d -> d.when("high", gt("score", 19)).to(END).otherwise("climb")));
+  }
+
+  private Fermata bounded(int visitsPerRun, int visitsPerCall) {
+    Limits limits = new Limits(100_000, visitsPerRun, visitsPerCall, 10);
+    return Fermata.host()
+        .store(store())
+        .tool(climbing())
+        .settings(Settings.DEFAULT.limits(limits))
+        .start();
+  }
+
+  @Test
+  void aUseThatDoesMoreThanOneCallMayGoesOnByItself() {
+    Fermata host = bounded(100, 3);
+    ToolOutcome.Result end = result(host.use(use("1"), score(0)));
+    assertThat(end.text()).contains("\"score\":20");
+    host.crash();
+    try (Fermata next = bounded(100, 3)) {
+      assertThat(result(next.again(use("1")))).isEqualTo(end);
+      assertThat(result(next.use(use("1"), score(0)))).isEqualTo(end);
+      assertThat(done).containsExactly("held");
+    }
+  }
+
+  @Test
+  void aUseThatDoesMoreThanARunMayIsEndedAndUndone() {
+    try (Fermata host = bounded(10, 100)) {
+      assertThat(result(host.use(use("1"), score(0))).error()).isTrue();
+      assertThat(done).containsExactly("held", "released");
+    }
+  }
+
+  @Test
+  void aStepWhoseOutcomeIsUnknownWaitsForTheDecisionOfTheCaller() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Acts once.")
+                .actAsync(
+                    "pay",
+                    run -> {
+                      done.add("paid");
+                      begun.countDown();
+                      return new CompletableFuture<>();
+                    },
+                    EffectOptions::once)
+                .edge(START, "pay")
+                .edge("pay", END));
+    Fermata host = host(tool);
+    CompletionStage<ToolOutcome> lost = host.use(use("1"), score(3));
+    assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+    host.crash();
+    got(lost);
+    try (Fermata next = host(tool)) {
+      ToolOutcome undecided = got(next.again(use("1")));
+      assertThat(undecided).isInstanceOf(ToolOutcome.Undecided.class);
+      assertThat(((ToolOutcome.Undecided) undecided).code()).isEqualTo("outcome_unknown");
+      assertThat(result(next.resolve(use("1"), Input.Resolution.SKIP)).text())
+          .isEqualTo("{\"score\":3}");
+      assertThat(done).containsExactly("paid");
+    }
+  }
+
+  @Test
+  void aFailedUseThatCannotBeUndoneWaitsForTheDecisionOfTheCaller() {
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Fails twice.")
+                .act("hold", run -> done.add("held"))
+                .act("fail", FlowToolTest::fail)
+                .compensate("hold", FlowToolTest::fail)
+                .edge(START, "hold")
+                .edge("hold", "fail")
+                .edge("fail", END));
+    try (Fermata host = host(tool)) {
+      ToolOutcome undecided = got(host.use(use("1"), score(3)));
+      assertThat(undecided).isInstanceOf(ToolOutcome.Undecided.class);
+      assertThat(result(host.resolve(use("1"), Input.Resolution.SKIP)).error()).isTrue();
+    }
+  }
+
+  private static void fail(Run<Case> run) {
+    throw new IllegalStateException("broken: " + run.id());
+  }
+
+  @Test
+  void theAccountIsPutTogetherOnlyForAMapperThatReadsIt() {
+    FlowTool.Finished finished =
+        new FlowTool.Finished(
+            score(3),
+            null,
+            () -> {
+              throw new IllegalStateException("it was read");
+            });
+    assertThat(tool(triage()).mapped(finished).path("error").asBoolean()).isFalse();
+    FlowTool reads = tool(triage()).resultMapper(FlowTool.Finished::narrative);
+    assertThat(reads.mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: it was read]");
+  }
+
+  @Test
+  void anErrorThrownByAMapperIsOneInItsEnvelopeUnlessNothingCanSurviveIt() {
+    FlowTool.Finished finished = new FlowTool.Finished(score(3), null, () -> "");
+    assertThat(throwing(new AssertionError("wrong")).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: wrong]");
+    assertThat(throwing(new StackOverflowError()).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: StackOverflowError]");
+    assertThatThrownBy(() -> throwing(new OutOfMemoryError()).mapped(finished))
+        .isInstanceOf(OutOfMemoryError.class);
+  }
+
+  private FlowTool throwing(Error thrown) {
+    return tool(triage())
+        .resultMapper(
+            run -> {
+              throw thrown;
+            });
   }
 
   @Test

@@ -9,6 +9,7 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Computed;
+import io.fermata.flow.Condition;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.StepException;
@@ -72,6 +73,22 @@ class TimeTest {
   }
 
   @Test
+  void aRunThatWaitsForASignalSaysForWhichHowLongAndWhatToDoMeanwhile() {
+    Flow<Parcel> flow =
+        parcel()
+            .waitFor("await_payment", "paid", "paid")
+            .deadline("await_payment", Duration.ofDays(3), "note")
+            .edge(START, "await_payment")
+            .edge("await_payment", "note")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      assertThat(host.client().start().structured().path("error").asText())
+          .containsPattern("for the signal paid until \\d{4}-\\d{2}-\\d{2}T")
+          .contains("Tell the user and end the turn");
+    }
+  }
+
+  @Test
   void aRunSleepsForLongerThanATimerCanBeSet() {
     try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(3650)))) {
       TestHost.Client client = host.client();
@@ -94,6 +111,29 @@ class TimeTest {
       host.crash();
       assertThat(code(client.status())).isEqualTo("waiting");
       eventually(() -> status(client.proceed()).equals("complete"));
+    }
+  }
+
+  @Test
+  void aRunThatIsWokenGoesOnWithoutACallerHoweverMuchItHasToDo() throws Exception {
+    Flow<Parcel> flow =
+        parcel()
+            .sleep("sleep", Duration.ofMillis(400))
+            .act("count", run -> run.set("note", "" + run.visit()))
+            .edge(START, "sleep")
+            .edge("sleep", "count")
+            .decide(
+                "count",
+                d ->
+                    d.when("again", Condition.visits("count").lt(450))
+                        .to("count")
+                        .otherwise("note"))
+            .compile();
+    try (TestHost host = new TestHost(store(), s -> s.callDeadline(Duration.ofMillis(300)), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      eventually(() -> status(client.status()).equals("complete"));
+      assertThat(client.status().structured().at("/result/note").asText()).isEqualTo("450");
     }
   }
 

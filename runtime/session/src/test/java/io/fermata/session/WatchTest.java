@@ -295,4 +295,44 @@ class WatchTest {
           .hasMessage("There is no flow other");
     }
   }
+
+  @Test
+  void aReplayWhoseRecorderThrowsFailsWhenTheOthersHaveHeardItAll() {
+    Listener listener = new Listener();
+    Recorder broken =
+        new Recorder() {
+          @Override
+          public void onEvent(Recorded event) {
+            throw new IllegalStateException("broken");
+          }
+        };
+    try (Fermata host = host().start()) {
+      ToolReply asked = call(host, "s", "start");
+      String run = asked.meta().at("/fermata~1run/runId").asText();
+      assertThatThrownBy(
+              () -> host.replay("order", run, broken, listener).toCompletableFuture().join())
+          .hasRootCauseInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(run);
+      assertThat(listener.all(Recorded.Pause.class)).hasSize(1);
+      assertThat(listener.all(Recorded.Failure.class)).isNotEmpty();
+    }
+  }
+
+  @Test
+  void aHostThatIsClosedSaysSoToWhoeverSignalsOrReplays() throws Exception {
+    Fermata host = host().start();
+    String run = call(host, "s", "start").meta().at("/fermata~1run/runId").asText();
+    host.close();
+    ToolReply refused =
+        host.signal("order", run, "paid", null, null)
+            .toCompletableFuture()
+            .get(10, TimeUnit.SECONDS);
+    assertThat(refused.structured().path("code").asText()).isEqualTo("shutting_down");
+    assertThatThrownBy(
+            () ->
+                host.replay("order", run, new Listener())
+                    .toCompletableFuture()
+                    .get(10, TimeUnit.SECONDS))
+        .hasMessageContaining("The host is closed");
+  }
 }

@@ -319,7 +319,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
               body.path("tool").asText(),
               body.get("data"),
               body.path("interactive").asBoolean(),
-              text(body, "field"),
+              body.has("fieldSchema") ? text(body, "field") : null,
               body.get("fieldSchema")));
     }
     List<Event.Question> questions = new ArrayList<>();

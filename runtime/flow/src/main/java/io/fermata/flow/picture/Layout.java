@@ -37,13 +37,19 @@ final class Layout {
   private final Map<String, Plan> plans = new HashMap<>();
   private final Size size;
 
-  /** How a line of text looks. */
+  /** How a line of text looks. Bold letters are wider than others. */
   enum Tone {
-    TITLE,
-    DETAIL,
-    CONDITION,
-    NOTE,
-    SEEN
+    TITLE(1.13),
+    DETAIL(1),
+    CONDITION(1),
+    NOTE(1.13),
+    SEEN(1);
+
+    private final double breadth;
+
+    Tone(double breadth) {
+      this.breadth = breadth;
+    }
   }
 
   /** A line of text. */
@@ -57,7 +63,7 @@ final class Layout {
     }
 
     double width() {
-      return Lettering.width(text, size()) * (tone == Tone.TITLE ? 1.05 : 1);
+      return Lettering.width(text, size()) * tone.breadth;
     }
   }
 
@@ -123,7 +129,8 @@ final class Layout {
 
   private static void add(List<Line> lines, String text, Tone tone, double widest) {
     double fontSize = new Line(text, tone).size();
-    Lettering.wrap(text, fontSize, widest).forEach(line -> lines.add(new Line(line, tone)));
+    Lettering.wrap(text, fontSize, widest / tone.breadth)
+        .forEach(line -> lines.add(new Line(line, tone)));
   }
 
   private static Size extent(List<Line> lines) {
