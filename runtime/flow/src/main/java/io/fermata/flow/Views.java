@@ -25,6 +25,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TreeTraversingParser;
 import com.fasterxml.jackson.databind.type.CollectionType;
 import com.fasterxml.jackson.databind.type.MapType;
+import java.io.IOException;
 import java.lang.annotation.Annotation;
 import java.util.AbstractList;
 import java.util.AbstractMap;
@@ -69,12 +70,12 @@ final class Views<S extends Record> {
   private S read(Walk walk) {
     try {
       return type.cast(reader.readValue(walk));
-    } catch (Exception e) {
+    } catch (IOException e) {
       throw unreadable(e);
     }
   }
 
-  private static IllegalArgumentException unreadable(Exception e) {
+  private static IllegalArgumentException unreadable(IOException e) {
     String reason =
         e instanceof JsonProcessingException json ? json.getOriginalMessage() : e.getMessage();
     return new IllegalArgumentException(reason, e);
@@ -91,17 +92,8 @@ final class Views<S extends Record> {
       this.before = before;
     }
 
-    @Override
-    public JsonParser skipChildren() {
-      try {
-        return super.skipChildren();
-      } catch (Exception e) {
-        throw new IllegalStateException("A tree needs no input to go past a part of it", e);
-      }
-    }
-
     /** Goes past the list or the object that begins here, which is for later. */
-    Content skip(ObjectReader reader) {
+    Content skip(ObjectReader reader) throws IOException {
       skipChildren();
       Content content = new Content(currentNode(), reader);
       if (before != null) {
@@ -184,23 +176,12 @@ final class Views<S extends Record> {
 
     @Override
     public Object deserialize(JsonParser parser, DeserializationContext context)
-        throws JsonProcessingException {
+        throws IOException {
       if (reader == null || !(parser instanceof Walk walk) || !walk.hasToken(begin)) {
-        return whole(parser, context);
+        return super.deserialize(parser, context);
       }
       Content content = walk.skip(reader);
       return begin == JsonToken.START_ARRAY ? new Items(content) : new Entries(content);
-    }
-
-    private Object whole(JsonParser parser, DeserializationContext context)
-        throws JsonProcessingException {
-      try {
-        return super.deserialize(parser, context);
-      } catch (JsonProcessingException | RuntimeException e) {
-        throw e;
-      } catch (Exception e) {
-        throw JsonMappingException.from(parser, e.getMessage(), e);
-      }
     }
   }
 
@@ -218,18 +199,18 @@ final class Views<S extends Record> {
     }
 
     @SuppressWarnings("ReferenceEquality") // trees are never changed: the same object says the same
-    void readUnlike(JsonNode before) {
+    void readUnlike(JsonNode before) throws IOException {
       if (tree == before) {
         return;
       }
       for (int i = 0; tree.isArray() && i < tree.size(); i++) {
         if (tree.get(i) != before.get(i)) {
-          read(tree.get(i));
+          reader.readValue(tree.get(i));
         }
       }
       for (Map.Entry<String, JsonNode> entry : tree.properties()) {
         if (entry.getValue() != before.get(entry.getKey())) {
-          read(entry.getValue());
+          reader.readValue(entry.getValue());
         }
       }
     }
@@ -262,7 +243,7 @@ final class Views<S extends Record> {
     private @Nullable Object read(JsonNode element) {
       try {
         return reader.readValue(element);
-      } catch (Exception e) {
+      } catch (IOException e) {
         throw unreadable(e);
       }
     }
