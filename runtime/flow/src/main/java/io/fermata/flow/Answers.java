@@ -16,17 +16,26 @@ import org.jspecify.annotations.Nullable;
 final class Answers {
   private final Graph graph;
   private final RunState state;
-  private final Set<String> ahead;
+  private @Nullable Set<String> ahead;
 
   Answers(Graph graph, RunState state) {
     this.graph = graph;
     this.state = state;
-    this.ahead =
-        graph.reachable(
-            state.places().entrySet().stream()
-                .filter(entry -> !entry.getKey().undoes())
-                .flatMap(entry -> onward(entry.getKey(), entry.getValue()).stream())
-                .toList());
+  }
+
+  /** What the run may still come to; most answers are to what is open, and need not know it. */
+  private Set<String> ahead() {
+    Set<String> known = ahead;
+    if (known == null) {
+      known =
+          graph.reachable(
+              state.places().entrySet().stream()
+                  .filter(entry -> !entry.getKey().undoes())
+                  .flatMap(entry -> onward(entry.getKey(), entry.getValue()).stream())
+                  .toList());
+      ahead = known;
+    }
+    return known;
   }
 
   /** What a fork's branches lead through, they say themselves. */
@@ -62,8 +71,7 @@ final class Answers {
 
   /** What stands before the items of a list in the names of their fields. */
   private String fieldOf(Place list) {
-    String name = list.node().substring(list.node().lastIndexOf('/') + 1);
-    return graph.step(list).scope().prefix(list) + name + ".";
+    return graph.step(list).scope().prefix(list) + list.name() + ".";
   }
 
   /** The values that would change an answer which the run has already built on. */
@@ -114,7 +122,7 @@ final class Answers {
     if (askers.isEmpty()) {
       return builtOn(field);
     }
-    return askers.stream().noneMatch(ahead::contains)
+    return askers.stream().noneMatch(ahead()::contains)
         && state.branches().values().stream()
             .anyMatch(b -> askers.stream().anyMatch(b.memory().left()::containsKey));
   }

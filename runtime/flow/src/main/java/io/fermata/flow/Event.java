@@ -156,16 +156,7 @@ public sealed interface Event {
       List<Emitted> emitted,
       boolean undoable,
       @Nullable String ends)
-      implements Event {
-    public Committed(
-        Place place,
-        List<Write> writes,
-        List<String> reads,
-        List<Emitted> emitted,
-        boolean undoable) {
-      this(place, writes, reads, emitted, undoable, null);
-    }
-  }
+      implements Event {}
 
   /** Something that an action had to tell. */
   record Emitted(String name, @Nullable JsonNode payload) {}
@@ -265,18 +256,7 @@ public sealed interface Event {
       @Nullable String to,
       long at,
       @Nullable String ends)
-      implements Event {
-    public Joined(
-        Place place,
-        List<String> merged,
-        List<String> dropped,
-        List<Write> writes,
-        List<Place> undo,
-        @Nullable String to,
-        long at) {
-      this(place, merged, dropped, writes, undo, to, at, null);
-    }
-  }
+      implements Event {}
 
   /**
    * A sub-flow begins.

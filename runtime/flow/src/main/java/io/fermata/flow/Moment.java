@@ -29,7 +29,7 @@ public record Moment(
 
   /** The node's own name. */
   public String name() {
-    return node().substring(node().lastIndexOf('/') + 1);
+    return place == null ? "" : place.undone().name();
   }
 
   /** The visit to the node, with its branch, as a text: {@code node#visit}. */

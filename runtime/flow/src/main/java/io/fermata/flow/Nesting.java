@@ -29,19 +29,18 @@ final class Nesting {
   }
 
   void close(Place place, Step<?> end, Scope<?> inner) {
-    String id = inner.path().substring(inner.path().lastIndexOf('/') + 1);
     try {
-      close(place, end, inner, id);
+      closed(place, end, inner);
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
     }
   }
 
-  private <S extends Record, T extends Record> void close(
-      Place place, Step<S> end, Scope<T> inner, String id) {
-    Node.Mount<S, T> mount = mount(end.scope().flow().nodes().get(id));
+  private <S extends Record, T extends Record> void closed(
+      Place place, Step<S> end, Scope<T> inner) {
+    Node.Mount<S, T> mount = mount(end.scope().flow().nodes().get(inner.id()));
     Spot<S> outside = new Spot<>(drive.state(), place, end);
-    Spot<T> inside = new Spot<>(drive.state(), place, new Step<>("", inner, null, null, null));
+    Spot<T> inside = inside(place, inner);
     List<Write> writes = new ArrayList<>();
     if (mount.output() != null) {
       mount

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 sealed interface Node<S extends Record> {
   String id();
 
+  /** What it is called to recorders. */
+  Recorded.Kind kind();
+
   /** Whether a person is asked here. */
   default boolean asks() {
     return false;
@@ -31,6 +34,11 @@ sealed interface Node<S extends Record> {
   record Ask<S extends Record>(
       String id, List<Question<S>> questions, @Nullable Function<S, String> context)
       implements Node<S> {
+    @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.ASK;
+    }
+
     @Override
     public boolean asks() {
       return true;
@@ -65,6 +73,11 @@ sealed interface Node<S extends Record> {
       @Nullable String field)
       implements Node<S> {
     @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.WIDGET;
+    }
+
+    @Override
     public boolean asks() {
       return true;
     }
@@ -81,7 +94,12 @@ sealed interface Node<S extends Record> {
    * @param reads all that it may see of the state; empty if it may see everything
    */
   record Act<S extends Record>(String id, AsyncAction<S> action, Policy policy, List<String> reads)
-      implements Node<S> {}
+      implements Node<S> {
+    @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.ACT;
+    }
+  }
 
   /**
    * Waits for a moment.
@@ -92,6 +110,11 @@ sealed interface Node<S extends Record> {
       String id, BiFunction<S, Instant, Instant> until, @Nullable Function<S, Duration> time)
       implements Node<S> {
     @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.SLEEP;
+    }
+
+    @Override
     public boolean pauses() {
       return true;
     }
@@ -100,6 +123,11 @@ sealed interface Node<S extends Record> {
   /** Waits for a signal from outside. */
   record Await<S extends Record>(String id, String signal, @Nullable String field)
       implements Node<S> {
+    @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.SIGNAL;
+    }
+
     @Override
     public boolean pauses() {
       return true;
@@ -128,7 +156,12 @@ sealed interface Node<S extends Record> {
       @Nullable Function<S, Map<String, ?>> input,
       @Nullable BiFunction<S, T, Map<String, ?>> output,
       @Nullable String into)
-      implements Nested<S> {}
+      implements Nested<S> {
+    @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.SUBFLOW;
+    }
+  }
 
   /**
    * A sub-flow that runs once for each item of a list, side by side.
@@ -143,7 +176,12 @@ sealed interface Node<S extends Record> {
       int atMost,
       @Nullable String into,
       Joining joining)
-      implements Nested<S> {}
+      implements Nested<S> {
+    @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.LIST;
+    }
+  }
 
   /** How a node's wait is bounded, and who is reminded of it. */
   record Waiting<S extends Record>(

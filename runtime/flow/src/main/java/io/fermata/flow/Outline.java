@@ -62,18 +62,16 @@ final class Outline {
     // --- nodes --------------------------------------------------------------------------------
 
     private Kind kind(Node<S> node) {
-      if (node instanceof Node.Ask) {
-        return Kind.ASK;
-      } else if (node instanceof Node.Show) {
-        return Kind.WIDGET;
-      } else if (node instanceof Node.Act) {
-        return Kind.ACT;
-      } else if (node instanceof Node.Sleep) {
-        return Kind.SLEEP;
-      } else if (node instanceof Node.Await) {
-        return Kind.WAIT;
-      }
-      return node instanceof Node.Each ? Kind.EACH : Kind.FLOW;
+      return switch (node.kind()) {
+        case ASK -> Kind.ASK;
+        case WIDGET -> Kind.WIDGET;
+        case ACT -> Kind.ACT;
+        case SLEEP -> Kind.SLEEP;
+        case SIGNAL -> Kind.WAIT;
+        case LIST -> Kind.EACH;
+        case SUBFLOW -> Kind.FLOW;
+        case UNKNOWN -> throw new IllegalStateException("Node " + node.id() + " is of no kind");
+      };
     }
 
     private List<String> details(Node<S> node) {

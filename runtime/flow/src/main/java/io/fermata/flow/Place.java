@@ -62,6 +62,11 @@ public record Place(String branch, String node, int visit) {
     return null;
   }
 
+  /** The node's own name, without the path of the sub-flow that it lies in. */
+  public String name() {
+    return node.substring(node.lastIndexOf('/') + 1);
+  }
+
   /** Where the compensation of this place's action happens. */
   public Place undo() {
     return new Place(branch, node + UNDO, visit);
@@ -70,7 +75,7 @@ public record Place(String branch, String node, int visit) {
   /** Whether an author declared its node: what begins and ends a flow is not worth a mention. */
   @JsonIgnore
   public boolean declared() {
-    return !node.endsWith(Flow.START) && !node.endsWith(Flow.END);
+    return !name().equals(Flow.START) && !name().equals(Flow.END);
   }
 
   /** Whether it is a compensation. */

@@ -46,7 +46,8 @@ record Scope<S extends Record>(String path, Flow<S> flow, @Nullable Scope<?> par
     return parent.template() + id() + "." + (each ? "*." : "");
   }
 
-  private String id() {
+  /** The name of the node that mounts it. */
+  String id() {
     return path.substring(path.lastIndexOf('/') + 1);
   }
 }

@@ -467,26 +467,12 @@ final class Translation {
 
   /** What begins and ends a flow is no stage, and undoing is told as such. */
   private static boolean stage(Place place) {
-    String name = place.node().substring(place.node().lastIndexOf('/') + 1);
-    return !place.undoes() && !name.equals(Flow.START) && !name.equals(Flow.END);
+    return !place.undoes() && place.declared();
   }
 
   private Kind kind(Place place) {
     Node<?> node = graph == null || !graph.has(place.node()) ? null : graph.step(place).node();
-    if (node instanceof Node.Ask) {
-      return Kind.ASK;
-    } else if (node instanceof Node.Show) {
-      return Kind.WIDGET;
-    } else if (node instanceof Node.Act) {
-      return Kind.ACT;
-    } else if (node instanceof Node.Sleep) {
-      return Kind.SLEEP;
-    } else if (node instanceof Node.Await) {
-      return Kind.SIGNAL;
-    } else if (node instanceof Node.Mount) {
-      return Kind.SUBFLOW;
-    }
-    return node instanceof Node.Each ? Kind.LIST : Kind.UNKNOWN;
+    return node == null ? Kind.UNKNOWN : node.kind();
   }
 
   /** What the run is at, the nodes that mount a sub-flow before what is in it. */

@@ -69,7 +69,8 @@ class VersionAndEventsJsonTest {
                 .toList(),
             List.of("a", ""),
             List.of(new Event.Emitted("told", Json.tree(1)), new Event.Emitted("told", null)),
-            true),
+            true,
+            null),
         new Event.Committed(PLACE, List.of(), List.of(), List.of(), false, "enough"),
         new Event.Decided(
             PLACE,
@@ -105,7 +106,8 @@ class VersionAndEventsJsonTest {
             List.of(new Write(Write.Verb.SET, "a", Json.tree(1))),
             List.of(PLACE),
             "next",
-            7),
+            7,
+            null),
         new Event.Joined(PLACE, List.of("0"), List.of(), List.of(), List.of(), null, 7, "enough"),
         new Event.Opened(PLACE, "x", Map.of("x.a", Json.tree(1)), List.of("x.b"), 7),
         new Event.Closed(

@@ -59,7 +59,8 @@ class JournalFormatTest {
                 new Write(Write.Verb.DELETE, "d", null)),
             List.of("email"),
             List.of(new Event.Emitted("told", text)),
-            true),
+            true,
+            null),
         new Event.Decided(
             place,
             List.of(
@@ -80,7 +81,8 @@ class JournalFormatTest {
             List.of(new Write(Write.Verb.SET, "a", text)),
             List.of(place),
             "next",
-            7),
+            7,
+            null),
         new Event.Opened(place, "sub", Map.of("sub.a", text), List.of("sub.b"), 7),
         new Event.Closed(place, "sub", List.of(new Write(Write.Verb.SET, "a", text)), text, 7),
         new Event.Broken(place, "enough", "__end__"),

@@ -6,7 +6,6 @@ import io.fermata.flow.picture.Layers.Plan;
 import io.fermata.flow.picture.Layers.Size;
 import io.fermata.flow.picture.Layers.Wire;
 import io.fermata.flow.picture.Picture.Arrow;
-import io.fermata.flow.picture.Picture.Kind;
 import io.fermata.flow.picture.Picture.Shape;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -222,10 +221,5 @@ final class Layout {
         place(shape.path(), x, outer.y() + head + 2);
       }
     }
-  }
-
-  /** Whether a kind of shape is drawn with a sign beside its text. */
-  static boolean signed(Kind kind) {
-    return !kind.bounds() && !kind.branches();
   }
 }
