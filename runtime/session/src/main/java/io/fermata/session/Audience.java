@@ -46,6 +46,11 @@ final class Audience {
     }
   }
 
+  /** Whether nobody listens to anything. */
+  boolean isEmpty() {
+    return deliveries.isEmpty();
+  }
+
   /** Who listens to the runs of a flow. */
   List<Attached> of(Flow<?> flow) {
     return listeners.getOrDefault(flow, List.of());
@@ -102,11 +107,6 @@ final class Audience {
           all,
           failure.detail());
     }
-  }
-
-  /** How often a recorder threw. */
-  long failures() {
-    return failures.get();
   }
 
   /** Lets them hear what was journaled, and no more. */

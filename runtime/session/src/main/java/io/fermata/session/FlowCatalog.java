@@ -77,6 +77,11 @@ final class FlowCatalog {
         .map(p -> p);
   }
 
+  /** The flow by which a run is told: its own, or the newest where that is not registered. */
+  Flow<?> telling(String flow, RunState run) {
+    return of(flow, run).orElse(newest(flow)).flow();
+  }
+
   private List<FlowProgram<?>> versions(String flow) {
     return Objects.requireNonNull(programs.get(flow), () -> "There is no flow " + flow);
   }

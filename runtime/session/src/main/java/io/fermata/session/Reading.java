@@ -42,7 +42,7 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
         seq++;
         if (entry instanceof JournalRecord.Step step) {
           RunState after = state.apply(step.events());
-          Flow<?> own = catalog.of(flow, after).orElse(catalog.newest(flow)).flow();
+          Flow<?> own = catalog.telling(flow, after);
           if (recording == null || own != by) {
             recording = Recording.from(state, own, entityId, recorders);
             by = own;

@@ -3,6 +3,7 @@ package io.fermata.session;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
 import io.fermata.flow.Json;
@@ -14,7 +15,6 @@ import io.fermata.session.Calls.Waiting;
 import io.fermata.session.SessionCommand.Call;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.pekko.actor.typed.Behavior;
@@ -171,13 +171,11 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     if (ends && !idleNow()) {
       return cancelNow(state, call);
     }
-    if (idleNow() || meanwhile(call)) {
-      Waiting waiting = new Waiting(call);
-      waiting.hasty = call.action() == Action.SIGNAL && Standstill.works(ahead);
-      return begin(state, waiting);
+    if (call.action() == Action.SIGNAL && letsIn()) {
+      return letIn(state, new Waiting(call));
     }
-    if (call.action() == Action.SIGNAL && interjects()) {
-      return interject(state, new Waiting(call));
+    if (idleNow() || meanwhile(call)) {
+      return begin(state, new Waiting(call));
     }
     if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
       calls.drive(new Waiting(call));
@@ -212,29 +210,29 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
     return calls.none() && !resuming && !Standstill.works(ahead);
   }
 
-  /** Whether a call has something for the run while other branches of it are at work. */
+  /** Whether a call has answers for the run while other branches of it are at work. */
   private boolean meanwhile(Call call) {
-    boolean gives =
-        call.action() == Action.SIGNAL
-            || (call.action() == Action.CONTINUE
-                && !call.updates().isEmpty()
-                && Standstill.asks(ahead));
-    return gives && calls.none() && !resuming && unjournaled.isEmpty();
+    return call.action() == Action.CONTINUE
+        && !call.updates().isEmpty()
+        && Standstill.asks(ahead)
+        && calls.none()
+        && letsIn();
   }
 
-  /** Whether a signal need not wait behind the call being driven. */
-  private boolean interjects() {
-    return calls.current() != null && unjournaled.isEmpty() && !resuming;
+  /** Whether something can come in between: not before what called earlier and still waits. */
+  private boolean letsIn() {
+    boolean first = calls.none() || calls.current() != null;
+    return first && unjournaled.isEmpty() && !resuming;
   }
 
-  /** Lets a signal in before a call that waits for work or time, and hears what comes of both. */
-  private Effect<JournalRecord, SessionState> interject(SessionState state, Waiting signal) {
-    Waiting held = Objects.requireNonNull(calls.release());
+  /** Lets a signal in; a call that waits for work or time hears what comes of both. */
+  private Effect<JournalRecord, SessionState> letIn(SessionState state, Waiting signal) {
+    Waiting held = calls.release();
     signal.hasty = Standstill.works(ahead);
     Effect<JournalRecord, SessionState> effect = begin(state, signal);
     if (calls.current() == signal) {
       signal.held = held;
-    } else {
+    } else if (held != null) {
       calls.drive(held);
     }
     return effect;
@@ -757,11 +755,14 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** Lets recorders hear what the journal now has. */
   private void watched(RunState before, List<JournalRecord> entries) {
-    FlowProgram<?> program = shell.catalog().of(flow, ahead).orElse(shell.catalog().newest(flow));
+    if (shell.audience().isEmpty()) {
+      return;
+    }
+    Flow<?> by = shell.catalog().telling(flow, ahead);
     for (int i = 0; i < entries.size(); i++) {
       if (entries.get(i) instanceof JournalRecord.Step step) {
         long seq = seq() - entries.size() + i + 1;
-        watch.tell(program.flow(), before, seq, step.at(), step.events());
+        watch.tell(by, before, seq, step.at(), step.events());
       }
     }
   }
