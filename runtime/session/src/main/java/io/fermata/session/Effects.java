@@ -2,12 +2,12 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
-import io.fermata.flow.Effect;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
 import io.fermata.flow.Place;
 import io.fermata.flow.Progress;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -67,7 +67,7 @@ final class Effects {
   }
 
   /** Gives up what the run does not want any more. */
-  void retain(List<Effect> wanted) {
+  void retain(List<StepEffect> wanted) {
     Set<String> keys = wanted.stream().map(Effects::key).collect(Collectors.toSet());
     for (String key : List.copyOf(underWay.keySet())) {
       if (!keys.contains(key)) {
@@ -82,12 +82,12 @@ final class Effects {
     return underWay.values().stream().allMatch(effect -> effect.task() == null);
   }
 
-  boolean underWay(Effect effect) {
+  boolean underWay(StepEffect effect) {
     return underWay.containsKey(key(effect));
   }
 
   /** Performs an effect now, or has it announced when it is due again. */
-  void start(FlowProgram<?> program, RunState run, Effect effect, long now) {
+  void start(FlowProgram<?> program, RunState run, StepEffect effect, long now) {
     Long due = effect.due();
     if (due != null) {
       underWay.put(key(effect), new UnderWay(null, Standstill.onlyWaits(effect) ? due : null));
@@ -98,7 +98,7 @@ final class Effects {
     underWay.put(key(effect), new UnderWay(task, null));
   }
 
-  private void announce(Effect effect, long millis) {
+  private void announce(StepEffect effect, long millis) {
     boolean far = millis > LONGEST.toMillis();
     timers.startSingleTimer(
         key(effect),
@@ -107,14 +107,14 @@ final class Effects {
   }
 
   /** An effect whose time has not come is announced again. */
-  void again(Effect effect, long now) {
+  void again(StepEffect effect, long now) {
     Long due = effect.due();
     if (underWay(effect) && due != null) {
       announce(effect, due - now);
     }
   }
 
-  private void perform(FlowProgram<?> program, RunState run, Effect effect) {
+  private void perform(FlowProgram<?> program, RunState run, StepEffect effect) {
     session.tell(new SessionCommand.EffectBegun(effect));
     try {
       program
@@ -127,7 +127,7 @@ final class Effects {
     }
   }
 
-  private Progress progress(Effect effect) {
+  private Progress progress(StepEffect effect) {
     return new Progress() {
       @Override
       public void emitted(Place place, String name, @Nullable JsonNode payload) {
@@ -143,7 +143,7 @@ final class Effects {
   }
 
   /** From now on its time runs; what it spent waiting for a thread is not its fault. */
-  void begun(Effect effect) {
+  void begun(StepEffect effect) {
     if (underWay(effect)) {
       Duration timeout = effect.policy().timeout();
       timers.startSingleTimer(
@@ -153,18 +153,18 @@ final class Effects {
     }
   }
 
-  private void ended(Effect effect, Input.Result result) {
+  private void ended(StepEffect effect, Input.Result result) {
     session.tell(new SessionCommand.EffectEnded(effect, result));
   }
 
   /** Takes an effect off the list; false if it was not on it, so that late results are ignored. */
-  boolean end(Effect effect) {
+  boolean end(StepEffect effect) {
     timers.cancel(key(effect));
     return underWay.remove(key(effect)) != null;
   }
 
   /** Gives up an effect: its thread is interrupted and its result ignored. */
-  boolean giveUp(Effect effect) {
+  boolean giveUp(StepEffect effect) {
     timers.cancel(key(effect));
     UnderWay given = underWay.remove(key(effect));
     if (given != null) {
@@ -182,7 +182,7 @@ final class Effects {
     underWay.clear();
   }
 
-  private static String key(Effect effect) {
+  private static String key(StepEffect effect) {
     return effect.key();
   }
 }

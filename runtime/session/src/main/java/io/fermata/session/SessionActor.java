@@ -10,6 +10,7 @@ import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import io.fermata.persistence.JournalTags;
 import io.fermata.session.Calls.Waiting;
 import io.fermata.session.SessionCommand.Call;
@@ -395,10 +396,10 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   private Effect<JournalRecord, SessionState> goOn(
       SessionState state, FlowProgram<?> program, boolean nothingNew) {
-    Program.Next next = program.next(ahead);
-    if (next instanceof Program.Perform perform) {
+    Program.Next<StepEffect> next = program.next(ahead);
+    if (next instanceof Program.Perform<StepEffect> perform) {
       return perform(state, program, perform.effects());
-    } else if (next instanceof Program.Pause pause) {
+    } else if (next instanceof Program.Pause<StepEffect> pause) {
       if (calls.current() != null && goesOnSoon(pause)) {
         return perform(state, program, pause.timers());
       }
@@ -408,7 +409,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
       Outcome outcome = nothingNew ? program.now(ahead) : pause.outcome();
       return settle(state, program, outcome, pause.timers());
     }
-    return settle(state, program, told(((Program.Finish) next).outcome()), List.of());
+    return settle(state, program, told(((Program.Finish<StepEffect>) next).outcome()), List.of());
   }
 
   /** The caller of a tool is told what the tool makes of the run. */
@@ -433,16 +434,16 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   /** Whether a call can as well wait for what the run waits for. */
-  private boolean goesOnSoon(Program.Pause pause) {
+  private boolean goesOnSoon(Program.Pause<StepEffect> pause) {
     Long until = pause.until();
     long patience = shell.settings().callDeadline().toMillis() / 2;
     return until != null && until - shell.clock().millis() < patience;
   }
 
   private Effect<JournalRecord, SessionState> perform(
-      SessionState state, FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
+      SessionState state, FlowProgram<?> program, List<StepEffect> wanted) {
     effects.retain(wanted);
-    List<io.fermata.flow.Effect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
+    List<StepEffect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
     boolean quick =
         fresh.stream()
             .filter(e -> !Standstill.onlyWaits(e))
@@ -458,10 +459,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** The sender of a signal need not wait for work that was under way before. */
   private Effect<JournalRecord, SessionState> acknowledge(
-      SessionState state,
-      FlowProgram<?> program,
-      Waiting signal,
-      List<io.fermata.flow.Effect> fresh) {
+      SessionState state, FlowProgram<?> program, Waiting signal, List<StepEffect> fresh) {
     boolean news = !unjournaled.isEmpty();
     JournalRecord.Reply reply =
         replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq() + (news ? 1 : 0));
@@ -482,12 +480,12 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   /** Starts what a run that stands still has going on beside: timers, and reminders. */
-  private void startBeside(FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
+  private void startBeside(FlowProgram<?> program, List<StepEffect> wanted) {
     effects.retain(wanted);
     start(program, wanted.stream().filter(e -> !effects.underWay(e)).toList());
   }
 
-  private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
+  private void start(FlowProgram<?> program, List<StepEffect> fresh) {
     fresh.forEach(effect -> effects.start(program, ahead, effect, shell.clock().millis()));
     if (sleepy) {
       context.getSelf().tell(new SessionCommand.Sleep(true));
@@ -496,10 +494,7 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
 
   /** The program waits or has finished: journal everything, then reply. */
   private Effect<JournalRecord, SessionState> settle(
-      SessionState state,
-      FlowProgram<?> program,
-      Outcome outcome,
-      List<io.fermata.flow.Effect> beside) {
+      SessionState state, FlowProgram<?> program, Outcome outcome, List<StepEffect> beside) {
     Waiting current = calls.current();
     boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
     boolean ended = !ahead.running();

@@ -2,8 +2,8 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Effect;
 import io.fermata.flow.Input;
+import io.fermata.flow.StepEffect;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.jspecify.annotations.Nullable;
 
@@ -48,23 +48,23 @@ sealed interface SessionCommand {
   record SessionProgress(long id, ToolProgress progress) implements ToCaller {}
 
   /** A node tells something while it works. */
-  record Told(Effect effect, ToolProgress progress) implements SessionCommand {}
+  record Told(StepEffect effect, ToolProgress progress) implements SessionCommand {}
 
   /** An effect's handler has begun, on a thread of its own. */
-  record EffectBegun(Effect effect) implements SessionCommand {}
+  record EffectBegun(StepEffect effect) implements SessionCommand {}
 
   /** An effect has ended. */
-  record EffectEnded(Effect effect, Input.Result result) implements SessionCommand {}
+  record EffectEnded(StepEffect effect, Input.Result result) implements SessionCommand {}
 
   /** An effect took too long. */
-  record EffectOverdue(Effect effect) implements SessionCommand {}
+  record EffectOverdue(StepEffect effect) implements SessionCommand {}
 
   /**
    * The wait for an effect is over.
    *
    * @param arrived whether its time has come; a timer cannot reach as far ahead as a run can wait
    */
-  record EffectDue(Effect effect, boolean arrived) implements SessionCommand {}
+  record EffectDue(StepEffect effect, boolean arrived) implements SessionCommand {}
 
   /** A caller stops waiting. */
   record DeadlinePassed(long id) implements SessionCommand {}

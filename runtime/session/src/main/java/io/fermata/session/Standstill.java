@@ -1,8 +1,8 @@
 package io.fermata.session;
 
-import io.fermata.flow.Effect;
 import io.fermata.flow.Phase;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -11,7 +11,7 @@ final class Standstill {
   private Standstill() {}
 
   /** Whether an effect is a moment that the run waits for in its sleep, as opposed to a retry. */
-  static boolean onlyWaits(Effect effect) {
+  static boolean onlyWaits(StepEffect effect) {
     return effect.timer()
         && switch (effect.kind()) {
           case SLEEP, DEADLINE, REMIND -> true;
@@ -20,9 +20,9 @@ final class Standstill {
   }
 
   /** The earliest moment at which the run has to be awake; null if there is none. */
-  static @Nullable Long wakeAt(List<Effect> timers) {
+  static @Nullable Long wakeAt(List<StepEffect> timers) {
     Long earliest = null;
-    for (Effect timer : timers) {
+    for (StepEffect timer : timers) {
       Long due = timer.due();
       if (due != null && (earliest == null || due < earliest)) {
         earliest = due;
