@@ -67,7 +67,9 @@ public final class Agent {
     return of(name, Party.prompt(prompt), Party.person());
   }
 
-  /** Two models that talk with each other; bound it with {@link #maxSessionTurns} or a stop tool. */
+  /**
+   * Two models that talk with each other; bound it with {@link #maxSessionTurns} or a stop tool.
+   */
   public static Agent dualAi(String name, Prompt sideA, Prompt sideB) {
     return of(name, Party.prompt(sideA), Party.prompt(sideB));
   }

@@ -68,10 +68,7 @@ public final class Bounds {
   static @Nullable String shortened(@Nullable String text) {
     return text == null || text.length() <= TEXT
         ? text
-        : text.substring(0, TEXT - 100)
-            + "… (shortened, "
-            + text.length()
-            + " characters in all)";
+        : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
   }
 
   static Set<String> tags(Collection<String> tags) {

@@ -123,18 +123,7 @@ public record CallState(
 
   CallState answered(Answer given) {
     return new CallState(
-        key,
-        call,
-        Phase.WAITING,
-        attempt,
-        queued,
-        null,
-        question,
-        given,
-        child,
-        null,
-        null,
-        false);
+        key, call, Phase.WAITING, attempt, queued, null, question, given, child, null, null, false);
   }
 
   CallState delegated(@Nullable String threadId) {
@@ -171,17 +160,6 @@ public record CallState(
 
   CallState ended(@Nullable Message told) {
     return new CallState(
-        key,
-        call,
-        Phase.OVER,
-        attempt,
-        queued,
-        null,
-        null,
-        null,
-        child,
-        null,
-        told,
-        told == null);
+        key, call, Phase.OVER, attempt, queued, null, null, null, child, null, told, told == null);
   }
 }

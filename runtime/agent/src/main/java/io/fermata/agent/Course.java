@@ -150,24 +150,8 @@ public record Course(
 
   Course wantingStop(@Nullable Side by, @Nullable String reason) {
     return new Course(
-        flowId,
-        side,
-        forced,
-        stopped,
-        stoppedBy,
-        code,
-        detail,
-        true,
-        by,
-        reason,
-        steps,
-        stepsA,
-        stepsB,
-        turnsA,
-        turnsB,
-        empty,
-        error,
-        sameError);
+        flowId, side, forced, stopped, stoppedBy, code, detail, true, by, reason, steps, stepsA,
+        stepsB, turnsA, turnsB, empty, error, sameError);
   }
 
   Course resting(@Nullable Side by, String why, @Nullable String more, boolean session) {
@@ -190,6 +174,29 @@ public record Course(
         0,
         null,
         0);
+  }
+
+  /** Somebody spoke after it was stopped from outside. */
+  Course released() {
+    return new Course(
+        flowId,
+        side,
+        forced,
+        false,
+        null,
+        null,
+        null,
+        stopWanted,
+        stopWantedBy,
+        stopReason,
+        steps,
+        stepsA,
+        stepsB,
+        turnsA,
+        turnsB,
+        empty,
+        error,
+        sameError);
   }
 
   Course said(boolean nothing) {

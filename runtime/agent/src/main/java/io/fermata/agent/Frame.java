@@ -76,8 +76,19 @@ public record Frame(
 
   Frame withCalls(List<CallState> all) {
     return new Frame(
-        path, prompt, side, depth, parentId, stage, attempt, step, messageId, List.copyOf(all),
-        made, said, text);
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        stage,
+        attempt,
+        step,
+        messageId,
+        List.copyOf(all),
+        made,
+        said,
+        text);
   }
 
   /** The frame without the calls at its front that are over. */
@@ -102,8 +113,19 @@ public record Frame(
 
   Frame saying(List<Message> all) {
     return new Frame(
-        path, prompt, side, depth, parentId, stage, attempt, step, messageId, calls, made,
-        List.copyOf(all), text);
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        stage,
+        attempt,
+        step,
+        messageId,
+        calls,
+        made,
+        List.copyOf(all),
+        text);
   }
 
   Frame answered(@Nullable String words, List<CallState> wanted) {

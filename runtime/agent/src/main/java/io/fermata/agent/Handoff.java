@@ -11,7 +11,9 @@ import io.fermata.flow.ArgumentSchema;
  */
 public record Handoff(String name, String agent, String description) implements Offered {
   private record Reason(
-      @io.fermata.flow.Describe("What the next agent should know, or nothing") @org.jspecify.annotations.Nullable String message) {}
+      @io.fermata.flow.Describe("What the next agent should know, or nothing")
+          @org.jspecify.annotations.Nullable
+          String message) {}
 
   private static final ArgumentSchema ARGUMENTS = ArgumentSchema.of(Reason.class);
 

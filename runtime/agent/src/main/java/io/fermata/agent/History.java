@@ -37,7 +37,8 @@ public record History(
   /** With another message, at the end or before one that is still at hand. */
   History plus(Message message, @Nullable String before) {
     int place = before == null ? -1 : indexOf(before);
-    long at = place < 0 ? Math.max(message.createdAt(), last + 1) : messages.get(place).createdAt() - 1;
+    long at =
+        place < 0 ? Math.max(message.createdAt(), last + 1) : messages.get(place).createdAt() - 1;
     Message placed = message.placed(message.id(), at, message.depth(), message.parentId());
     int drop = messages.size() >= window + SLACK ? messages.size() - window + 1 : 0;
     List<Message> all = new ArrayList<>(messages.size() + 1 - drop);

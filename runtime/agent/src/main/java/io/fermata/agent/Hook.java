@@ -1,17 +1,17 @@
 package io.fermata.agent;
 
-import dev.langchain4j.data.message.ChatMessage;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.data.message.ChatMessage;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A place in an agent's life where its author looks on, or changes what passes.
  *
- * <p>The hooks of a point are called in the order in which the prompt lists them, or the agent where
- * the prompt lists none, each with what the one before it returned. One that throws changes
- * nothing: what it was given goes on, and the thread's journal names the hook and the reason. What a
- * hook does through its {@link FlowState} is journaled with what it was called for.
+ * <p>The hooks of a point are called in the order in which the prompt lists them, or the agent
+ * where the prompt lists none, each with what the one before it returned. One that throws changes
+ * nothing: what it was given goes on, and the thread's journal names the hook and the reason. What
+ * a hook does through its {@link FlowState} is journaled with what it was called for.
  *
  * <pre>{@code
  * Hook mask = Hook.beforeCreateMessage("mask", (flow, m) -> m.withContent(masked(m.content())));

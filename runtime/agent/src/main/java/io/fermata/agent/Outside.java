@@ -21,8 +21,8 @@ public interface Outside {
    * A piece of what is being said; nothing keeps it.
    *
    * @param messageId the message that it will be part of
-   * @param kind {@code text}, {@code thinking}, or {@code void}: what was told of the message so far
-   *     is not to be counted on
+   * @param kind {@code text}, {@code thinking}, or {@code void}: what was told of the message so
+   *     far is not to be counted on
    */
   record Tiding(String messageId, String kind, String text) {}
 
@@ -61,8 +61,7 @@ public interface Outside {
       SubAgent relation, String callKey, @Nullable String child, String message);
 
   /** Tells the parent what this thread came to; completes when the parent's journal has it. */
-  CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text);
+  CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
 
   /** Stops a child. */
   CompletionStage<Void> stopChild(String threadId);

@@ -65,7 +65,9 @@ public sealed interface Party permits Party.Person, Party.Speaker, Party.Code {
       return with(draft -> draft.label = value);
     }
 
-    /** Whether the turn ends when the model says something and calls nothing; it does unless told. */
+    /**
+     * Whether the turn ends when the model says something and calls nothing; it does unless told.
+     */
     public Speaker stopOnResponse(boolean value) {
       return with(draft -> draft.stopOnResponse = value);
     }

@@ -1,14 +1,13 @@
 package io.fermata.agent;
 
-import dev.langchain4j.model.chat.request.ToolChoice;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.model.chat.request.ToolChoice;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.ArgumentSchema;
 import io.fermata.flow.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a model is told and given: its instructions, its tools, and how much of the conversation it
@@ -137,7 +136,8 @@ public final class Prompt {
    */
   public Prompt window(int messages) {
     if (messages < 1) {
-      throw new IllegalArgumentException("A window of %d messages shows nothing".formatted(messages));
+      throw new IllegalArgumentException(
+          "A window of %d messages shows nothing".formatted(messages));
     }
     return with(draft -> draft.window = messages);
   }

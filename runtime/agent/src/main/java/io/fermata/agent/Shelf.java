@@ -26,10 +26,10 @@ public record Shelf(
    * @param seq the record of the journal that they are in
    * @param written the path that they were written under
    */
-  public record StoredFile(String path, String mimeType, long size, long at, long seq, String written) {}
+  public record StoredFile(
+      String path, String mimeType, long size, long at, long seq, String written) {}
 
-  static final Shelf EMPTY =
-      new Shelf(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
+  static final Shelf EMPTY = new Shelf(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
 
   Shelf inContext(String key, @Nullable JsonNode value) {
     return new Shelf(ThreadState.put(context, key, value), storage, env, tags, files, status);

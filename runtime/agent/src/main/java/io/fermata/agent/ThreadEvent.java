@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.Widened.class, name = "widened"),
   @JsonSubTypes.Type(value = ThreadEvent.Received.class, name = "received"),
   @JsonSubTypes.Type(value = ThreadEvent.Taken.class, name = "taken"),
+  @JsonSubTypes.Type(value = ThreadEvent.Released.class, name = "released"),
   @JsonSubTypes.Type(value = ThreadEvent.Woke.class, name = "woke"),
   @JsonSubTypes.Type(value = ThreadEvent.StepBegan.class, name = "step_began"),
   @JsonSubTypes.Type(value = ThreadEvent.StepEnded.class, name = "step_ended"),
@@ -50,6 +51,8 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.LeftBehind.class, name = "left_behind"),
+  @JsonSubTypes.Type(value = ThreadEvent.TakenBack.class, name = "taken_back"),
   @JsonSubTypes.Type(value = ThreadEvent.Deleted.class, name = "deleted"),
   @JsonSubTypes.Type(value = ThreadEvent.Said.class, name = "said"),
   @JsonSubTypes.Type(value = ThreadEvent.Updated.class, name = "updated"),
@@ -118,6 +121,9 @@ public sealed interface ThreadEvent {
   /** A message that had arrived was taken into the conversation. */
   record Taken(Message message) implements ThreadEvent {}
 
+  /** Somebody spoke to a thread that was stopped from outside. */
+  record Released() implements ThreadEvent {}
+
   // --- turns and steps -------------------------------------------------------------------------
 
   /** The thread began to act. */
@@ -161,8 +167,7 @@ public sealed interface ThreadEvent {
       long ended) {}
 
   /** No model answered. */
-  record StepFailed(
-      String frame, String code, String reason, List<ModelAttempt> failed, long at)
+  record StepFailed(String frame, String code, String reason, List<ModelAttempt> failed, long at)
       implements ThreadEvent {}
 
   /** A place for calls was opened: a sub-prompt, or calls that no model asked for. */
@@ -191,8 +196,7 @@ public sealed interface ThreadEvent {
    * @param by the side that brought it about; null if neither did
    * @param session the session is over, and the next one counts anew
    */
-  record Stopped(
-      @Nullable Side by, String code, @Nullable String detail, boolean session, long at)
+  record Stopped(@Nullable Side by, String code, @Nullable String detail, boolean session, long at)
       implements ThreadEvent {}
 
   /** The older messages are being summed up. */
@@ -251,6 +255,17 @@ public sealed interface ThreadEvent {
   /** A hook struck a call out. */
   record CallStruck(String call, long at) implements ThreadEvent {}
 
+  /**
+   * A call was ended while a flow or a child works for it; that is to be told.
+   *
+   * @param flow the flow; null if a child works for it
+   */
+  record LeftBehind(String call, @Nullable String flow, @Nullable String child)
+      implements ThreadEvent {}
+
+  /** What worked for a call that was ended knows. */
+  record TakenBack(String call) implements ThreadEvent {}
+
   // --- effects that were put off ---------------------------------------------------------------
 
   record EffectBegan(String id, int attempt, long at) implements ThreadEvent {}
@@ -265,8 +280,7 @@ public sealed interface ThreadEvent {
   // --- parents and children --------------------------------------------------------------------
 
   /** A child told what it came to. */
-  record ChildReported(
-      String threadId, long report, boolean failed, String text, long at)
+  record ChildReported(String threadId, long report, boolean failed, String text, long at)
       implements ThreadEvent {}
 
   /** The parent is to be told what the thread came to. */

@@ -7,8 +7,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files of a thread: small ones, which live in its journal. Paths begin with a slash and folders
- * need not be made.
+ * The files of a thread: small ones, which live in its journal. Paths begin with a slash and
+ * folders need not be made.
  */
 public final class ThreadFiles {
   private final Scribe scribe;

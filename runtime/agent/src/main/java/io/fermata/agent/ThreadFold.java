@@ -38,11 +38,12 @@ final class ThreadFold {
       return received(state, received);
     } else if (event instanceof ThreadEvent.Taken taken) {
       return taken(state, taken);
+    } else if (event instanceof ThreadEvent.Released) {
+      return state.with(state.course().released());
     } else if (event instanceof ThreadEvent.Woke woke) {
       return state.with(state.course().woken(woke.flowId()));
     } else if (event instanceof ThreadEvent.SideTurned turned) {
-      Course course =
-          turned.counts() ? state.course().counted(turned.from()) : state.course();
+      Course course = turned.counts() ? state.course().counted(turned.from()) : state.course();
       return state.with(course.turnedTo(turned.to()));
     } else if (event instanceof ThreadEvent.HandedOver over) {
       ThreadState after = state.with(draft -> draft.agent = over.agent());
@@ -147,9 +148,7 @@ final class ThreadFold {
           late.reason());
     } else if (event instanceof ThreadEvent.EffectEnded ended) {
       ScheduledEffect.Status status =
-          ended.error() == null
-              ? ScheduledEffect.Status.COMPLETED
-              : ScheduledEffect.Status.FAILED;
+          ended.error() == null ? ScheduledEffect.Status.COMPLETED : ScheduledEffect.Status.FAILED;
       return forgetful(effect(state, ended.id(), status, null, null, ended.error()));
     } else if (event instanceof ThreadEvent.ChildReported reported) {
       ChildThread child = state.children().get(reported.threadId());
@@ -170,6 +169,18 @@ final class ThreadFold {
             draft.reported = owed.report();
           });
     }
+    if (event instanceof ThreadEvent.LeftBehind left) {
+      List<ThreadEvent.LeftBehind> all = new ArrayList<>(state.leftBehind());
+      all.add(left);
+      return state.with(draft -> draft.leftBehind = List.copyOf(all));
+    } else if (event instanceof ThreadEvent.TakenBack back) {
+      return state.with(
+          draft ->
+              draft.leftBehind =
+                  state.leftBehind().stream()
+                      .filter(left -> !left.call().equals(back.call()))
+                      .toList());
+    }
     ThreadEvent.Reported told = (ThreadEvent.Reported) event;
     return state.with(
         draft ->
@@ -181,8 +192,7 @@ final class ThreadFold {
     if (change instanceof ThreadEvent.Said said) {
       return said(state, said);
     } else if (change instanceof ThreadEvent.Updated updated) {
-      return state.with(
-          state.history().changed(updated.messageId(), updated.update()::of));
+      return state.with(state.history().changed(updated.messageId(), updated.update()::of));
     } else if (change instanceof ThreadEvent.Queued queued) {
       return queued(state, queued);
     } else if (change instanceof ThreadEvent.Forced forced) {
@@ -245,8 +255,7 @@ final class ThreadFold {
           draft.agent = created.agent();
           draft.history = History.empty(created.window());
           draft.shelf =
-              new Shelf(
-                  Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
+              new Shelf(Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
         });
   }
 
@@ -342,8 +351,7 @@ final class ThreadFold {
     }
     Message message = ended.message();
     Frame answered = frame.answered(message.content(), calls);
-    ThreadState after =
-        state.with(draft -> draft.usage = state.usage().plus(ended.log().usage()));
+    ThreadState after = state.with(draft -> draft.usage = state.usage().plus(ended.log().usage()));
     boolean nothing = calls.isEmpty() && blank(message.content());
     if (frame.top()) {
       return (nothing ? after : after.with(after.history().plus(message, null)))
@@ -391,8 +399,7 @@ final class ThreadFold {
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
     Message message = ended.message();
-    Course course =
-        state.course().called(message.failed() ? normalized(message.content()) : null);
+    Course course = state.course().called(message.failed() ? normalized(message.content()) : null);
     ThreadState after = call(state.with(course), ended.call(), call -> call.ended(message));
     return flushed(after, ended.call());
   }
@@ -419,8 +426,7 @@ final class ThreadFold {
         struck.add(call.call().id());
       } else {
         told.add(message);
-        made.add(
-            new Frame.Made(call.call(), message.failed(), message.content(), call.queued()));
+        made.add(new Frame.Made(call.call(), message.failed(), message.content(), call.queued()));
       }
     }
     Frame rest = frame.without(over, made);
@@ -429,8 +435,7 @@ final class ThreadFold {
         : state.with(rest.saying(withResults(rest, told, struck)));
   }
 
-  private static List<Message> withResults(
-      Frame frame, List<Message> told, List<String> struck) {
+  private static List<Message> withResults(Frame frame, List<Message> told, List<String> struck) {
     List<Message> said = new ArrayList<>(frame.said());
     said.replaceAll(m -> m.id().equals(frame.messageId()) ? without(m, struck) : m);
     said.addAll(told);
@@ -509,8 +514,7 @@ final class ThreadFold {
     Shelf.StoredFile there =
         new Shelf.StoredFile(
             moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.written());
-    return state.with(
-        state.shelf().withFile(moved.path(), null).withFile(moved.to(), there));
+    return state.with(state.shelf().withFile(moved.path(), null).withFile(moved.to(), there));
   }
 
   private static ThreadState effect(

@@ -103,8 +103,7 @@ public sealed interface ThreadInput {
    *
    * @param message null if a hook struck the call out
    */
-  record Called(
-      @Nullable Message message, @Nullable String code, List<ThreadEvent.Change> changes)
+  record Called(@Nullable Message message, @Nullable String code, List<ThreadEvent.Change> changes)
       implements Result {}
 
   /** The flow behind a call asks a person. */

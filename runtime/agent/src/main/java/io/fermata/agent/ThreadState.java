@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param compacting the attempt at a summary that is under way; 0 if none is
  * @param reports what the parent has yet to be told
  * @param reported how many reports there have been
+ * @param leftBehind what works for calls that were ended, and does not know yet
  */
 public record ThreadState(
     ThreadEvent.@Nullable Created created,
@@ -42,6 +43,7 @@ public record ThreadState(
     Usage usage,
     List<ThreadEvent.ReportOwed> reports,
     long reported,
+    List<ThreadEvent.LeftBehind> leftBehind,
     boolean deleted) {
 
   public static final ThreadState NONE =
@@ -63,6 +65,7 @@ public record ThreadState(
           Usage.ZERO,
           List.of(),
           0,
+          List.of(),
           false);
 
   /** Whether there is such a thread. */
@@ -186,6 +189,7 @@ public record ThreadState(
     Usage usage;
     List<ThreadEvent.ReportOwed> reports;
     long reported;
+    List<ThreadEvent.LeftBehind> leftBehind;
     boolean deleted;
 
     private Draft(ThreadState from) {
@@ -206,6 +210,7 @@ public record ThreadState(
       usage = from.usage;
       reports = from.reports;
       reported = from.reported;
+      leftBehind = from.leftBehind;
       deleted = from.deleted;
     }
 
@@ -228,6 +233,7 @@ public record ThreadState(
           usage,
           reports,
           reported,
+          leftBehind,
           deleted);
     }
   }

@@ -74,8 +74,7 @@ public final class Tool implements Offered {
   /** A tool whose arguments are described by a JSON Schema of type object. */
   public static Tool of(
       String name, String description, ObjectNode schema, ToolHandler<ObjectNode> handler) {
-    return new Tool(
-        name, description, ArgumentSchema.of(schema), handler, Policy.DEFAULT, null);
+    return new Tool(name, description, ArgumentSchema.of(schema), handler, Policy.DEFAULT, null);
   }
 
   /** A tool without arguments. */

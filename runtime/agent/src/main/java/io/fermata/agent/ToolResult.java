@@ -23,9 +23,7 @@ public record ToolResult(
   /** A success. A text is told as it is, anything else as JSON, null as a success without words. */
   public static ToolResult success(@Nullable Object result) {
     String text =
-        result == null || result instanceof String
-            ? (String) result
-            : Json.text(Json.tree(result));
+        result == null || result instanceof String ? (String) result : Json.text(Json.tree(result));
     return new ToolResult(false, text, null, null, List.of());
   }
 

@@ -7,6 +7,8 @@ package io.fermata.agent;
 @FunctionalInterface
 public interface TurnHandler {
   /**
+   * Answers a message.
+   *
    * @param message the message to this side that is to be answered
    */
   void handle(FlowState flow, Message message) throws Exception;

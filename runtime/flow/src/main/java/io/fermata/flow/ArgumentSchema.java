@@ -59,6 +59,13 @@ public final class ArgumentSchema {
     return new ArgumentSchema(jsonSchema.deepCopy(), null);
   }
 
+  /** No arguments. */
+  public static ArgumentSchema nothing() {
+    ObjectNode json = Json.object().put("type", "object").put("additionalProperties", false);
+    json.putObject("properties");
+    return new ArgumentSchema(json, null);
+  }
+
   /** The JSON Schema, 2020-12. */
   public ObjectNode json() {
     return json.deepCopy();
