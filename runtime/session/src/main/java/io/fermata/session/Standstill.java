@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.flow.Effect;
 import io.fermata.flow.Phase;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
@@ -19,10 +20,10 @@ final class Standstill {
         };
   }
 
-  /** The earliest moment at which the run has to be awake; null if there is none. */
-  static @Nullable Long wakeAt(List<StepEffect> timers) {
+  /** The earliest moment at which the session has to be awake; null if there is none. */
+  static @Nullable Long wakeAt(List<? extends Effect> timers) {
     Long earliest = null;
-    for (StepEffect timer : timers) {
+    for (Effect timer : timers) {
       Long due = timer.due();
       if (due != null && (earliest == null || due < earliest)) {
         earliest = due;
