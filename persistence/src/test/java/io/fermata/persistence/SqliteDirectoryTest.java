@@ -1,0 +1,142 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.DirectoryQuery.Order;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class SqliteDirectoryTest extends DirectoryContract {
+
+  private static final DirectoryQuery THREADS = DirectoryQuery.of("thread");
+
+  @TempDir private Path directory = Path.of("");
+
+  @Override
+  Store newStore() {
+    return Store.sqlite(file());
+  }
+
+  private Path file() {
+    return directory.resolve("fermata.db");
+  }
+
+  private void walks(DirectoryQuery query, String index) {
+    String tagColumn = index.contains("(") ? "" : " (kind=?";
+    for (DirectoryQuery ordered : List.of(query, query.orderedBy(Order.CREATION))) {
+      String name = index.formatted(ordered.order() == Order.ACTIVITY ? "active" : "created");
+      DirectoryEntry last = entry("last");
+      String cursor = DirectoryCursor.of(ordered.order(), last).encode();
+      for (DirectoryQuery page : List.of(ordered, ordered.after(cursor))) {
+        assertThat(SqliteProbe.plan(file(), SqliteListing.of(page).sql()))
+            .as(page.toString())
+            .anyMatch(step -> step.contains(" USING INDEX " + name + tagColumn))
+            .noneMatch(step -> step.contains("TEMP B-TREE"))
+            .noneMatch(step -> step.startsWith("SCAN") && !step.contains("VIRTUAL TABLE"));
+      }
+    }
+  }
+
+  @Test
+  void everyListWalksAnIndexInItsOrderAndSortsNothing() {
+    walks(THREADS, "directory_%s");
+    walks(THREADS.containing("text").having("lang", "de"), "directory_%s");
+    walks(THREADS.belongingTo("ann"), "directory_%s_principal");
+    walks(THREADS.belongingTo("ann").named("support"), "directory_%s_principal");
+    walks(THREADS.belongingTo("ann").tagged("vip", "open"), "directory_%s_principal");
+    walks(THREADS.named("support"), "directory_%s_name");
+    walks(THREADS.tagged("vip"), "directory_tag_%s");
+    walks(THREADS.tagged("vip", "open").named("support"), "directory_tag_%s");
+  }
+
+  @Test
+  void everyQueryIsAnsweredAsMemoryAnswersIt() {
+    Random random = new Random(5);
+    Directory expected = new MemoryDirectory();
+    List<CompletionStage<?>> puts = new ArrayList<>();
+    for (int put = 0; put < 600; put++) {
+      DirectoryEntry entry = randomEntry(random);
+      puts.add(expected.put(entry));
+      puts.add(open().directory().put(entry));
+    }
+    puts.forEach(Host::await);
+    int found = 0;
+    for (int list = 0; list < 500; list++) {
+      DirectoryQuery query = randomQuery(random);
+      List<DirectoryEntry> entries = walk(open().directory(), query);
+      assertThat(entries).as(query.toString()).isEqualTo(walk(expected, query));
+      found += entries.size();
+    }
+    assertThat(found).isGreaterThan(1_000);
+  }
+
+  private static List<DirectoryEntry> walk(Directory directory, DirectoryQuery query) {
+    List<DirectoryEntry> entries = new ArrayList<>();
+    DirectoryPage page = Host.await(directory.list(query));
+    entries.addAll(page.entries());
+    while (page.next() != null) {
+      page = Host.await(directory.list(query.after(page.next())));
+      entries.addAll(page.entries());
+    }
+    return entries;
+  }
+
+  private static String one(Random random, String... choices) {
+    return choices[random.nextInt(choices.length)];
+  }
+
+  private static DirectoryEntry randomEntry(Random random) {
+    return new DirectoryEntry(
+        "journal " + random.nextInt(200),
+        one(random, "thread", "thread", "run"),
+        one(random, "ann", "bob", ""),
+        one(random, "Support", "Sales", ""),
+        random.nextInt(5),
+        random.nextInt(20),
+        random.nextInt(20),
+        random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
+        random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
+  }
+
+  private static DirectoryQuery randomQuery(Random random) {
+    DirectoryQuery query =
+        DirectoryQuery.of(one(random, "thread", "run"))
+            .orderedBy(random.nextBoolean() ? Order.ACTIVITY : Order.CREATION)
+            .limitedTo(1 + random.nextInt(20));
+    if (random.nextInt(3) == 0) {
+      query = query.belongingTo(one(random, "ann", "bob", ""));
+    }
+    if (random.nextInt(3) == 0) {
+      query = query.named(one(random, "Support", "Sales"));
+    }
+    if (random.nextInt(3) == 0) {
+      query = query.tagged(one(random, "vip", "open", "all"), "all");
+    }
+    if (random.nextInt(3) == 0) {
+      query = query.having("lang", one(random, "de", "en"));
+    }
+    return random.nextInt(3) == 0 ? query.containing(one(random, "SUP", "e", "vip")) : query;
+  }
+
+  @Test
+  void theTagsGoWithTheirEntry() {
+    Directory entries = open().directory();
+    for (String id : List.of("removed", "forgotten", "untagged")) {
+      Host.await(
+          entries.put(
+              new DirectoryEntry(id, "thread", "", "", 1, 1, 1, Set.of("x", "y"), Map.of())));
+    }
+    Host.await(entries.remove("removed"));
+    Host.await(open().forget("forgotten"));
+    Host.await(entries.put(entry("untagged")));
+    assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM directory_tag WHERE tag <> ?", ""))
+        .containsExactly(0L);
+  }
+}
