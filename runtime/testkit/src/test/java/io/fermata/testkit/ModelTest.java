@@ -403,6 +403,23 @@ class ModelTest {
     assertThat(codes(reply.attempts())).containsExactly("gpt1 unavailable");
   }
 
+  @Test
+  void aClientThatReturnsNothingAtAllHasFailed() {
+    ChatModel nothing =
+        new ChatModel() {
+          @Override
+          public @Nullable ChatResponse doChat(ChatRequest request) {
+            return null;
+          }
+        };
+
+    ModelException thrown =
+        catchThrowableOfType(
+            ModelException.class, () -> Model.of("gpt", nothing).backoff(SHORT).call(request()));
+
+    assertThat(codes(thrown.attempts())).containsExactly("gpt1 empty", "gpt2 empty");
+  }
+
   // --- patience -------------------------------------------------------------------------------
 
   @Test
@@ -442,8 +459,8 @@ class ModelTest {
 
   @Test
   void aStreamThatGoesOnIsNeverCutOffHoweverLongItTakes() throws InterruptedException {
-    stub.turn(Turn.say("slow but steady").inPiecesOf(1).every(Duration.ofMillis(50)));
-    Duration silence = Duration.ofMillis(500);
+    stub.turn(Turn.say("slow but steady").inPiecesOf(1).every(Duration.ofMillis(100)));
+    Duration silence = Duration.ofSeconds(1);
     long begin = System.nanoTime();
 
     ModelReply reply =
