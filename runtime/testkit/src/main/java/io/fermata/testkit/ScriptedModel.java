@@ -44,6 +44,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 /**
  * A model that does as it is told, at once or in a stream, and needs no network.
@@ -63,8 +64,8 @@ import java.util.function.Predicate;
  * request alone and so survive a restart. Ids of tool calls come from the request, so that the same
  * request gets the same ids. Token counts are an estimate: four characters are a token.
  *
- * <p>It starts no thread. A stream without pace speaks on the thread that asks, which then hears
- * everything before it can be interrupted.
+ * <p>It starts no thread of its own. A stream without pace speaks on the thread that asks, which
+ * then hears everything before it can be interrupted.
  */
 public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     implements ChatModel, StreamingChatModel {
@@ -117,11 +118,10 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
 
   private static String text(ChatMessage message) {
     if (message instanceof UserMessage user) {
-      StringBuilder text = new StringBuilder();
-      user.contents().stream()
+      return user.contents().stream()
           .filter(TextContent.class::isInstance)
-          .forEach(content -> text.append(((TextContent) content).text()).append('\n'));
-      return text.toString();
+          .map(content -> ((TextContent) content).text())
+          .collect(Collectors.joining("\n"));
     } else if (message instanceof SystemMessage system) {
       return system.text();
     } else if (message instanceof ToolExecutionResultMessage result) {

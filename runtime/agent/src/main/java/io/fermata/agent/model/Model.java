@@ -280,7 +280,7 @@ public final class Model {
       } catch (RuntimeException e) {
         throw failed(e);
       }
-      ChatResponse response = reply.await(listener, terms.firstChunk, terms.betweenChunks);
+      ChatResponse response = given(reply.await(listener, terms.firstChunk, terms.betweenChunks));
       if (response.finishReason() == null && response.tokenUsage() == null) {
         throw new Unanswered(
             Failure.broken(ModelError.UNAVAILABLE, "The stream broke off before its end"));
@@ -324,7 +324,12 @@ public final class Model {
           ? failed(thrown)
           : new Unanswered(
               Failure.late(ModelError.TIMEOUT, "There was no reply within " + terms.timeout));
-    } else if (response == null) {
+    }
+    return given(response);
+  }
+
+  private static ChatResponse given(@Nullable ChatResponse response) throws Unanswered {
+    if (response == null) {
       throw new Unanswered(Failure.broken(ModelError.EMPTY, "The client returned nothing"));
     }
     return response;

@@ -39,7 +39,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
     /** Something that is no part of the reply, but shows that the provider is at work. */
     record Alive() implements Signal {}
 
-    record Done(ChatResponse response) implements Signal {}
+    record Done(@Nullable ChatResponse response) implements Signal {}
 
     record Broken(Throwable thrown) implements Signal {}
   }
@@ -75,7 +75,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
    * @param first how long it may take to begin
    * @param between how long it may be silent after that
    */
-  ChatResponse await(ModelListener listener, Duration first, Duration between)
+  @Nullable ChatResponse await(ModelListener listener, Duration first, Duration between)
       throws InterruptedException, Unanswered {
     boolean begun = false;
     while (true) {
@@ -190,7 +190,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
   }
 
   @Override
-  public void onCompleteResponse(ChatResponse response) {
+  public void onCompleteResponse(@Nullable ChatResponse response) {
     signals.add(new Signal.Done(response));
   }
 
