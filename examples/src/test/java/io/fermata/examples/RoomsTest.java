@@ -100,6 +100,19 @@ class RoomsTest {
   }
 
   @Test
+  void theModelsKnowNothingOfAgents() {
+    knowsNothingOf(
+        "io.fermata.agent.model..",
+        "io.fermata.agent",
+        "io.fermata.flow..",
+        "io.fermata.session..",
+        "io.fermata.persistence..",
+        "io.fermata.mcp..",
+        "io.fermata.testkit..",
+        "io.fermata.examples..");
+  }
+
+  @Test
   void persistenceKnowsNoFlow() {
     knowsNothingOf(
         "io.fermata.persistence..",

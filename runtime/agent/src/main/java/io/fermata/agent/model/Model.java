@@ -1,0 +1,380 @@
+package io.fermata.agent.model;
+
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.StreamingChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.output.FinishReason;
+import dev.langchain4j.model.output.TokenUsage;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A model and how it is asked: how often, how patiently, at which price, and who answers in its
+ * place. It is immutable; each option gives another one.
+ *
+ * <pre>{@code
+ * Model.of("gpt", OpenAiStreamingChatModel.builder()…build())
+ *     .price("2.50", "10.00", "1.25")
+ *     .fallback(Model.of("claude", AnthropicStreamingChatModel.builder()…build()))
+ * }</pre>
+ *
+ * <p>Clients of langchain4j that retry by themselves should not: give them {@code maxRetries(0)}.
+ */
+public final class Model {
+  private static final ChatRequestParameters NO_PARAMETERS =
+      ChatRequestParameters.builder().build();
+
+  private final String name;
+  private final @Nullable ChatModel chat;
+  private final @Nullable StreamingChatModel streaming;
+  private final Terms terms;
+
+  /** The options; written only before the model that holds them is there. */
+  private static final class Terms {
+    private Price price = Price.FREE;
+    private int attempts = 2;
+    private Duration firstWait = Duration.ofSeconds(1);
+    private Duration longestWait = Duration.ofMinutes(1);
+    private Duration firstChunk = Duration.ofMinutes(2);
+    private Duration betweenChunks = Duration.ofSeconds(45);
+    private Duration timeout = Duration.ofMinutes(5);
+    private List<Model> fallbacks = List.of();
+    private ChatRequestParameters parameters = NO_PARAMETERS;
+    private OptionalInt contextTokens = OptionalInt.empty();
+    private Function<TokenUsage, @Nullable Integer> cachedTokens = usage -> 0;
+
+    private Terms copy() {
+      Terms copy = new Terms();
+      copy.price = price;
+      copy.attempts = attempts;
+      copy.firstWait = firstWait;
+      copy.longestWait = longestWait;
+      copy.firstChunk = firstChunk;
+      copy.betweenChunks = betweenChunks;
+      copy.timeout = timeout;
+      copy.fallbacks = fallbacks;
+      copy.parameters = parameters;
+      copy.contextTokens = contextTokens;
+      copy.cachedTokens = cachedTokens;
+      return copy;
+    }
+  }
+
+  private Model(
+      String name, @Nullable ChatModel chat, @Nullable StreamingChatModel streaming, Terms terms) {
+    this.name = name;
+    this.chat = chat;
+    this.streaming = streaming;
+    this.terms = terms;
+  }
+
+  /** A model that gives its reply in one piece. */
+  public static Model of(String name, ChatModel chat) {
+    return new Model(name, chat, null, new Terms());
+  }
+
+  /** A model that streams its reply. */
+  public static Model of(String name, StreamingChatModel streaming) {
+    return new Model(name, null, streaming, new Terms());
+  }
+
+  /** A model that can do both; it streams when somebody listens. */
+  public static Model of(String name, ChatModel chat, StreamingChatModel streaming) {
+    return new Model(name, chat, streaming, new Terms());
+  }
+
+  // --- options --------------------------------------------------------------------------------
+
+  /** What a million tokens cost, in US dollars: {@code price("2.50", "10.00", "1.25")}. */
+  public Model price(String input, String output, String cachedInput) {
+    return price(new BigDecimal(input), new BigDecimal(output), new BigDecimal(cachedInput));
+  }
+
+  public Model price(BigDecimal input, BigDecimal output, BigDecimal cachedInput) {
+    return with(terms -> terms.price = new Price(input, output, cachedInput));
+  }
+
+  /** How many of the input tokens came from a cache, which every provider tells in its own way. */
+  public Model cachedTokens(Function<TokenUsage, @Nullable Integer> reader) {
+    return with(terms -> terms.cachedTokens = reader);
+  }
+
+  /** How often it is asked before a fallback is; twice unless told. */
+  public Model attempts(int attempts) {
+    if (attempts < 1) {
+      throw new IllegalArgumentException(
+          "Model " + name + " cannot be asked " + attempts + " times; give at least 1");
+    }
+    return with(terms -> terms.attempts = attempts);
+  }
+
+  /** The wait before the second attempt, which doubles from then on; one second unless told. */
+  public Model backoff(Duration first) {
+    return backoff(first, terms.longestWait);
+  }
+
+  /**
+   * The wait before the second attempt, and the longest one. A provider that says when to come
+   * again is waited for, if that is longer than the backoff and no longer than the longest wait; if
+   * it is, the fallback is asked at once.
+   */
+  public Model backoff(Duration first, Duration longest) {
+    requirePositive("backoff", first);
+    requirePositive("longest backoff", longest);
+    return with(
+        terms -> {
+          terms.firstWait = first;
+          terms.longestWait = longest;
+        });
+  }
+
+  /** Who is asked when this model gives no reply, in this order, each on its own terms. */
+  public Model fallback(Model... fallbacks) {
+    return with(terms -> terms.fallbacks = List.of(fallbacks));
+  }
+
+  /** How long a stream may take to begin; two minutes unless told. */
+  public Model firstChunk(Duration patience) {
+    requirePositive("firstChunk", patience);
+    return with(terms -> terms.firstChunk = patience);
+  }
+
+  /**
+   * How long a stream may be silent once it has begun; 45 seconds unless told. However long a reply
+   * is, as long as it goes on it is not cut off.
+   */
+  public Model betweenChunks(Duration patience) {
+    requirePositive("betweenChunks", patience);
+    return with(terms -> terms.betweenChunks = patience);
+  }
+
+  /** How long a reply in one piece may take; five minutes unless told. */
+  public Model timeout(Duration timeout) {
+    requirePositive("timeout", timeout);
+    return with(terms -> terms.timeout = timeout);
+  }
+
+  /** Parameters for every request that does not say otherwise. */
+  public Model parameters(ChatRequestParameters parameters) {
+    return with(terms -> terms.parameters = parameters);
+  }
+
+  /** How many tokens a request may have. */
+  public Model contextTokens(int tokens) {
+    return with(terms -> terms.contextTokens = OptionalInt.of(tokens));
+  }
+
+  private Model with(Consumer<Terms> change) {
+    Terms changed = terms.copy();
+    change.accept(changed);
+    return new Model(name, chat, streaming, changed);
+  }
+
+  private void requirePositive(String option, Duration given) {
+    if (given.isNegative() || given.isZero()) {
+      throw new IllegalArgumentException(
+          "Model " + name + ": " + option + " is " + given + "; give a time longer than zero");
+    }
+  }
+
+  public String name() {
+    return name;
+  }
+
+  /** How many tokens a request may have, if it was said. */
+  public OptionalInt contextTokens() {
+    return terms.contextTokens;
+  }
+
+  // --- asking ---------------------------------------------------------------------------------
+
+  /** Asks while nobody listens. */
+  public ModelReply call(ChatRequest request) throws InterruptedException {
+    return call(request, ModelListener.NONE);
+  }
+
+  /**
+   * Asks, and blocks until there is a reply. An interrupt ends the stream or the request.
+   *
+   * @throws ModelException if neither this model nor a fallback gave a reply
+   */
+  public ModelReply call(ChatRequest request, ModelListener listener) throws InterruptedException {
+    List<ModelAttempt> failed = new ArrayList<>();
+    ModelReply reply = ask(request, listener, failed);
+    if (reply == null) {
+      throw new ModelException(name, failed);
+    }
+    return reply;
+  }
+
+  private @Nullable ModelReply ask(
+      ChatRequest request, ModelListener listener, List<ModelAttempt> failed)
+      throws InterruptedException {
+    ChatRequest mine =
+        request.toBuilder().parameters(terms.parameters.overrideWith(request.parameters())).build();
+    boolean again = true;
+    for (int number = 1; again && number <= terms.attempts; number++) {
+      try {
+        return reply(attempt(mine, listener), failed);
+      } catch (Unanswered unanswered) {
+        Failure failure = unanswered.failure();
+        ModelAttempt lost = new ModelAttempt(name, number, failure.code(), failure.message());
+        failed.add(lost);
+        listener.attempt(lost);
+        again = failure.again() && failure.retryAfter().compareTo(terms.longestWait) <= 0;
+        if (again && number < terms.attempts) {
+          Thread.sleep(wait(number, failure).toMillis());
+        }
+      }
+    }
+    for (Model fallback : terms.fallbacks) {
+      ModelReply reply = fallback.ask(request, listener, failed);
+      if (reply != null) {
+        return reply;
+      }
+    }
+    return null;
+  }
+
+  private Duration wait(int number, Failure failure) {
+    Duration wait = terms.firstWait;
+    for (int i = 1; i < number && wait.compareTo(terms.longestWait) < 0; i++) {
+      wait = wait.multipliedBy(2);
+    }
+    Duration bounded = wait.compareTo(terms.longestWait) < 0 ? wait : terms.longestWait;
+    return failure.retryAfter().compareTo(bounded) > 0 ? failure.retryAfter() : bounded;
+  }
+
+  private ChatResponse attempt(ChatRequest request, ModelListener listener)
+      throws InterruptedException, Unanswered {
+    ChatModel whole = chat;
+    StreamingChatModel pieces = streaming;
+    if (pieces != null && (whole == null || listener != ModelListener.NONE)) {
+      return streamed(pieces, request, listener);
+    } else if (whole != null) {
+      ChatResponse response = inOnePiece(whole, request);
+      tell(listener, response.aiMessage());
+      return response;
+    }
+    throw new IllegalStateException("Model " + name + " has no client");
+  }
+
+  private ChatResponse streamed(
+      StreamingChatModel client, ChatRequest request, ModelListener listener)
+      throws InterruptedException, Unanswered {
+    try (StreamedReply reply = new StreamedReply()) {
+      try {
+        reply.ask(client, request);
+      } catch (RuntimeException e) {
+        throw failed(e);
+      }
+      ChatResponse response = given(reply.await(listener, terms.firstChunk, terms.betweenChunks));
+      if (response.finishReason() == null && response.tokenUsage() == null) {
+        throw new Unanswered(
+            Failure.broken(ModelError.UNAVAILABLE, "The stream broke off before its end"));
+      }
+      return response;
+    }
+  }
+
+  /**
+   * The thread that asks is blocked in the client, so that only an interrupt can bring it back; a
+   * timer that the JDK has anyway gives it.
+   */
+  private ChatResponse inOnePiece(ChatModel client, ChatRequest request)
+      throws InterruptedException, Unanswered {
+    Thread asking = Thread.currentThread();
+    CompletableFuture<Boolean> late = new CompletableFuture<>();
+    CompletableFuture<Void> interrupted =
+        late.thenAccept(
+            is -> {
+              if (is) {
+                asking.interrupt();
+              }
+            });
+    late.completeOnTimeout(true, terms.timeout.toNanos(), TimeUnit.NANOSECONDS);
+    @Nullable ChatResponse response = null;
+    @Nullable RuntimeException thrown = null;
+    boolean inTime;
+    try {
+      response = client.chat(request);
+    } catch (RuntimeException e) {
+      thrown = e;
+    } finally {
+      inTime = late.complete(false);
+      if (!inTime) {
+        interrupted.join();
+        Thread.interrupted();
+      }
+    }
+    if (thrown != null) {
+      throw inTime
+          ? failed(thrown)
+          : new Unanswered(
+              Failure.late(ModelError.TIMEOUT, "There was no reply within " + terms.timeout));
+    }
+    return given(response);
+  }
+
+  private static ChatResponse given(@Nullable ChatResponse response) throws Unanswered {
+    if (response == null) {
+      throw new Unanswered(Failure.broken(ModelError.EMPTY, "The client returned nothing"));
+    }
+    return response;
+  }
+
+  /** An interrupt comes as whatever the client makes of it. */
+  private static Unanswered failed(RuntimeException thrown) throws InterruptedException {
+    if (Thread.interrupted()
+        || Failure.causes(thrown).stream().anyMatch(InterruptedException.class::isInstance)) {
+      throw new InterruptedException("The thread that asked the model was interrupted");
+    }
+    return new Unanswered(Failure.of(thrown));
+  }
+
+  private static void tell(ModelListener listener, AiMessage message) {
+    String thinking = message.thinking();
+    if (thinking != null && !thinking.isEmpty()) {
+      listener.thinking(thinking);
+    }
+    String text = message.text();
+    if (text != null && !text.isEmpty()) {
+      listener.text(text);
+    }
+  }
+
+  private ModelReply reply(ChatResponse response, List<ModelAttempt> failed) {
+    FinishReason finish = response.finishReason();
+    return new ModelReply(
+        response.aiMessage(),
+        name,
+        (finish == null ? FinishReason.OTHER : finish).name().toLowerCase(Locale.ROOT),
+        usage(response.tokenUsage()),
+        failed);
+  }
+
+  private Usage usage(@Nullable TokenUsage tokens) {
+    if (tokens == null) {
+      return Usage.ZERO;
+    }
+    long input = count(tokens.inputTokenCount());
+    long cached = Math.min(input, count(terms.cachedTokens.apply(tokens)));
+    return terms.price.usage(input, cached, count(tokens.outputTokenCount()));
+  }
+
+  private static long count(@Nullable Integer tokens) {
+    return tokens == null ? 0 : Math.max(0, tokens);
+  }
+}

@@ -1,0 +1,29 @@
+package io.fermata.agent.model;
+
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** Neither the model nor its fallbacks gave a reply; the message tells every attempt. */
+public final class ModelException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final transient List<ModelAttempt> attempts;
+
+  ModelException(String model, List<ModelAttempt> attempts) {
+    super(
+        attempts.stream()
+            .map(ModelAttempt::toString)
+            .collect(Collectors.joining("; ", "Model " + model + " gave no reply: ", "")));
+    this.attempts = List.copyOf(attempts);
+  }
+
+  /** Every attempt, in order; the last one decided. */
+  public List<ModelAttempt> attempts() {
+    return attempts;
+  }
+
+  /** What went wrong last. */
+  public ModelError code() {
+    return attempts.get(attempts.size() - 1).code();
+  }
+}

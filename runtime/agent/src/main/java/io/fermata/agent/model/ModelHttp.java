@@ -1,0 +1,197 @@
+package io.fermata.agent.model;
+
+import dev.langchain4j.exception.UnsupportedFeatureException;
+import dev.langchain4j.http.client.HttpClient;
+import dev.langchain4j.http.client.HttpClientBuilder;
+import dev.langchain4j.http.client.HttpRequest;
+import dev.langchain4j.http.client.SuccessfulHttpResponse;
+import dev.langchain4j.http.client.sse.ServerSentEventListener;
+import dev.langchain4j.http.client.sse.ServerSentEventParser;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The HTTP client to give to langchain4j's clients: {@code
+ * OpenAiStreamingChatModel.builder().httpClientBuilder(ModelHttp.builder())}. Beyond their own it
+ * tells when a provider wants to be asked again, and ends a stream that has not begun.
+ */
+public final class ModelHttp implements HttpClientBuilder {
+  private @Nullable Duration connectTimeout;
+  private @Nullable Duration readTimeout;
+
+  private ModelHttp() {}
+
+  public static ModelHttp builder() {
+    return new ModelHttp();
+  }
+
+  @Override
+  public @Nullable Duration connectTimeout() {
+    return connectTimeout;
+  }
+
+  @Override
+  public ModelHttp connectTimeout(Duration timeout) {
+    connectTimeout = timeout;
+    return this;
+  }
+
+  @Override
+  public @Nullable Duration readTimeout() {
+    return readTimeout;
+  }
+
+  @Override
+  public ModelHttp readTimeout(Duration timeout) {
+    readTimeout = timeout;
+    return this;
+  }
+
+  @Override
+  public HttpClient build() {
+    java.net.http.HttpClient.Builder http = java.net.http.HttpClient.newBuilder();
+    if (connectTimeout != null) {
+      http.connectTimeout(connectTimeout);
+    }
+    return new Client(http.build(), readTimeout);
+  }
+
+  /** When a provider wants to be asked again; null if it does not say. */
+  static @Nullable Duration retryAfter(HttpHeaders headers, Instant now) {
+    try {
+      String millis = headers.firstValue("retry-after-ms").orElse(null);
+      if (millis != null) {
+        return Duration.ofNanos((long) (Double.parseDouble(millis) * 1e6));
+      }
+      String after = headers.firstValue("retry-after").orElse(null);
+      if (after == null) {
+        return null;
+      } else if (Character.isDigit(after.charAt(0))) {
+        return Duration.ofNanos((long) (Double.parseDouble(after) * 1e9));
+      }
+      Instant at = ZonedDateTime.parse(after, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant();
+      return at.isAfter(now) ? Duration.between(now, at) : null;
+    } catch (NumberFormatException | DateTimeParseException | IndexOutOfBoundsException e) {
+      return null;
+    }
+  }
+
+  private record Client(java.net.http.HttpClient http, @Nullable Duration readTimeout)
+      implements HttpClient {
+
+    @Override
+    public SuccessfulHttpResponse execute(HttpRequest request) {
+      try {
+        HttpResponse<byte[]> response = http.send(sent(request), BodyHandlers.ofByteArray());
+        if (refused(response)) {
+          throw refusal(response, response.body());
+        }
+        return accepted(response).body(response.body()).build();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new CompletionException(e);
+      }
+    }
+
+    @Override
+    public void execute(
+        HttpRequest request, ServerSentEventParser parser, ServerSentEventListener listener) {
+      CompletableFuture<HttpResponse<InputStream>> answer =
+          http.sendAsync(sent(request), BodyHandlers.ofInputStream());
+      StreamedReply.opened(() -> end(answer));
+      CompletableFuture<Void> unused =
+          answer
+              .thenAccept(response -> read(response, parser, listener))
+              .exceptionally(
+                  thrown -> {
+                    listener.onError(
+                        thrown instanceof CompletionException e ? e.getCause() : thrown);
+                    return null;
+                  });
+    }
+
+    private static void end(CompletableFuture<HttpResponse<InputStream>> answer) {
+      if (!answer.cancel(true) && !answer.isCompletedExceptionally()) {
+        close(answer.join().body());
+      }
+    }
+
+    private static void close(InputStream body) {
+      try {
+        body.close();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private static void read(
+        HttpResponse<InputStream> response,
+        ServerSentEventParser parser,
+        ServerSentEventListener listener) {
+      try (InputStream body = response.body()) {
+        if (refused(response)) {
+          throw refusal(response, body.readAllBytes());
+        }
+        listener.onOpen(accepted(response).build());
+        parser.parse(body, listener);
+        listener.onClose();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private java.net.http.HttpRequest sent(HttpRequest request) {
+      if (!request.formDataFields().isEmpty() || !request.formDataFiles().isEmpty()) {
+        throw new UnsupportedFeatureException("ModelHttp sends no forms; chats need none");
+      }
+      String body = request.body();
+      BodyPublisher publisher =
+          body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body);
+      java.net.http.HttpRequest.Builder sent =
+          java.net.http.HttpRequest.newBuilder(URI.create(request.url()))
+              .method(request.method().name(), publisher);
+      request
+          .headers()
+          .forEach((name, values) -> values.forEach(value -> sent.header(name, value)));
+      if (readTimeout != null) {
+        sent.timeout(readTimeout);
+      }
+      return sent.build();
+    }
+
+    private static boolean refused(HttpResponse<?> response) {
+      return response.statusCode() / 100 != 2;
+    }
+
+    private static ProviderException refusal(HttpResponse<?> response, byte[] body) {
+      return new ProviderException(
+          response.statusCode(),
+          new String(body, StandardCharsets.UTF_8),
+          retryAfter(response.headers(), Instant.now()));
+    }
+
+    private static SuccessfulHttpResponse.Builder accepted(HttpResponse<?> response) {
+      return SuccessfulHttpResponse.builder()
+          .statusCode(response.statusCode())
+          .headers(response.headers().map());
+    }
+  }
+}

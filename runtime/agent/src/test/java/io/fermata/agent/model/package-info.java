@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.model;
+
+import org.jspecify.annotations.NullMarked;

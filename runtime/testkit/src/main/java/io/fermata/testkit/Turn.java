@@ -1,0 +1,234 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.data.message.AiMessage;
+import io.fermata.flow.Json;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a scripted model does when it is asked once: what it says, which tools it calls, how fast,
+ * and whether it fails. Immutable; each option gives another one.
+ */
+public final class Turn {
+  /** How it ends. */
+  enum End {
+    COMPLETE,
+    /** It goes silent and stays so. */
+    STALL,
+    /** The connection breaks. */
+    CUT
+  }
+
+  /**
+   * @param arguments a JSON text, or what a model takes for one
+   * @param id null if the model makes one up
+   */
+  record Call(@Nullable String id, String tool, String arguments) {}
+
+  /** A refusal as providers send it. */
+  record Refusal(int status, String message, @Nullable Duration retryAfter) {}
+
+  /** What is told of the tokens. */
+  record Tokens(int input, int cached, int output) {}
+
+  private @Nullable String text;
+  private @Nullable String thinking;
+  private List<Call> calls = List.of();
+  private Duration delay = Duration.ZERO;
+  private Duration pace = Duration.ZERO;
+  private int chunk = 4;
+  private End end = End.COMPLETE;
+  private @Nullable Refusal refusal;
+  private @Nullable Tokens tokens;
+
+  private Turn() {}
+
+  private Turn with(Consumer<Turn> change) {
+    Turn changed = new Turn();
+    changed.text = text;
+    changed.thinking = thinking;
+    changed.calls = calls;
+    changed.delay = delay;
+    changed.pace = pace;
+    changed.chunk = chunk;
+    changed.end = end;
+    changed.refusal = refusal;
+    changed.tokens = tokens;
+    change.accept(changed);
+    return changed;
+  }
+
+  // --- what it does ---------------------------------------------------------------------------
+
+  /** Says a text. */
+  public static Turn say(String text) {
+    return new Turn().with(turn -> turn.text = text);
+  }
+
+  /** Calls a tool; the arguments are anything that is an object in JSON. */
+  public static Turn call(String tool, Object arguments) {
+    return new Turn().andCall(tool, arguments);
+  }
+
+  /** Says nothing and calls nothing. */
+  public static Turn silence() {
+    return new Turn();
+  }
+
+  /** Never answers. */
+  public static Turn stall() {
+    return new Turn().thenStall();
+  }
+
+  /** Refuses as a provider does that answers with this status. */
+  public static Turn refuse(int status, String message) {
+    return new Turn().with(turn -> turn.refusal = new Refusal(status, message, null));
+  }
+
+  /** Refuses with 429, and says when to come again. */
+  public static Turn rateLimited(Duration retryAfter) {
+    Refusal refusal = new Refusal(429, "Too many requests", retryAfter);
+    return new Turn().with(turn -> turn.refusal = refusal);
+  }
+
+  /** Refuses with 429. */
+  public static Turn rateLimited() {
+    return refuse(429, "Too many requests");
+  }
+
+  /** Refuses with 503. */
+  public static Turn unavailable() {
+    return refuse(503, "The model is overloaded");
+  }
+
+  /** Refuses with 401. */
+  public static Turn unauthorized() {
+    return refuse(401, "Incorrect API key provided");
+  }
+
+  /** Says and calls what a message does. */
+  public static Turn of(AiMessage message) {
+    return new Turn()
+        .with(
+            turn -> {
+              turn.text = message.text();
+              turn.thinking = message.thinking();
+              turn.calls =
+                  message.toolExecutionRequests().stream()
+                      .map(call -> new Call(call.id(), call.name(), call.arguments()))
+                      .toList();
+            });
+  }
+
+  // --- and how --------------------------------------------------------------------------------
+
+  /** Calls this tool too, after the others. */
+  public Turn andCall(String tool, Object arguments) {
+    JsonNode tree = Json.tree(arguments);
+    if (!tree.isObject()) {
+      throw new IllegalArgumentException(
+          "The arguments of " + tool + " are " + tree + "; give a map or a record");
+    }
+    List<Call> all = new ArrayList<>(calls);
+    all.add(new Call(null, tool, Json.text(tree)));
+    return with(turn -> turn.calls = List.copyOf(all));
+  }
+
+  /** Thinks this before it speaks. */
+  public Turn thinking(String thoughts) {
+    return with(turn -> turn.thinking = thoughts);
+  }
+
+  /** Waits so long before anything is heard. */
+  public Turn after(Duration delay) {
+    return with(turn -> turn.delay = delay);
+  }
+
+  /** Streams pieces of so many characters; four unless told. */
+  public Turn inPiecesOf(int characters) {
+    return with(turn -> turn.chunk = characters);
+  }
+
+  /** Streams a piece every so often; all at once unless told. */
+  public Turn every(Duration pace) {
+    return with(turn -> turn.pace = pace);
+  }
+
+  /** Goes silent for good once all pieces are out; a reply in one piece then never comes. */
+  public Turn thenStall() {
+    return with(turn -> turn.end = End.STALL);
+  }
+
+  /** Breaks the connection once all pieces are out. */
+  public Turn thenCut() {
+    return with(turn -> turn.end = End.CUT);
+  }
+
+  /** Tells of these tokens; unless told they are estimated from the texts. */
+  public Turn tokens(int input, int cachedInput, int output) {
+    return with(turn -> turn.tokens = new Tokens(input, cachedInput, output));
+  }
+
+  // --- for those who play it ------------------------------------------------------------------
+
+  @Nullable String text() {
+    return text;
+  }
+
+  @Nullable String thinking() {
+    return thinking;
+  }
+
+  List<Call> calls() {
+    return calls;
+  }
+
+  Duration delay() {
+    return delay;
+  }
+
+  Duration pace() {
+    return pace;
+  }
+
+  End end() {
+    return end;
+  }
+
+  @Nullable Refusal refusal() {
+    return refusal;
+  }
+
+  /** What it is told to tell of the tokens, else an estimate: four characters are a token. */
+  Tokens tokens(long inputCharacters) {
+    if (tokens != null) {
+      return tokens;
+    }
+    long output = length(text) + length(thinking);
+    for (Call call : calls) {
+      output += call.tool().length() + call.arguments().length();
+    }
+    return new Tokens(estimate(inputCharacters), 0, estimate(output));
+  }
+
+  private static int estimate(long characters) {
+    return Math.toIntExact((characters + 3) / 4);
+  }
+
+  private static long length(@Nullable String text) {
+    return text == null ? 0 : text.length();
+  }
+
+  /** A text in the pieces that are streamed. */
+  List<String> pieces(@Nullable String whole) {
+    List<String> pieces = new ArrayList<>();
+    for (int at = 0; whole != null && at < whole.length(); at += chunk) {
+      pieces.add(whole.substring(at, Math.min(whole.length(), at + chunk)));
+    }
+    return pieces;
+  }
+}
