@@ -83,6 +83,7 @@ final class ThreadFold {
                   List.of(),
                   List.of(),
                   null))
+          .with(state.course().acting(began.side()))
           .with(draft -> draft.steps = began.step());
     } else if (event instanceof ThreadEvent.StepBegan began) {
       return stepBegan(state, began);
@@ -313,10 +314,12 @@ final class ThreadFold {
 
   private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
     String id = taken.message().id();
+    boolean decides = taken.message().role() != Role.SYSTEM;
     return state.with(
         draft -> {
           draft.inbox = state.inbox().stream().filter(m -> !m.id().equals(id)).toList();
           draft.history = state.history().plus(taken.message(), null);
+          draft.course = decides ? state.course().spokenTo() : state.course();
         });
   }
 
