@@ -35,7 +35,15 @@ final class MemoryJournal {
     return records.subMap(from, true, to, true).values().stream().limit(max).toList();
   }
 
-  /** Survives every deletion: sequence numbers are never given twice. */
+  synchronized List<StoredRecord> read(Slice slice) {
+    NavigableMap<Long, MemoryRecord> wanted =
+        slice.backwards()
+            ? records.headMap(slice.edge(), false).descendingMap()
+            : records.tailMap(slice.edge(), true);
+    return wanted.values().stream().limit(slice.max()).map(MemoryRecord::stored).toList();
+  }
+
+  /** Survives every deletion of records: sequence numbers are never given twice. */
   synchronized long highest() {
     return highest;
   }

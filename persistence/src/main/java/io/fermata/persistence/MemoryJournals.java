@@ -15,10 +15,15 @@ final class MemoryJournals {
   private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
   private final Set<String> ended = ConcurrentHashMap.newKeySet();
   private final Map<String, Long> due = new ConcurrentHashMap<>();
+  private final MemoryDirectory directory = new MemoryDirectory();
   private final byte[] serverKey = ServerKey.random();
 
   byte[] serverKey() {
     return serverKey.clone();
+  }
+
+  MemoryDirectory directory() {
+    return directory;
   }
 
   MemoryJournal of(String persistenceId) {
@@ -64,5 +69,17 @@ final class MemoryJournals {
     ended.removeAll(due);
     due.forEach(persistenceId -> of(persistenceId).sweep());
     return due.size();
+  }
+
+  List<StoredRecord> read(Slice slice) {
+    MemoryJournal journal = journals.get(slice.persistenceId());
+    return journal == null ? List.of() : journal.read(slice);
+  }
+
+  void forget(String persistenceId) {
+    journals.remove(persistenceId);
+    ended.remove(persistenceId);
+    due.remove(persistenceId);
+    directory.remove(persistenceId);
   }
 }

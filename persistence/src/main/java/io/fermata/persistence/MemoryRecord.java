@@ -55,6 +55,10 @@ record MemoryRecord(
     return metadata == null ? read : read.withMetadata(metadata.read(serialization));
   }
 
+  StoredRecord stored() {
+    return event.stored(sequenceNr);
+  }
+
   OptionalLong dueAt() {
     return tags.stream().map(JournalTags::dueAt).flatMapToLong(OptionalLong::stream).min();
   }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.setup.Setup;
+import org.jspecify.annotations.Nullable;
 
 /** A memory store while a host uses it. */
 final class OpenMemoryStore implements OpenStore {
@@ -50,6 +51,30 @@ final class OpenMemoryStore implements OpenStore {
   @Override
   public CompletionStage<Integer> sweep() {
     return CompletableFuture.completedFuture(journals.sweep());
+  }
+
+  @Override
+  public CompletionStage<List<StoredRecord>> read(String persistenceId, long fromSeq, int max) {
+    return CompletableFuture.completedFuture(
+        journals.read(Slice.from(persistenceId, fromSeq, max)));
+  }
+
+  @Override
+  public CompletionStage<List<StoredRecord>> readBack(
+      String persistenceId, long beforeSeq, int max) {
+    return CompletableFuture.completedFuture(
+        journals.read(Slice.before(persistenceId, beforeSeq, max)));
+  }
+
+  @Override
+  public Directory directory() {
+    return journals.directory();
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> forget(String persistenceId) {
+    journals.forget(persistenceId);
+    return CompletableFuture.completedFuture(null);
   }
 
   /** Keeps the journals: a test that opens the same store again finds them. */

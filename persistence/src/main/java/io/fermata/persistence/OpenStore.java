@@ -4,6 +4,7 @@ import com.typesafe.config.Config;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.setup.Setup;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A store opened by one host: what its actor system needs to keep journals there, and the care of
@@ -13,10 +14,14 @@ import org.apache.pekko.actor.setup.Setup;
  * ActorSystemSetup.create(BootstrapSetup.create(store.config().withFallback(rest)),
  * store.setup())}. Close the store after the actor system has terminated.
  *
- * <p>The stages returned here complete on the store's own thread, which also writes the journals:
- * continue on an executor of your own.
+ * <p>The stages returned here and by the {@link #directory()} complete on the store's own threads,
+ * which also read and write the journals: continue on an executor of your own. Arguments that make
+ * no sense are refused at once by an {@link IllegalArgumentException}.
  */
 public interface OpenStore extends AutoCloseable {
+
+  /** How many records of a journal can be read at once. */
+  int MOST_RECORDS = 1_000;
 
   /** The store in one line, as {@link Store#parse(String)} reads it. */
   String describe();
@@ -63,6 +68,37 @@ public interface OpenStore extends AutoCloseable {
    * @return how many journals were swept; a large backlog takes several calls
    */
   CompletionStage<Integer> sweep();
+
+  /**
+   * Records of a journal as they were committed, the first of them first, without waking its actor.
+   * What is read costs, and not how much there is, and no writer waits for it. A journal that does
+   * not exist has no records.
+   *
+   * @param fromSeq the lowest sequence number of interest
+   * @param max how many are read at most, 1 to {@link #MOST_RECORDS}
+   */
+  CompletionStage<List<StoredRecord>> read(String persistenceId, long fromSeq, int max);
+
+  /**
+   * Like {@link #read}, but the last of them first.
+   *
+   * @param beforeSeq the sequence number below which the records lie, {@link Long#MAX_VALUE} for
+   *     the end of the journal
+   */
+  CompletionStage<List<StoredRecord>> readBack(String persistenceId, long beforeSeq, int max);
+
+  /** What the journals of this store are about. */
+  Directory directory();
+
+  /**
+   * Deletes a journal for good, in one transaction: its events, their tags, its snapshots and its
+   * entry in the directory. To forget what is not there does nothing.
+   *
+   * <p>Stop the actor of the journal before. One that still runs would go on at its own sequence
+   * number in a journal that has lost its beginning. An actor that is started later with the same
+   * persistence id begins a new journal at sequence number 1, and nothing tells the two apart.
+   */
+  CompletionStage<@Nullable Void> forget(String persistenceId);
 
   /**
    * Finishes what is under way and frees the store for the next host. Call it after the actor

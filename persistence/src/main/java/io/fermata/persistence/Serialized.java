@@ -28,4 +28,8 @@ final class Serialized {
   Object read(Serialization serialization) {
     return serialization.deserialize(bytes, serializer, manifest).get();
   }
+
+  StoredRecord stored(long seq) {
+    return new StoredRecord(seq, serializer, manifest, bytes.clone());
+  }
 }

@@ -28,8 +28,9 @@ import slick.jdbc.SimpleJdbcAction;
 import slick.util.AsyncExecutor;
 
 /**
- * The one connection to a SQLite file and the one thread that uses it. The JDBC plugins and the
- * store's own maintenance take turns on it, so none of them ever waits for SQLite's write lock.
+ * The one connection that writes a SQLite file and the one thread that uses it. The JDBC plugins
+ * and the store's own maintenance take turns on it, so none of them ever waits for SQLite's write
+ * lock.
  */
 final class SqliteDatabase implements SlickDatabase {
 
@@ -45,7 +46,7 @@ final class SqliteDatabase implements SlickDatabase {
   }
 
   static SqliteDatabase connect(SqliteFile file) {
-    HikariDataSource source = new HikariDataSource(pool(file));
+    HikariDataSource source = new HikariDataSource(pool(file, NAME, 1));
     try {
       requireWriteAheadLog(file, source);
     } catch (RuntimeException refused) {
@@ -62,11 +63,11 @@ final class SqliteDatabase implements SlickDatabase {
                 false));
   }
 
-  private static HikariConfig pool(SqliteFile file) {
+  static HikariConfig pool(SqliteFile file, String name, int connections) {
     HikariConfig pool = new HikariConfig();
-    pool.setPoolName(NAME);
+    pool.setPoolName(name);
     pool.setDataSource(file.dataSource(settings()));
-    pool.setMaximumPoolSize(1);
+    pool.setMaximumPoolSize(connections);
     pool.setMaxLifetime(0);
     return pool;
   }
@@ -114,7 +115,7 @@ final class SqliteDatabase implements SlickDatabase {
     return database.run((DBIOAction) action);
   }
 
-  private static <T> T transaction(Connection connection, Work<T> work) {
+  static <T> T transaction(Connection connection, Work<T> work) {
     try {
       connection.setAutoCommit(false);
       try {
@@ -128,10 +129,14 @@ final class SqliteDatabase implements SlickDatabase {
         connection.setAutoCommit(true);
       }
     } catch (SQLException failed) {
-      throw new StoreException(
-          "The store failed: " + failed.getMessage() + "; nothing of this request was written",
-          failed);
+      throw failed(failed);
     }
+  }
+
+  static StoreException failed(SQLException failed) {
+    return new StoreException(
+        "The store failed: " + failed.getMessage() + "; nothing of this request was written",
+        failed);
   }
 
   private static <T> BoxedUnit complete(CompletableFuture<T> done, Try<T> result) {

@@ -69,6 +69,58 @@ final class SqliteSchema {
                 meta_payload BLOB,
                 PRIMARY KEY (persistence_id, sequence_number)
               ) STRICT
+              """),
+          List.of(
+              """
+              CREATE TABLE directory (
+                persistence_id TEXT NOT NULL PRIMARY KEY,
+                kind TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                name TEXT NOT NULL,
+                seq INTEGER NOT NULL,
+                created_at INTEGER NOT NULL,
+                active_at INTEGER NOT NULL,
+                labels TEXT NOT NULL,
+                searchable TEXT NOT NULL
+              ) STRICT
+              """,
+              "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
+              "CREATE INDEX directory_created ON directory (kind, created_at, persistence_id)",
+              """
+              CREATE INDEX directory_active_principal
+              ON directory (kind, principal, active_at, persistence_id)
+              """,
+              """
+              CREATE INDEX directory_created_principal
+              ON directory (kind, principal, created_at, persistence_id)
+              """,
+              """
+              CREATE INDEX directory_active_name
+              ON directory (kind, name, active_at, persistence_id)
+              """,
+              """
+              CREATE INDEX directory_created_name
+              ON directory (kind, name, created_at, persistence_id)
+              """,
+              // Repeats the times, so that what has a tag is found in the order of a list.
+              """
+              CREATE TABLE directory_tag (
+                persistence_id TEXT NOT NULL
+                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
+                tag TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                created_at INTEGER NOT NULL,
+                active_at INTEGER NOT NULL,
+                PRIMARY KEY (persistence_id, tag)
+              ) STRICT, WITHOUT ROWID
+              """,
+              """
+              CREATE INDEX directory_tag_active
+              ON directory_tag (kind, tag, active_at, persistence_id)
+              """,
+              """
+              CREATE INDEX directory_tag_created
+              ON directory_tag (kind, tag, created_at, persistence_id)
               """));
 
   private final SqliteFile file;

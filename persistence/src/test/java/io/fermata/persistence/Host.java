@@ -1,5 +1,7 @@
 package io.fermata.persistence;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import java.time.Duration;
@@ -18,6 +20,7 @@ import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.SpawnProtocol;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
+import org.jspecify.annotations.Nullable;
 
 /** A host of notebooks: an actor system on an open store. */
 final class Host implements AutoCloseable {
@@ -98,6 +101,18 @@ final class Host implements AutoCloseable {
     return await(store.sweep());
   }
 
+  List<String> read(String id, long fromSeq, int max) {
+    return texts(await(store.read(id, fromSeq, max)));
+  }
+
+  List<String> readBack(String id, long beforeSeq, int max) {
+    return texts(await(store.readBack(id, beforeSeq, max)));
+  }
+
+  private static List<String> texts(List<StoredRecord> records) {
+    return records.stream().map(record -> new String(record.payload(), UTF_8)).toList();
+  }
+
   @Override
   public void close() {
     system.terminate();
@@ -105,7 +120,7 @@ final class Host implements AutoCloseable {
     store.close();
   }
 
-  static <T> T await(CompletionStage<T> stage) {
+  static <T extends @Nullable Object> T await(CompletionStage<T> stage) {
     try {
       return stage.toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
     } catch (InterruptedException | ExecutionException | TimeoutException failed) {

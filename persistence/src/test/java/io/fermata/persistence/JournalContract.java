@@ -1,5 +1,6 @@
 package io.fermata.persistence;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -258,6 +259,92 @@ abstract class JournalContract {
             .isEqualTo(new Notebook.Content(List.of("run 20"), 60));
         assertThat(records("actor " + actor)).containsExactly(60L);
       }
+    }
+  }
+
+  @Test
+  void aSliceOfAJournalIsReadFromItsBeginningOrFromItsEnd() {
+    try (Host host = Host.on(store)) {
+      Host.Desk desk = host.open("a");
+      IntStream.rangeClosed(1, 9).forEach(line -> desk.write(new Line("line " + line)));
+      host.open("b").write(new Line("of another journal"));
+
+      assertThat(host.read("a", 1, 3)).containsExactly("line 1", "line 2", "line 3");
+      assertThat(host.read("a", 0, 1)).containsExactly("line 1");
+      assertThat(host.read("a", 8, 100)).containsExactly("line 8", "line 9");
+      assertThat(host.read("a", 10, 100)).isEmpty();
+      assertThat(host.readBack("a", Long.MAX_VALUE, 2)).containsExactly("line 9", "line 8");
+      assertThat(host.readBack("a", 3, 100)).containsExactly("line 2", "line 1");
+      assertThat(host.readBack("a", 1, 100)).isEmpty();
+      assertThat(host.read("nobody's", 1, 100)).isEmpty();
+    }
+  }
+
+  @Test
+  void aStoredRecordIsWhatTheSerializerWrote() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one"), new Plan("two"));
+
+      StoredRecord second = Host.await(host.store().read("a", 2, 1)).get(0);
+      assertThat(second.seq()).isEqualTo(2);
+      assertThat(second.serializerId()).isEqualTo(new NoteSerializer().identifier());
+      assertThat(second.manifest()).isEqualTo("Plan");
+      assertThat(second.payload()).asString(UTF_8).isEqualTo("two");
+    }
+  }
+
+  @Test
+  void whatASweepTookIsNotRead() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one")).write(new Conclusion("over")).write(new Line("three"));
+      host.sweep();
+
+      assertThat(host.read("a", 1, 10)).containsExactly("over", "three");
+      assertThat(host.readBack("a", 3, 10)).containsExactly("over");
+    }
+  }
+
+  @Test
+  void aSliceWithoutMeaningIsRefused() {
+    try (OpenStore open = store.open()) {
+      assertThatThrownBy(() -> open.read("a", 1, 0))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("0 records cannot be read at once; read 1 to 1000 and go on from the last");
+      assertThatThrownBy(() -> open.readBack("a", 1, OpenStore.MOST_RECORDS + 1))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("1001 records");
+      assertThatThrownBy(() -> open.read("a", -1, 10))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("a has no record -1, its first is 1");
+    }
+  }
+
+  @Test
+  void aForgottenJournalLeavesNothingAndItsIdBeginsAgain() {
+    try (Host host = Host.on(store)) {
+      host.openWithSnapshots("a").write(new Line("one"), new Line("two"), new Plan("three"));
+      host.open("b").write(new Plan("to do"));
+      host.open("c").write(new Appointment(5));
+      host.open("d").write(new Conclusion("over"));
+      for (String id : List.of("a", "b")) {
+        Host.await(host.store().directory().put(DirectoryContract.entry(id)));
+      }
+    }
+    try (Host host = Host.on(store)) {
+      for (String id : List.of("a", "c", "d", "nobody's")) {
+        Host.await(host.store().forget(id));
+      }
+
+      assertThat(List.of(records("a"), snapshots("a"), records("c"), records("d")))
+          .allMatch(List::isEmpty);
+      assertThat(host.working()).containsExactly("b");
+      assertThat(host.due(5, 10)).isEmpty();
+      assertThat(host.sweep()).isZero();
+      assertThat(Host.await(host.store().directory().get("a"))).isEmpty();
+      assertThat(Host.await(host.store().directory().get("b"))).isPresent();
+      assertThat(host.open("b").lines()).containsExactly("to do");
+      assertThat(host.openWithSnapshots("a").write(new Line("anew")).content())
+          .isEqualTo(new Notebook.Content(List.of("anew"), 1));
     }
   }
 

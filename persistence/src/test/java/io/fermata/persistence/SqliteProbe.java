@@ -31,14 +31,26 @@ final class SqliteProbe {
   }
 
   static List<String> plan(Path file, String sql) {
+    return strings(file, "EXPLAIN QUERY PLAN " + sql, "detail");
+  }
+
+  /** The definition of every table and index. */
+  static List<String> schema(Path file) {
+    return strings(file, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name", "sql")
+        .stream()
+        .map(String::strip)
+        .toList();
+  }
+
+  private static List<String> strings(Path file, String sql, String column) {
     try (Connection connection = connect(file);
-        PreparedStatement explain = connection.prepareStatement("EXPLAIN QUERY PLAN " + sql);
-        ResultSet rows = explain.executeQuery()) {
-      List<String> steps = new ArrayList<>();
+        PreparedStatement select = connection.prepareStatement(sql);
+        ResultSet rows = select.executeQuery()) {
+      List<String> strings = new ArrayList<>();
       while (rows.next()) {
-        steps.add(rows.getString("detail"));
+        strings.add(rows.getString(column));
       }
-      return steps;
+      return strings;
     } catch (SQLException failed) {
       throw new AssertionError(failed);
     }

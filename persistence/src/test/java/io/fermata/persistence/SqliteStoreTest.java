@@ -158,14 +158,50 @@ final class SqliteStoreTest extends JournalContract {
   }
 
   @Test
+  void aSliceIsARangeOfTheIndexAndAJournalIsForgottenByIt() {
+    prepared();
+    for (String statement : List.of(SqliteRecords.FORWARDS, SqliteRecords.BACKWARDS)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .singleElement()
+          .asString()
+          .startsWith("SEARCH event_journal USING INDEX")
+          .contains("(persistence_id=? AND sequence_number");
+    }
+    for (String statement :
+        List.of(
+            SqliteRecords.DELETE_EVENTS,
+            SqliteRecords.DELETE_SNAPSHOTS,
+            SqliteDirectory.DELETE,
+            SqliteDirectory.DELETE_TAGS,
+            SqliteDirectory.GET)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .as(statement)
+          .allMatch(step -> step.startsWith("SEARCH") && step.contains("(persistence_id=?"));
+    }
+  }
+
+  @Test
   void aClosedStoreSaysSo() {
     OpenStore open = store().open();
     open.close();
     open.close();
-    assertThatThrownBy(() -> Host.await(open.sweep()))
-        .hasRootCauseInstanceOf(StoreException.class)
-        .rootCause()
-        .hasMessage("sqlite:" + file() + " is closed; open the store again");
+    for (CompletionStage<?> late :
+        List.of(
+            open.sweep(),
+            open.working(),
+            open.due(1, 1),
+            open.read("a", 1, 1),
+            open.readBack("a", 1, 1),
+            open.forget("a"),
+            open.directory().get("a"),
+            open.directory().list(DirectoryQuery.of("thread")),
+            open.directory().put(DirectoryContract.entry("a")),
+            open.directory().remove("a"))) {
+      assertThatThrownBy(() -> Host.await(late))
+          .hasRootCauseInstanceOf(StoreException.class)
+          .rootCause()
+          .hasMessage("sqlite:" + file() + " is closed; open the store again");
+    }
   }
 
   @Test

@@ -459,11 +459,11 @@ final class Drive {
 
   // --- effects --------------------------------------------------------------------------------
 
-  void ended(Effect effect, Input.Result result) {
+  void ended(StepEffect effect, Input.Result result) {
     try {
       if (result instanceof Input.Failed failed) {
         failed(effect, failed);
-      } else if (effect.kind() == Effect.Kind.UNDO) {
+      } else if (effect.kind() == StepEffect.Kind.UNDO) {
         emit(new Event.Undone(effect.place().undone()));
       } else if (result instanceof Input.Wrote wrote) {
         commit(effect, wrote);
@@ -478,7 +478,7 @@ final class Drive {
     }
   }
 
-  private void commit(Effect effect, Input.Wrote wrote) {
+  private void commit(StepEffect effect, Input.Wrote wrote) {
     Spot<?> spot = Spot.of(state, effect.place(), graph);
     Event.Committed event =
         new Event.Committed(
@@ -504,7 +504,7 @@ final class Drive {
   }
 
   /** An effect succeeded, but what came of it cannot be kept. */
-  private void unkept(Effect effect, ErrorCode code, String message, String detail) {
+  private void unkept(StepEffect effect, ErrorCode code, String message, String detail) {
     if (effect.policy().once()) {
       emit(outcomeUnknown(effect.place(), "ran, but its outcome could not be kept", detail));
     } else {
@@ -516,7 +516,7 @@ final class Drive {
     return memory.bytes() > limits.stateBytes();
   }
 
-  private void failed(Effect effect, Input.Failed failed) {
+  private void failed(StepEffect effect, Input.Failed failed) {
     Policy policy = effect.policy();
     String detail = failed.detail() == null ? "" : failed.detail();
     int tries = effect.attempt() - at(effect.place()).base();
@@ -533,10 +533,10 @@ final class Drive {
   }
 
   /** Attempts that were under way when the process ended are lost, or their outcome is unknown. */
-  void recover(Effect effect) {
+  void recover(StepEffect effect) {
     Place place = effect.place();
     At.Reminder reminder = at(place).reminder();
-    if (effect.kind() == Effect.Kind.REMIND && reminder != null) {
+    if (effect.kind() == StepEffect.Kind.REMIND && reminder != null) {
       emit(new Event.Reminding(place, reminder.number(), reminder.attempt() + 1, at));
     } else if (effect.policy().once()) {
       emit(interrupted(place, "the process ended during attempt " + effect.attempt()));

@@ -2,48 +2,20 @@ package io.fermata.flow;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Something to be done outside, or a moment to be waited for.
- *
- * @param runId the run that it belongs to; another run of the same session knows nothing of it
- * @param field the field whose answer is checked, or null
- * @param attempt the attempt to perform, the failed one that another follows, or the number of a
- *     reminder
- * @param due if present nothing is performed: at this moment an {@link Input.EffectDue} is wanted
- */
-public record Effect(
-    String runId,
-    Place place,
-    Kind kind,
-    @Nullable String field,
-    int attempt,
-    @Nullable Long due,
-    Policy policy) {
+/** Something that a program wants done outside, or a moment that it waits for. */
+public interface Effect {
 
-  /** What an effect is for. */
-  public enum Kind {
-    /** A node's action. */
-    ACT,
-    /** The check of an answer. */
-    CHECK,
-    /** The compensation of an action. */
-    UNDO,
-    /** A reminder of those who are waited for. */
-    REMIND,
-    /** The end of a sleep. */
-    SLEEP,
-    /** The end of somebody's time to answer. */
-    DEADLINE
-  }
+  /** What tells it from every other effect that the program ever wants. */
+  String key();
+
+  /** If present nothing is performed: at this moment the program is told that it has come. */
+  @Nullable Long due();
+
+  /** How it is carried out. */
+  Policy policy();
 
   /** Whether it is only a moment to be waited for. */
-  public boolean timer() {
-    return due != null;
-  }
-
-  /** What tells this attempt from every other one of any run. */
-  public String key() {
-    String what = kind + (field == null ? "" : " " + field);
-    return runId + "/" + place + "/" + what + "/" + attempt + (timer() ? "/due" : "");
+  default boolean timer() {
+    return due() != null;
   }
 }

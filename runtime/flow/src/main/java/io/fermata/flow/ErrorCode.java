@@ -75,7 +75,7 @@ public enum ErrorCode {
   }
 
   /** What the failure of an effect is called. */
-  static ErrorCode ofFailed(Effect effect) {
+  static ErrorCode ofFailed(StepEffect effect) {
     return switch (effect.kind()) {
       case CHECK -> VALIDATOR_FAILED;
       case UNDO -> COMPENSATION_FAILED;

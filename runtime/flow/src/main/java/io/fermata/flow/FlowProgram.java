@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>It holds no state of its own, so one instance serves any number of runs at once.
  */
-public final class FlowProgram<S extends Record> implements Program<RunState, Input, Event> {
+public final class FlowProgram<S extends Record>
+    implements Program<RunState, Input, Event, StepEffect> {
   private final Flow<S> flow;
   private final Limits limits;
   private final Graph graph;
@@ -75,22 +76,22 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   @Override
-  public Next next(RunState state) {
+  public Next<StepEffect> next(RunState state) {
     if (!state.running()) {
-      return new Finish(ended(state));
+      return new Finish<>(ended(state));
     }
-    List<Effect> effects = wanted.of(state);
+    List<StepEffect> effects = wanted.of(state);
     boolean works = effects.stream().anyMatch(effect -> wanted.works(state, effect));
     return works
-        ? new Perform(effects)
-        : new Pause(standing.pause(state), effects, standing.until(state));
+        ? new Perform<>(effects)
+        : new Pause<>(standing.pause(state), effects, standing.until(state));
   }
 
   /**
    * Carries out an effect: the one method that calls actions and async validators. It may block, so
    * its caller chooses the thread. The stage never fails; failures are results.
    */
-  public CompletionStage<Input.Result> perform(RunState state, Effect effect) {
+  public CompletionStage<Input.Result> perform(RunState state, StepEffect effect) {
     return perform(state, effect, Progress.NONE);
   }
 
@@ -99,10 +100,11 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
    *
    * @param progress hears at once what the effect tells while it works
    */
-  public CompletionStage<Input.Result> perform(RunState state, Effect effect, Progress progress) {
+  public CompletionStage<Input.Result> perform(
+      RunState state, StepEffect effect, Progress progress) {
     try {
       Spot<?> spot =
-          effect.kind() == Effect.Kind.UNDO
+          effect.kind() == StepEffect.Kind.UNDO
               ? Spot.asOf(Wanted.undo(state, effect.place()).data(), effect.place(), graph)
               : Spot.of(state, effect.place(), graph);
       return perform(effect, spot, state, progress);
@@ -113,7 +115,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   /** How a failure inside an effect is told to the client, and how to the operator. */
-  public Input.Failed failed(Effect effect, Throwable thrown) {
+  public Input.Failed failed(StepEffect effect, Throwable thrown) {
     Throwable cause =
         thrown instanceof CompletionException && thrown.getCause() != null
             ? thrown.getCause()
@@ -124,7 +126,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   /** An effect that did not end in its time. */
-  public Input.Failed timedOut(Effect effect) {
+  public Input.Failed timedOut(StepEffect effect) {
     return new Input.Failed(
         ErrorCode.STEP_TIMEOUT,
         "The step "
@@ -345,9 +347,9 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   // --- effects --------------------------------------------------------------------------------
 
   private Acceptance<Event> effectEnded(RunState state, Input.EffectEnded ended) {
-    Effect effect = ended.effect();
+    StepEffect effect = ended.effect();
     Drive drive = new Drive(flow, limits, state, ended.at());
-    if (effect.kind() == Effect.Kind.REMIND) {
+    if (effect.kind() == StepEffect.Kind.REMIND) {
       return wanted.underWay(state, effect)
           ? reminded(drive, effect, ended)
           : new Accepted<>(List.of());
@@ -360,7 +362,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
     return new Accepted<>(drive.run());
   }
 
-  private Acceptance<Event> reminded(Drive drive, Effect effect, Input.EffectEnded ended) {
+  private Acceptance<Event> reminded(Drive drive, StepEffect effect, Input.EffectEnded ended) {
     String failure = ended.result() instanceof Input.Failed failed ? failed.message() : null;
     Node.Waiting<?> waiting = Spot.of(drive.state(), effect.place(), graph).waiting();
     int number = Integer.parseInt(Objects.requireNonNull(effect.field()));
@@ -371,7 +373,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
-    Effect effect = due.effect();
+    StepEffect effect = due.effect();
     if (!effect.timer() || !wanted.of(state).contains(effect)) {
       return new Accepted<>(List.of());
     }
@@ -400,7 +402,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   private <T extends Record> CompletionStage<Input.Result> perform(
-      Effect effect, Spot<T> spot, RunState state, Progress progress) throws Exception {
+      StepEffect effect, Spot<T> spot, RunState state, Progress progress) throws Exception {
     Node<T> node = spot.step().node();
     return switch (effect.kind()) {
       case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
@@ -420,12 +422,12 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   private static <T extends Record> Run<T> run(
-      RunState state, Effect effect, Spot<T> spot, List<String> reads, Progress progress) {
+      RunState state, StepEffect effect, Spot<T> spot, List<String> reads, Progress progress) {
     return new Run<>(spot.schema(), state, effect, spot.data(), spot.prefix(), reads, progress);
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(
-      AsyncAction<T> action, Run<T> run, Effect effect) throws Exception {
+      AsyncAction<T> action, Run<T> run, StepEffect effect) throws Exception {
     CompletionStage<?> acted;
     try {
       acted = action.perform(run);
@@ -441,7 +443,7 @@ public final class FlowProgram<S extends Record> implements Program<RunState, In
   }
 
   private <T extends Record> CompletionStage<Input.Result> judge(
-      Node.Ask<T> ask, Effect effect, Spot<T> spot) throws Exception {
+      Node.Ask<T> ask, StepEffect effect, Spot<T> spot) throws Exception {
     String field = Objects.requireNonNull(effect.field()).substring(spot.prefix().length());
     Object answer = spot.schema().value(field, Paths.get(spot.data(), field));
     return Wanted.asyncCheck(ask, field)

@@ -33,10 +33,10 @@ public sealed interface Input {
   }
 
   /** An effect has ended. */
-  record EffectEnded(Effect effect, Result result, long at) implements Input {}
+  record EffectEnded(StepEffect effect, Result result, long at) implements Input {}
 
   /** The moment of a timer has come. */
-  record EffectDue(Effect effect, long at) implements Input {}
+  record EffectDue(StepEffect effect, long at) implements Input {}
 
   /** The run was read back from its journal: attempts that were under way are gone. */
   record Recovered(long at) implements Input {}

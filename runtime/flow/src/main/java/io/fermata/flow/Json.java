@@ -89,8 +89,12 @@ public final class Json {
     }
   }
 
-  /** A tree as a value of a type. */
-  static <T> T value(JsonNode tree, Class<T> type) {
+  /**
+   * A tree as a value of a type.
+   *
+   * @throws IllegalArgumentException if it is none, with the reason
+   */
+  public static <T> T value(JsonNode tree, Class<T> type) {
     try {
       return MAPPER.treeToValue(tree, type);
     } catch (JsonProcessingException e) {

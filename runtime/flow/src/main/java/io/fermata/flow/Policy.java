@@ -12,21 +12,22 @@ import java.time.Duration;
  * @param idempotent the work may be repeated freely, so it needs no journal entry before it runs
  */
 public record Policy(Duration timeout, Retry retry, boolean once, boolean idempotent) {
-  static final Policy DEFAULT = new Policy(Duration.ofMinutes(1), Retry.NEVER, false, false);
+  /** A minute, one attempt. */
+  public static final Policy DEFAULT = new Policy(Duration.ofMinutes(1), Retry.NEVER, false, false);
 
-  Policy timeout(Duration value) {
+  public Policy timeout(Duration value) {
     return new Policy(value, retry, once, idempotent);
   }
 
-  Policy retry(Retry value) {
+  public Policy retry(Retry value) {
     return new Policy(timeout, value, once, idempotent);
   }
 
-  Policy asOnce() {
+  public Policy asOnce() {
     return new Policy(timeout, retry, true, idempotent);
   }
 
-  Policy asIdempotent() {
+  public Policy asIdempotent() {
     return new Policy(timeout, retry, once, true);
   }
 }

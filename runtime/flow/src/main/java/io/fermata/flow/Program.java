@@ -13,8 +13,9 @@ import org.jspecify.annotations.Nullable;
  * @param <S> the state, a fold of events
  * @param <I> what comes in: calls, results of effects, time
  * @param <E> what happened
+ * @param <F> what it wants done
  */
-public interface Program<S, I, E> {
+public interface Program<S, I, E, F extends Effect> {
   S initial();
 
   S apply(S state, E event);
@@ -23,7 +24,7 @@ public interface Program<S, I, E> {
   Acceptance<E> accept(S state, I input);
 
   /** What is to be done now. Changes nothing and calls no code of the author. */
-  Next next(S state);
+  Next<F> next(S state);
 
   /** Events that follow from an input, or the reason why it is refused. */
   sealed interface Acceptance<E> {}
@@ -35,10 +36,10 @@ public interface Program<S, I, E> {
   record Refused<E>(Outcome.Failure failure) implements Acceptance<E> {}
 
   /** What a program wants of its shell. */
-  sealed interface Next {}
+  sealed interface Next<F extends Effect> {}
 
   /** Perform these effects and keep these timers, those that are not under way already. */
-  record Perform(List<Effect> effects) implements Next {}
+  record Perform<F extends Effect>(List<F> effects) implements Next<F> {}
 
   /**
    * Wait for somebody, or for a moment.
@@ -46,8 +47,9 @@ public interface Program<S, I, E> {
    * @param timers the moments at which it wants to be told
    * @param until when it goes on by itself; null if it waits for somebody
    */
-  record Pause(Outcome outcome, List<Effect> timers, @Nullable Long until) implements Next {}
+  record Pause<F extends Effect>(Outcome outcome, List<F> timers, @Nullable Long until)
+      implements Next<F> {}
 
   /** It is over. */
-  record Finish(Outcome outcome) implements Next {}
+  record Finish<F extends Effect>(Outcome outcome) implements Next<F> {}
 }

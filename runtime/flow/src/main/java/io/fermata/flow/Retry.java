@@ -11,7 +11,8 @@ import java.time.Duration;
  * @param longest the bound of the doubling
  */
 public record Retry(int attempts, Duration first, Duration longest) {
-  static final Retry NEVER = new Retry(1, Duration.ZERO, Duration.ZERO);
+  /** One attempt. */
+  public static final Retry NEVER = new Retry(1, Duration.ZERO, Duration.ZERO);
 
   public Retry {
     if (attempts < 1) {
@@ -29,7 +30,7 @@ public record Retry(int attempts, Duration first, Duration longest) {
   }
 
   /** The wait after the given attempt failed. */
-  Duration after(int attempt) {
+  public Duration after(int attempt) {
     Duration wait = first;
     for (int i = 1; i < attempt && wait.compareTo(longest) < 0; i++) {
       wait = wait.multipliedBy(2);

@@ -19,7 +19,7 @@ public final class Run<S extends Record> {
 
   private final StateSchema<S> schema;
   private final RunState run;
-  private final Effect effect;
+  private final StepEffect effect;
   private final String prefix;
   private final List<String> allowed;
   private final Progress progress;
@@ -39,7 +39,7 @@ public final class Run<S extends Record> {
   Run(
       StateSchema<S> schema,
       RunState run,
-      Effect effect,
+      StepEffect effect,
       ObjectNode data,
       String prefix,
       List<String> allowed,
@@ -111,7 +111,7 @@ public final class Run<S extends Record> {
    * system that the action calls, so that a repeated attempt is recognised there.
    */
   public String idempotencyKey() {
-    String reminder = effect.kind() == Effect.Kind.REMIND ? "/reminder/" + effect.field() : "";
+    String reminder = effect.kind() == StepEffect.Kind.REMIND ? "/reminder/" + effect.field() : "";
     return run.runId() + "/" + effect.place() + reminder;
   }
 

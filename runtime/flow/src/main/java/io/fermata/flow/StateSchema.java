@@ -5,34 +5,16 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.github.victools.jsonschema.generator.FieldScope;
-import com.github.victools.jsonschema.generator.Option;
-import com.github.victools.jsonschema.generator.OptionPreset;
-import com.github.victools.jsonschema.generator.SchemaGenerator;
-import com.github.victools.jsonschema.generator.SchemaGeneratorConfigBuilder;
-import com.github.victools.jsonschema.generator.SchemaVersion;
-import com.github.victools.jsonschema.module.jackson.JacksonModule;
-import com.github.victools.jsonschema.module.jackson.JacksonOption;
-import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationModule;
-import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationOption;
 import com.networknt.schema.Error;
 import com.networknt.schema.Schema;
-import com.networknt.schema.SchemaRegistry;
-import com.networknt.schema.SchemaRegistryConfig;
-import com.networknt.schema.SpecificationVersion;
-import jakarta.validation.constraints.Pattern;
-import java.lang.annotation.Annotation;
 import java.lang.reflect.RecordComponent;
 import java.math.BigDecimal;
-import java.time.LocalDateTime;
-import java.time.LocalTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
@@ -44,27 +26,9 @@ import org.jspecify.annotations.Nullable;
  * what a client sends, and the typed view for the author's code.
  */
 final class StateSchema<S extends Record> {
-  private static final int LONGEST_NAME = 80;
+  static final int LONGEST_NAME = 80;
   private static final String INDEX = "[0-9]{1,4}";
   private static final String SYNTAX = "[\\\\^$.|?*+()\\[\\]{}]";
-  private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
-  private static final Map<Class<?>, String> LOCAL_TIMES =
-      Map.of(
-          LocalTime.class,
-          "^" + TIME + "$",
-          LocalDateTime.class,
-          "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$");
-
-  private static final SchemaGenerator GENERATOR = generator();
-  private static final SchemaRegistry REGISTRY =
-      SchemaRegistry.withDefaultDialect(
-          SpecificationVersion.DRAFT_2020_12,
-          builder ->
-              builder.schemaRegistryConfig(
-                  SchemaRegistryConfig.builder()
-                      .formatAssertionsEnabled(true)
-                      .locale(Locale.ENGLISH)
-                      .build()));
 
   /** More digits than any integer type of a state has; beyond them a number is not spelt out. */
   private static final int DIGITS = 100;
@@ -89,7 +53,7 @@ final class StateSchema<S extends Record> {
     this.updates = partial(type, "", whole);
     this.updates.remove("$schema");
     mounts.forEach((node, inner) -> properties(updates).set(node, inner.updates()));
-    this.check = REGISTRY.getSchema(updates);
+    this.check = Schemas.check(updates);
     this.views = new Views<>(type);
   }
 
@@ -283,18 +247,7 @@ final class StateSchema<S extends Record> {
     flatten("", sent, flat, violations);
     violations.addAll(schemaViolations(flat));
     violations.addAll(unreadable(flat, violations));
-    return new Checked(flat, bounded(violations));
-  }
-
-  /** Bounds the reply to a call that is wrong in very many ways. */
-  private static List<Violation> bounded(List<Violation> violations) {
-    if (violations.size() <= Limits.VIOLATIONS) {
-      return violations;
-    }
-    List<Violation> first = new ArrayList<>(violations.subList(0, Limits.VIOLATIONS));
-    int rest = violations.size() - Limits.VIOLATIONS;
-    first.add(new Violation("stateUpdates", "has " + rest + " more violations"));
-    return first;
+    return new Checked(flat, Schemas.bounded("stateUpdates", violations));
   }
 
   /** What a check found: the values by field, and every reason to refuse them. */
@@ -385,7 +338,7 @@ final class StateSchema<S extends Record> {
       }
     }
     List<Error> errors = check.validate(nested);
-    return errors.stream().map(StateSchema::violation).distinct().toList();
+    return errors.stream().map(Schemas::violation).distinct().toList();
   }
 
   /** What fits the schema and still has no place in the Java type: an integer beyond its range. */
@@ -410,17 +363,6 @@ final class StateSchema<S extends Record> {
     }
   }
 
-  private static Violation violation(Error error) {
-    StringBuilder path = new StringBuilder();
-    for (int i = 0; i < error.getInstanceLocation().getNameCount(); i++) {
-      path.append(i == 0 ? "" : ".").append(error.getInstanceLocation().getElement(i));
-    }
-    String message = error.getMessage();
-    int colon = message.indexOf(": ");
-    boolean located = message.startsWith("/") && colon > 0;
-    return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
-  }
-
   static boolean deeperThan(JsonNode node, int levels) {
     if (!node.isContainerNode()) {
       return false;
@@ -440,15 +382,9 @@ final class StateSchema<S extends Record> {
 
   private ObjectNode describe(Class<?> record) {
     try {
-      return GENERATOR.generateSchema(record);
+      return Schemas.ofState(record);
     } catch (IllegalArgumentException e) {
-      String reason = String.valueOf(e.getMessage());
-      defects.add(
-          "State "
-              + record.getSimpleName()
-              + (reason.contains("circular")
-                  ? " contains itself, and no client can be told so; make the inner part a JsonNode"
-                  : " cannot be described as JSON Schema: " + reason));
+      defects.add("State " + e.getMessage());
       return Json.object();
     }
   }
@@ -509,59 +445,5 @@ final class StateSchema<S extends Record> {
     // Not every annotation of a component stays on it: this one goes to its field and accessor.
     JsonProperty renamed = component.getAccessor().getAnnotation(JsonProperty.class);
     return renamed == null || renamed.value().isEmpty() ? component.getName() : renamed.value();
-  }
-
-  private static SchemaGenerator generator() {
-    SchemaGeneratorConfigBuilder config =
-        new SchemaGeneratorConfigBuilder(
-            Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON);
-    config
-        .forFields()
-        .withIgnoreCheck(field -> annotation(field, Computed.class) != null)
-        .withStringPatternResolver(StateSchema::pattern)
-        .withDescriptionResolver(
-            field -> {
-              Describe describe = annotation(field, Describe.class);
-              return describe == null ? null : describe.value();
-            });
-    config
-        .with(
-            new JacksonModule(
-                JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
-                JacksonOption.RESPECT_JSONPROPERTY_ORDER))
-        .with(
-            new JakartaValidationModule(
-                JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
-                JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
-        .with(
-            Option.INLINE_ALL_SCHEMAS,
-            Option.STANDARD_FORMATS,
-            Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
-            Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
-    config
-        .forTypesInGeneral()
-        .withPropertySorter((unusedLeft, unusedRight) -> 0)
-        .withTypeAttributeOverride(
-            (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
-    return new SchemaGenerator(config.build());
-  }
-
-  /** The formats time and date-time demand an offset, which these types do not have. */
-  private static void localTimes(ObjectNode schema, Class<?> type) {
-    String pattern = LOCAL_TIMES.get(type);
-    if (pattern != null) {
-      schema.remove("format");
-      schema.put("pattern", pattern);
-    }
-  }
-
-  /** Bean Validation matches the whole text, JSON Schema any part of it. */
-  private static @Nullable String pattern(FieldScope field) {
-    Pattern pattern = annotation(field, Pattern.class);
-    return pattern == null ? null : "^(?:" + pattern.regexp() + ")$";
-  }
-
-  private static <A extends Annotation> @Nullable A annotation(FieldScope field, Class<A> type) {
-    return field.getAnnotationConsideringFieldAndGetterIfSupported(type);
   }
 }

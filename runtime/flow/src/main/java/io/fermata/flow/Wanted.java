@@ -13,24 +13,24 @@ final class Wanted {
     this.graph = graph;
   }
 
-  List<Effect> of(RunState state) {
-    List<Effect> effects = new ArrayList<>();
+  List<StepEffect> of(RunState state) {
+    List<StepEffect> effects = new ArrayList<>();
     state.places().forEach((place, at) -> add(effects, state.runId(), place, at));
     return effects;
   }
 
-  private void add(List<Effect> effects, String run, Place place, At at) {
+  private void add(List<StepEffect> effects, String run, Place place, At at) {
     Phase phase = at.phase();
     if (phase instanceof Phase.Working w) {
-      Effect.Kind kind = kind(place, w.field());
+      StepEffect.Kind kind = kind(place, w.field());
       Policy policy = policy(place, kind, w.field());
-      effects.add(new Effect(run, place, kind, w.field(), w.attempt(), w.retryAt(), policy));
+      effects.add(new StepEffect(run, place, kind, w.field(), w.attempt(), w.retryAt(), policy));
     } else if (phase instanceof Phase.Sleeping sleeping) {
-      effects.add(timer(run, place, Effect.Kind.SLEEP, 0, sleeping.until()));
+      effects.add(timer(run, place, StepEffect.Kind.SLEEP, 0, sleeping.until()));
     }
     boolean waits = waits(phase);
     if (waits && at.deadline() != null) {
-      effects.add(timer(run, place, Effect.Kind.DEADLINE, 0, at.deadline()));
+      effects.add(timer(run, place, StepEffect.Kind.DEADLINE, 0, at.deadline()));
     }
     At.Reminder reminder = at.reminder();
     if (reminder != null && (waits || (reminder.attempt() > 0 && mayWaitAgain(phase)))) {
@@ -50,34 +50,35 @@ final class Wanted {
         || (phase.busy() instanceof Phase.Working working && working.field() != null);
   }
 
-  private static Effect remind(String run, Place place, At.Reminder reminder) {
+  private static StepEffect remind(String run, Place place, At.Reminder reminder) {
     if (reminder.attempt() == 0) {
-      return timer(run, place, Effect.Kind.REMIND, reminder.number(), reminder.due());
+      return timer(run, place, StepEffect.Kind.REMIND, reminder.number(), reminder.due());
     }
     String number = Integer.toString(reminder.number());
-    return new Effect(
-        run, place, Effect.Kind.REMIND, number, reminder.attempt(), null, Policy.DEFAULT);
+    return new StepEffect(
+        run, place, StepEffect.Kind.REMIND, number, reminder.attempt(), null, Policy.DEFAULT);
   }
 
-  private static Effect timer(String run, Place place, Effect.Kind kind, int number, long due) {
-    return new Effect(run, place, kind, null, number, due, Policy.DEFAULT);
+  private static StepEffect timer(
+      String run, Place place, StepEffect.Kind kind, int number, long due) {
+    return new StepEffect(run, place, kind, null, number, due, Policy.DEFAULT);
   }
 
-  private static Effect.Kind kind(Place place, @Nullable String field) {
+  private static StepEffect.Kind kind(Place place, @Nullable String field) {
     if (place.undoes()) {
-      return Effect.Kind.UNDO;
+      return StepEffect.Kind.UNDO;
     }
-    return field == null ? Effect.Kind.ACT : Effect.Kind.CHECK;
+    return field == null ? StepEffect.Kind.ACT : StepEffect.Kind.CHECK;
   }
 
-  private Policy policy(Place place, Effect.Kind kind, @Nullable String field) {
+  private Policy policy(Place place, StepEffect.Kind kind, @Nullable String field) {
     return policy(graph.step(place), place, kind, field);
   }
 
   private static <S extends Record> Policy policy(
-      Step<S> step, Place place, Effect.Kind kind, @Nullable String field) {
+      Step<S> step, Place place, StepEffect.Kind kind, @Nullable String field) {
     Node<S> node = Objects.requireNonNull(step.node());
-    if (kind == Effect.Kind.UNDO) {
+    if (kind == StepEffect.Kind.UNDO) {
       return Objects.requireNonNull(step.scope().flow().compensations().get(node.id())).policy();
     } else if (field != null && node instanceof Node.Ask<S> ask) {
       return asyncCheck(ask, field.substring(step.scope().prefix(place).length())).policy();
@@ -97,24 +98,24 @@ final class Wanted {
   }
 
   /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
-  boolean works(RunState state, Effect effect) {
-    return effect.kind() != Effect.Kind.REMIND
+  boolean works(RunState state, StepEffect effect) {
+    return effect.kind() != StepEffect.Kind.REMIND
         && state.at(effect.place()).phase() instanceof Phase.Working;
   }
 
   /** Whether the effect failed and is to be tried again; a late success still counts. */
-  static boolean waits(RunState state, Effect effect) {
+  static boolean waits(RunState state, StepEffect effect) {
     At at = state.places().get(effect.place());
     return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;
   }
 
-  boolean underWay(RunState state, Effect effect) {
+  boolean underWay(RunState state, StepEffect effect) {
     At at = state.places().get(effect.place());
     if (at == null || !state.runId().equals(effect.runId())) {
       return false;
     }
     At.Reminder reminder = at.reminder();
-    if (effect.kind() == Effect.Kind.REMIND) {
+    if (effect.kind() == StepEffect.Kind.REMIND) {
       return reminder != null
           && reminder.attempt() == effect.attempt()
           && Integer.toString(reminder.number()).equals(effect.field());

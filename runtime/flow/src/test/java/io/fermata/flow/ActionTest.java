@@ -259,7 +259,7 @@ class ActionTest {
   void aResultThatComesLateOrTwiceIsIgnored() {
     Driver talk = drive(ask(talk().act("act", run -> run.append("log", "x")), "a"), "act", "ask_a");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     Input.EffectEnded ended = new Input.EffectEnded(effect, talk.result(effect), 2);
     talk.feed(ended);
     int events = talk.journal.size();
@@ -276,7 +276,7 @@ class ActionTest {
             talk().act("act", run -> run.set("a", "x"), o -> o.retry(2, Duration.ofHours(1))),
             "act");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     Input.Result success = talk.result(effect);
     talk.feed(new Input.EffectDue(effect, 2));
     assertThat(talk.events(Event.Attempted.class)).as("not due while it runs").hasSize(1);
@@ -315,7 +315,7 @@ class ActionTest {
                     o -> o.retry(2, Duration.ofMinutes(1))),
             "act");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect first = talk.pendingEffect();
+    StepEffect first = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(first, talk.result(first), 1_000));
     talk.crash(talk.journal.size());
     talk.recover();
@@ -404,7 +404,7 @@ class ActionTest {
   @Test
   void aTimeoutLeavesTheOutcomeOfAOnceStepUnknown() {
     Driver talk = onceUnderWay();
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(effect, talk.program.timedOut(effect), 2));
     assertThat(code(talk.settle())).isEqualTo("outcome_unknown");
   }
@@ -442,7 +442,7 @@ class ActionTest {
   void aTimeoutOfAnotherStepIsAFailureThatContinueRetries() {
     Driver talk = drive(talk().act("act", run -> ran.add("x")), "act");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(effect, talk.program.timedOut(effect), 2));
     assertThat(failure(talk.settle()).code()).isEqualTo("step_timeout");
     assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
@@ -454,7 +454,7 @@ class ActionTest {
   void aCallThatComesWhileAStepIsUnderWayDoesNotStartItAgain() {
     Driver talk = drive(ask(talk().act("act", run -> ran.add("x")), "a"), "act", "ask_a");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     talk.feed(new Input.Continue(Driver.object("a", "early"), 2));
     assertThat(talk.pendingEffect()).isEqualTo(effect);
     assertThat(talk.settle()).isInstanceOf(Outcome.Complete.class);
@@ -465,7 +465,7 @@ class ActionTest {
   void aResultAfterTheCancellationIsRefused() {
     Driver talk = drive(talk().act("act", run -> ran.add("x")), "act");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     assertThat(code(talk.cancel())).isEqualTo("run_cancelled");
     talk.feed(
         new Input.EffectEnded(effect, new Input.Wrote(List.of(), List.of(), List.of(), null), 3));

@@ -111,7 +111,7 @@ class BranchResetTest {
     Driver talk = forked();
     talk.start("a", "1");
     talk.feed(new Input.Continue(object("b", "2"), 5));
-    Effect old = talk.pendingEffect();
+    StepEffect old = talk.pendingEffect();
     Input.Result late = talk.result(old);
     talk.feed(new Input.Reset(object("b", "x"), 6));
     talk.feed(new Input.EffectEnded(old, late, 7));

@@ -271,7 +271,7 @@ class BreakAndEmitTest {
         drive(talk().act("tell", run -> run.stream("Look").stream("ing").emit("found", 3)), "tell");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
     List<String> heard = new ArrayList<>();
-    Effect effect = talk.pendingEffect();
+    StepEffect effect = talk.pendingEffect();
     talk.program
         .perform(
             talk.state,

@@ -17,7 +17,7 @@ final class Bystanders {
   private static final int MOST_MOVES = 2_000;
 
   /** What can happen next at a place. */
-  record Move(Place place, Kind kind, @Nullable Effect effect) {}
+  record Move(Place place, Kind kind, @Nullable StepEffect effect) {}
 
   enum Kind {
     ANSWER,
@@ -31,7 +31,7 @@ final class Bystanders {
   record End(String how, @Nullable JsonNode data, @Nullable JsonNode result) {}
 
   final Driver run;
-  private final Map<Effect, Input.Result> results = new LinkedHashMap<>();
+  private final Map<StepEffect, Input.Result> results = new LinkedHashMap<>();
   private int looks;
 
   Bystanders(Driver run) {
@@ -68,11 +68,11 @@ final class Bystanders {
     if (!run.state.running()) {
       return moves;
     }
-    Program.Next next = run.program.next(run.state);
-    List<Effect> effects =
-        next instanceof Program.Perform perform
+    Program.Next<StepEffect> next = run.program.next(run.state);
+    List<StepEffect> effects =
+        next instanceof Program.Perform<StepEffect> perform
             ? perform.effects()
-            : ((Program.Pause) next).timers();
+            : ((Program.Pause<StepEffect>) next).timers();
     effects.forEach(effect -> add(moves, effect));
     boolean stuck = !run.state.undoing().isEmpty();
     for (Place place : stuck ? List.<Place>of() : run.state.inOrder()) {
@@ -88,10 +88,10 @@ final class Bystanders {
     return moves;
   }
 
-  private void add(List<Move> moves, Effect effect) {
+  private void add(List<Move> moves, StepEffect effect) {
     if (effect.timer()) {
       boolean patient =
-          effect.kind() == Effect.Kind.DEADLINE
+          effect.kind() == StepEffect.Kind.DEADLINE
               && !neglected(effect.place(), run.state.at(effect.place()));
       if (!patient) {
         moves.add(new Move(effect.place(), Kind.TIME, effect));
@@ -176,12 +176,12 @@ final class Bystanders {
         }
       }
       case WORK -> {
-        Effect effect = Objects.requireNonNull(move.effect());
+        StepEffect effect = Objects.requireNonNull(move.effect());
         Input.Result result = Objects.requireNonNull(results.get(effect));
         run.feed(new Input.EffectEnded(effect, result, run.now++));
       }
       case TIME -> {
-        Effect effect = Objects.requireNonNull(move.effect());
+        StepEffect effect = Objects.requireNonNull(move.effect());
         run.now = Math.max(run.now, Objects.requireNonNull(effect.due()));
         run.feed(new Input.EffectDue(effect, run.now++));
       }
@@ -198,7 +198,7 @@ final class Bystanders {
           completed ? state.data() : null,
           completed ? state.result() : null);
     }
-    Outcome outcome = ((Program.Pause) run.program.next(state)).outcome();
+    Outcome outcome = ((Program.Pause<StepEffect>) run.program.next(state)).outcome();
     return new End(Driver.code(outcome), null, null);
   }
 }

@@ -42,8 +42,8 @@ class CompensationTest {
     return flow;
   }
 
-  private static Effect effect(Driver talk, String node) {
-    return ((Program.Perform) talk.program.next(talk.state))
+  private static StepEffect effect(Driver talk, String node) {
+    return ((Program.Perform<StepEffect>) talk.program.next(talk.state))
         .effects().stream()
             .filter(effect -> effect.place().node().equals(node))
             .findFirst()
@@ -126,9 +126,9 @@ class CompensationTest {
   void whatIsUnderWayIsUndoneFirstForNobodyKnowsWhetherItHappened() {
     Driver talk = drive(acts(talk(), "one", "two"), "one", "two");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect one = talk.pendingEffect();
+    StepEffect one = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(one, talk.result(one), 2));
-    Effect two = talk.pendingEffect();
+    StepEffect two = talk.pendingEffect();
     talk.feed(new Input.Cancel(3));
     talk.feed(new Input.EffectEnded(two, talk.result(two), 4));
     assertThat(code(talk.settle())).isEqualTo("run_cancelled");
@@ -161,7 +161,7 @@ class CompensationTest {
     Driver talk = drive(ask(acts(talk(), "one", "two"), "a"), "one", "two", "ask_a");
     talk.start();
     talk.feed(new Input.Cancel(5));
-    Effect undo = talk.pendingEffect();
+    StepEffect undo = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(undo, talk.result(undo), 6));
     talk.crash(talk.journal.size());
     talk.recover();
@@ -346,12 +346,12 @@ class CompensationTest {
                 .compile());
     broken.add("fails");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect first = effect(talk, "first");
-    Effect other = effect(talk, "other");
+    StepEffect first = effect(talk, "first");
+    StepEffect other = effect(talk, "other");
     talk.feed(new Input.EffectEnded(first, talk.result(first), 2));
-    Effect slow = effect(talk, "slow");
+    StepEffect slow = effect(talk, "slow");
     Input.Result late = talk.result(slow);
-    Effect fails = effect(talk, "fails");
+    StepEffect fails = effect(talk, "fails");
     talk.feed(new Input.EffectEnded(fails, talk.result(fails), 3));
     talk.feed(new Input.EffectEnded(slow, late, 4));
     talk.feed(new Input.EffectEnded(other, talk.result(other), 5));
@@ -382,11 +382,11 @@ class CompensationTest {
                 .compile());
     broken.add("fails");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect begin = effect(talk, "begin");
+    StepEffect begin = effect(talk, "begin");
     talk.feed(new Input.EffectEnded(begin, talk.result(begin), 2));
-    Effect pay = effect(talk, "pay");
+    StepEffect pay = effect(talk, "pay");
     Input.Result late = talk.result(pay);
-    Effect fails = effect(talk, "fails");
+    StepEffect fails = effect(talk, "fails");
     talk.feed(new Input.EffectEnded(fails, talk.result(fails), 3));
     talk.feed(new Input.EffectEnded(pay, late, 4));
     assertThat(asked(talk.settle())).containsExactly("a");

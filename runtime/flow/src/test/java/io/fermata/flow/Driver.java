@@ -55,7 +55,7 @@ final class Driver {
 
   /** Lets the time come that the run waits for, the earliest if there are several. */
   Outcome pass() {
-    Effect next = earliest(timers());
+    StepEffect next = earliest(timers());
     now = Math.max(now, Objects.requireNonNull(next.due()));
     feed(new Input.EffectDue(next, now));
     return settle();
@@ -109,44 +109,44 @@ final class Driver {
 
   Outcome settle() {
     while (true) {
-      Program.Next next = program.next(state);
-      if (next instanceof Program.Finish finish) {
+      Program.Next<StepEffect> next = program.next(state);
+      if (next instanceof Program.Finish<StepEffect> finish) {
         return finish.outcome();
       }
-      Effect effect = pending();
+      StepEffect effect = pending();
       if (effect == null) {
-        return ((Program.Pause) next).outcome();
+        return ((Program.Pause<StepEffect>) next).outcome();
       }
       perform(effect);
     }
   }
 
   /** What is to be done now; the time to wait for only if the run works on nothing else. */
-  @Nullable Effect pending() {
-    Program.Next next = program.next(state);
-    List<Effect> effects =
-        next instanceof Program.Perform perform
+  @Nullable StepEffect pending() {
+    Program.Next<StepEffect> next = program.next(state);
+    List<StepEffect> effects =
+        next instanceof Program.Perform<StepEffect> perform
             ? perform.effects()
-            : next instanceof Program.Pause pause ? pause.timers() : List.of();
+            : next instanceof Program.Pause<StepEffect> pause ? pause.timers() : List.of();
     return effects.stream()
         .filter(effect -> !effect.timer())
         .findFirst()
-        .orElseGet(() -> next instanceof Program.Perform ? earliest(effects) : null);
+        .orElseGet(() -> next instanceof Program.Perform<StepEffect> ? earliest(effects) : null);
   }
 
-  private static Effect earliest(List<Effect> effects) {
+  private static StepEffect earliest(List<StepEffect> effects) {
     return effects.stream()
-        .filter(Effect::timer)
+        .filter(StepEffect::timer)
         .min(Comparator.comparing(effect -> Objects.requireNonNull(effect.due())))
         .orElseThrow();
   }
 
   /** The moments that the run waits for. */
-  List<Effect> timers() {
-    return ((Program.Pause) program.next(state)).timers();
+  List<StepEffect> timers() {
+    return ((Program.Pause<StepEffect>) program.next(state)).timers();
   }
 
-  private void perform(Effect effect) {
+  private void perform(StepEffect effect) {
     Long due = effect.due();
     if (due != null) {
       now = Math.max(now, due);
@@ -157,7 +157,7 @@ final class Driver {
     feed(new Input.EffectEnded(effect, result(effect), now++));
   }
 
-  Input.Result result(Effect effect) {
+  Input.Result result(StepEffect effect) {
     Future<Input.Result> result = program.perform(state, effect).toCompletableFuture();
     try {
       return result.get();
@@ -166,7 +166,7 @@ final class Driver {
     }
   }
 
-  Effect pendingEffect() {
+  StepEffect pendingEffect() {
     return Objects.requireNonNull(pending());
   }
 

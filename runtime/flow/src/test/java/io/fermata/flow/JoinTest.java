@@ -97,16 +97,16 @@ class JoinTest {
     Driver talk = asking(Branches::first);
     talk.start();
     talk.feed(new Input.Continue(Driver.object("a", "x", "b", "y"), 5));
-    Effect a = effect(talk, "act_a");
-    Effect b = effect(talk, "act_b");
+    StepEffect a = effect(talk, "act_a");
+    StepEffect b = effect(talk, "act_b");
     talk.feed(new Input.EffectEnded(a, talk.result(a), 6));
     talk.feed(new Input.EffectEnded(b, new Input.Wrote(List.of(), List.of(), List.of(), null), 7));
     talk.settle();
     assertThat(ran).containsExactly("a", "undo b", "join");
   }
 
-  private static Effect effect(Driver talk, String node) {
-    return ((Program.Perform) talk.program.next(talk.state))
+  private static StepEffect effect(Driver talk, String node) {
+    return ((Program.Perform<StepEffect>) talk.program.next(talk.state))
         .effects().stream()
             .filter(effect -> effect.place().node().equals(node))
             .findFirst()
@@ -126,7 +126,7 @@ class JoinTest {
                 .edge("ask_c", END)
                 .compile());
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect slow = talk.pendingEffect();
+    StepEffect slow = talk.pendingEffect();
     talk.feed(new Input.Continue(Driver.object("a", "x"), 2));
     int events = talk.journal.size();
     talk.feed(new Input.EffectEnded(slow, talk.result(slow), 3));
@@ -245,7 +245,7 @@ class JoinTest {
     assertThat(talk.timers()).isEmpty();
     broken.clear();
     assertThat(code(talk.proceed())).isEqualTo("waiting");
-    assertThat(talk.timers()).extracting(Effect::due).containsExactly(3_601_000L);
+    assertThat(talk.timers()).extracting(StepEffect::due).containsExactly(3_601_000L);
     assertThat(talk.pass()).isInstanceOf(Outcome.Complete.class);
   }
 
@@ -275,8 +275,8 @@ class JoinTest {
   void aOnceStepUnderWayIsLeftToFinishAndItsBranchStopsBehindIt() {
     Driver talk = besideWork(true);
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect pay = effect(talk, "pay");
-    Effect act = effect(talk, "act");
+    StepEffect pay = effect(talk, "pay");
+    StepEffect act = effect(talk, "act");
     talk.feed(new Input.EffectEnded(act, talk.result(act), 2));
     assertThat(talk.program.next(talk.state)).isInstanceOf(Program.Perform.class);
     talk.feed(new Input.EffectEnded(pay, talk.result(pay), 3));
@@ -290,8 +290,8 @@ class JoinTest {
   void anyOtherStepUnderWayIsBegunAnew() {
     Driver talk = besideWork(false);
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect pay = effect(talk, "pay");
-    Effect act = effect(talk, "act");
+    StepEffect pay = effect(talk, "pay");
+    StepEffect act = effect(talk, "act");
     talk.feed(new Input.EffectEnded(act, talk.result(act), 2));
     talk.feed(new Input.EffectEnded(pay, talk.result(pay), 3));
     assertThat(code(talk.settle())).isEqualTo("step_failed");

@@ -195,8 +195,8 @@ final class Loads {
             : Recording.from(
                 state, program.flow(), "session", List.of(Attached.everywhere(recorder)));
     RunState now = fold(program, state, input, recording);
-    while (program.next(now) instanceof Program.Perform perform) {
-      for (Effect effect : perform.effects()) {
+    while (program.next(now) instanceof Program.Perform<StepEffect> perform) {
+      for (StepEffect effect : perform.effects()) {
         Input.Result result = program.perform(now, effect).toCompletableFuture().join();
         now = fold(program, now, new Input.EffectEnded(effect, result, 3), recording);
       }

@@ -72,15 +72,15 @@ class PropertyTest {
       JournalCheck.read(run.program.flow(), run.journal);
     }
 
-    private List<Effect> effects() {
-      Program.Next next = run.program.next(run.state);
-      return next instanceof Program.Perform perform
+    private List<StepEffect> effects() {
+      Program.Next<StepEffect> next = run.program.next(run.state);
+      return next instanceof Program.Perform<StepEffect> perform
           ? perform.effects()
-          : next instanceof Program.Pause pause ? pause.timers() : List.of();
+          : next instanceof Program.Pause<StepEffect> pause ? pause.timers() : List.of();
     }
 
     private void step() {
-      List<Effect> effects = effects();
+      List<StepEffect> effects = effects();
       if (!effects.isEmpty() && random.nextInt(4) > 0) {
         effect(effects.get(random.nextInt(effects.size())));
       } else {
@@ -88,7 +88,7 @@ class PropertyTest {
       }
     }
 
-    private void effect(Effect effect) {
+    private void effect(StepEffect effect) {
       Long due = effect.due();
       if (due != null) {
         run.now = Math.max(run.now, due);
@@ -107,8 +107,8 @@ class PropertyTest {
       }
     }
 
-    private static boolean begins(Event event, Effect effect) {
-      return effect.kind() == Effect.Kind.REMIND
+    private static boolean begins(Event event, StepEffect effect) {
+      return effect.kind() == StepEffect.Kind.REMIND
           ? event instanceof Event.Reminding reminding
               && reminding.place().equals(effect.place())
               && Integer.toString(reminding.number()).equals(effect.field())
@@ -186,15 +186,15 @@ class PropertyTest {
         RunState folded = flows.withoutAuthor(() -> Driver.fold(run.journal));
         assertThat(folded).as("the fold of the journal").isEqualTo(run.state);
       }
-      Program.Next next = flows.withoutAuthor(() -> run.program.next(run.state));
-      if (next instanceof Program.Pause pause) {
+      Program.Next<StepEffect> next = flows.withoutAuthor(() -> run.program.next(run.state));
+      if (next instanceof Program.Pause<StepEffect> pause) {
         boolean waits =
             pause.outcome() instanceof Outcome.Failure failure
                 && failure.code().equals(ErrorCode.WAITING.wireName());
         assertThat(waits && pause.timers().isEmpty() && !awaits())
             .as("waits for nobody and nothing: %s", run.state.places())
             .isFalse();
-      } else if (next instanceof Program.Perform perform) {
+      } else if (next instanceof Program.Perform<StepEffect> perform) {
         assertThat(perform.effects()).as("has something to do").isNotEmpty();
       }
       run.state
@@ -250,7 +250,7 @@ class PropertyTest {
     /** The state reads back as it was, and a run that has ended takes nothing any more. */
     void end() {
       assertThat(readBack(run.state, RunState.class)).isEqualTo(run.state);
-      List<Effect> effects = effects();
+      List<StepEffect> effects = effects();
       run.feed(new Input.Cancel(run.now++));
       for (int i = 0; run.state.running() && i < 100; i++) {
         run.settle();
@@ -269,7 +269,7 @@ class PropertyTest {
       run.feed(signal(run.now++));
       run.feed(new Input.Cancel(run.now++));
       run.recover();
-      for (Effect effect : effects) {
+      for (StepEffect effect : effects) {
         run.feed(new Input.EffectEnded(effect, run.program.timedOut(effect), run.now++));
         run.feed(new Input.EffectDue(effect, run.now++));
       }

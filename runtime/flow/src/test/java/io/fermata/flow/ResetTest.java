@@ -182,7 +182,7 @@ class ResetTest {
   void theResultOfAStepThatACorrectionOvertookIsNotTaken() {
     Driver talk = steps();
     talk.feed(new Input.Start("r", "i", Driver.object("a", "1"), 1));
-    Effect old = talk.pendingEffect();
+    StepEffect old = talk.pendingEffect();
     Input.Result result = talk.result(old);
     talk.feed(new Input.Reset(Driver.object("a", "0"), 2));
     talk.feed(new Input.EffectEnded(old, result, 3));

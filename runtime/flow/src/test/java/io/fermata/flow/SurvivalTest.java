@@ -315,8 +315,8 @@ class SurvivalTest {
 
   /** The action of a node ends now, and not before. */
   private static void end(Driver run, String node) {
-    Program.Perform perform = (Program.Perform) run.program.next(run.state);
-    Effect effect =
+    Program.Perform<StepEffect> perform = (Program.Perform<StepEffect>) run.program.next(run.state);
+    StepEffect effect =
         perform.effects().stream()
             .filter(e -> e.place().node().equals(node))
             .findFirst()
@@ -374,7 +374,7 @@ class SurvivalTest {
                 "ask_a"));
     run.start();
     run.feed(new Input.Cancel(run.now++));
-    Effect undo = run.pendingEffect();
+    StepEffect undo = run.pendingEffect();
     run.feed(new Input.EffectEnded(undo, run.program.timedOut(undo), run.now++));
     assertThat(code(run.resolve(Input.Resolution.SKIP))).isEqualTo("run_cancelled");
   }

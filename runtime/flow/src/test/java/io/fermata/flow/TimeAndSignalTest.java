@@ -32,11 +32,11 @@ class TimeAndSignalTest {
   private final boolean[] broken = {false};
 
   private static List<Long> due(Driver talk) {
-    return talk.timers().stream().map(Effect::due).toList();
+    return talk.timers().stream().map(StepEffect::due).toList();
   }
 
-  private static List<Effect.Kind> kinds(Driver talk) {
-    return talk.timers().stream().map(Effect::kind).toList();
+  private static List<StepEffect.Kind> kinds(Driver talk) {
+    return talk.timers().stream().map(StepEffect::kind).toList();
   }
 
   // --- sleeping -------------------------------------------------------------------------------
@@ -52,8 +52,8 @@ class TimeAndSignalTest {
     assertThat(code(pause)).isEqualTo("waiting");
     assertThat(failure(pause).message()).contains("until " + Instant.ofEpochMilli(1_000 + H));
     assertThat(talk.timers())
-        .extracting(Effect::kind, Effect::due)
-        .containsExactly(tuple(Effect.Kind.SLEEP, 1_000 + H));
+        .extracting(StepEffect::kind, StepEffect::due)
+        .containsExactly(tuple(StepEffect.Kind.SLEEP, 1_000 + H));
     assertThat(ran).isEmpty();
     assertThat(talk.pass()).isInstanceOf(Outcome.Complete.class);
     assertThat(ran).containsExactly("woken");
@@ -118,7 +118,7 @@ class TimeAndSignalTest {
   void aTimerFiresOnce() {
     Driver talk = drive(talk().sleep("nap", HOUR).sleep("again", HOUR), "nap", "again");
     talk.start();
-    Effect first = talk.timers().get(0);
+    StepEffect first = talk.timers().get(0);
     talk.feed(new Input.EffectDue(first, 2 * H));
     int events = talk.journal.size();
     talk.feed(new Input.EffectDue(first, 2 * H));
@@ -130,7 +130,7 @@ class TimeAndSignalTest {
   void aTimerOfARunThatIsOverIsIgnored() {
     Driver talk = napping();
     talk.start();
-    Effect old = talk.timers().get(0);
+    StepEffect old = talk.timers().get(0);
     talk.cancel();
     int events = talk.journal.size();
     talk.feed(new Input.EffectDue(old, H));
@@ -145,7 +145,7 @@ class TimeAndSignalTest {
   void aCorrectionBeforeTheSleepSleepsAnew() {
     Driver talk = drive(ask(talk(), "a").sleep("nap", HOUR), "ask_a", "nap");
     talk.start("a", "x");
-    Effect old = talk.timers().get(0);
+    StepEffect old = talk.timers().get(0);
     talk.now = 5_000;
     talk.reset("a", "y");
     assertThat(due(talk)).containsExactly(5_000 + H);
@@ -172,8 +172,8 @@ class TimeAndSignalTest {
     Driver talk = patient();
     assertThat(asked(talk.start())).containsExactly("a");
     assertThat(talk.timers())
-        .extracting(Effect::kind, Effect::due)
-        .containsExactly(tuple(Effect.Kind.DEADLINE, 1_000 + H));
+        .extracting(StepEffect::kind, StepEffect::due)
+        .containsExactly(tuple(StepEffect.Kind.DEADLINE, 1_000 + H));
     assertThat(asked(talk.pass())).containsExactly("b");
     assertThat(ran).containsExactly("late");
     Event.Overdue overdue = talk.events(Event.Overdue.class).get(0);
@@ -185,7 +185,7 @@ class TimeAndSignalTest {
   void anAnswerInTimeTakesTheDeadlineAway() {
     Driver talk = patient();
     talk.start();
-    Effect deadline = talk.timers().get(0);
+    StepEffect deadline = talk.timers().get(0);
     assertThat(asked(talk.proceed("a", "x"))).containsExactly("b");
     assertThat(talk.timers()).isEmpty();
     int events = talk.journal.size();
@@ -235,7 +235,7 @@ class TimeAndSignalTest {
                 .decide("ask_a", d -> d.when(eq("a", "stop")).to(END).otherwise("ask_a"))
                 .compile());
     talk.start();
-    Effect first = talk.timers().get(0);
+    StepEffect first = talk.timers().get(0);
     talk.now = 50_000;
     talk.proceed("a", "x");
     assertThat(due(talk)).containsExactly(50_000 + H);
@@ -254,9 +254,9 @@ class TimeAndSignalTest {
                 .deadline("ask", HOUR, END),
             "ask");
     talk.start();
-    Effect deadline = talk.timers().get(0);
+    StepEffect deadline = talk.timers().get(0);
     talk.feed(new Input.Continue(object("a", "x"), 2_000));
-    Effect check = talk.pendingEffect();
+    StepEffect check = talk.pendingEffect();
     talk.feed(new Input.EffectDue(deadline, 1_000 + H));
     assertThat(talk.events(Event.Overdue.class)).isEmpty();
     talk.feed(new Input.EffectEnded(check, new Input.Judged(Verdict.reject("No.")), 2 * H));
@@ -355,7 +355,7 @@ class TimeAndSignalTest {
   void anAnswerTakesTheRemindersAway() {
     Driver talk = reminding(run -> ran.add("reminded"));
     talk.start();
-    Effect reminder = talk.timers().get(0);
+    StepEffect reminder = talk.timers().get(0);
     talk.proceed("a", "x");
     talk.feed(new Input.EffectDue(reminder, 2 * H));
     assertThat(ran).isEmpty();
@@ -387,9 +387,9 @@ class TimeAndSignalTest {
     Driver talk = reminding(run -> ran.add("reminded"));
     talk.start();
     talk.feed(new Input.EffectDue(talk.timers().get(0), 1_000 + H));
-    Program.Pause pause = (Program.Pause) talk.program.next(talk.state);
+    Program.Pause<StepEffect> pause = (Program.Pause<StepEffect>) talk.program.next(talk.state);
     assertThat(asked(pause.outcome())).containsExactly("a");
-    Effect reminder = pause.timers().get(0);
+    StepEffect reminder = pause.timers().get(0);
     assertThat(reminder.timer()).isFalse();
     talk.feed(new Input.Continue(object("a", "x"), 2 * H));
     talk.feed(new Input.EffectEnded(reminder, talk.result(reminder), 3 * H));
@@ -421,12 +421,15 @@ class TimeAndSignalTest {
   @Test
   void aReminderUnderWayGoesOnWhileAnAnswerIsCheckedThatMayBeRefused() {
     Driver talk = remindedDuringACheck();
-    Effect reminder = talk.timers().get(0);
+    StepEffect reminder = talk.timers().get(0);
     talk.feed(new Input.Continue(object("a", "x"), 2 * H));
-    List<Effect> effects = ((Program.Perform) talk.program.next(talk.state)).effects();
-    assertThat(effects).extracting(Effect::kind).contains(Effect.Kind.CHECK, Effect.Kind.REMIND);
+    List<StepEffect> effects =
+        ((Program.Perform<StepEffect>) talk.program.next(talk.state)).effects();
+    assertThat(effects)
+        .extracting(StepEffect::kind)
+        .contains(StepEffect.Kind.CHECK, StepEffect.Kind.REMIND);
     assertThat(effects).contains(reminder);
-    Effect check = effects.stream().filter(e -> !e.equals(reminder)).findFirst().orElseThrow();
+    StepEffect check = effects.stream().filter(e -> !e.equals(reminder)).findFirst().orElseThrow();
     talk.feed(new Input.EffectEnded(reminder, talk.result(reminder), 2 * H));
     talk.feed(new Input.EffectEnded(check, talk.result(check), 3 * H));
     assertThat(asked(talk.settle())).containsExactly("a");
@@ -437,11 +440,12 @@ class TimeAndSignalTest {
   @Test
   void noReminderBeginsWhileAnAnswerIsChecked() {
     Driver talk = remindedDuringACheck();
-    Effect reminder = talk.timers().get(0);
+    StepEffect reminder = talk.timers().get(0);
     talk.feed(new Input.EffectEnded(reminder, talk.result(reminder), 1_000 + H));
     talk.feed(new Input.Continue(object("a", "x"), 2 * H));
-    List<Effect> effects = ((Program.Perform) talk.program.next(talk.state)).effects();
-    assertThat(effects).extracting(Effect::kind).containsExactly(Effect.Kind.CHECK);
+    List<StepEffect> effects =
+        ((Program.Perform<StepEffect>) talk.program.next(talk.state)).effects();
+    assertThat(effects).extracting(StepEffect::kind).containsExactly(StepEffect.Kind.CHECK);
   }
 
   @Test
@@ -467,7 +471,7 @@ class TimeAndSignalTest {
                 .deadline("ask_a", HOUR.multipliedBy(2).plusMinutes(1), END),
             "ask_a");
     talk.start();
-    assertThat(kinds(talk)).containsExactly(Effect.Kind.DEADLINE, Effect.Kind.REMIND);
+    assertThat(kinds(talk)).containsExactly(StepEffect.Kind.DEADLINE, StepEffect.Kind.REMIND);
     talk.pass();
     talk.pass();
     assertThat(talk.pass()).isInstanceOf(Outcome.Complete.class);
@@ -645,7 +649,8 @@ class TimeAndSignalTest {
   void aRunSaysWhenItGoesOnByItselfUnlessSomebodyIsAsked() {
     Driver talk = napping();
     talk.start();
-    assertThat(((Program.Pause) talk.program.next(talk.state)).until()).isEqualTo(1_000 + H);
+    assertThat(((Program.Pause<StepEffect>) talk.program.next(talk.state)).until())
+        .isEqualTo(1_000 + H);
     Driver asking =
         new Driver(
             ask(talk(), "a")
@@ -655,6 +660,6 @@ class TimeAndSignalTest {
                 .edge("ask_a", END)
                 .compile());
     asking.start();
-    assertThat(((Program.Pause) asking.program.next(asking.state)).until()).isNull();
+    assertThat(((Program.Pause<StepEffect>) asking.program.next(asking.state)).until()).isNull();
   }
 }

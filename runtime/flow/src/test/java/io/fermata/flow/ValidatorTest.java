@@ -232,7 +232,7 @@ class ValidatorTest {
     Driver talk = async(o -> {});
     talk.start();
     talk.feed(new Input.Continue(Driver.object("a", "good"), 5));
-    Effect old = talk.pendingEffect();
+    StepEffect old = talk.pendingEffect();
     Input.Result verdict = talk.result(old);
     talk.feed(new Input.Continue(Driver.object("a", "bad"), 6));
     talk.feed(new Input.EffectEnded(old, verdict, 7));
@@ -246,7 +246,7 @@ class ValidatorTest {
     Driver talk = async(o -> {});
     talk.start();
     talk.feed(new Input.Continue(Driver.object("a", "good"), 5));
-    Effect check = talk.pendingEffect();
+    StepEffect check = talk.pendingEffect();
     talk.feed(new Input.Continue(Driver.object("a", "good"), 6));
     assertThat(talk.pendingEffect()).isEqualTo(check);
   }
@@ -256,7 +256,7 @@ class ValidatorTest {
     Driver talk = async(o -> o.retry(5, Duration.ofHours(1)));
     talk.start();
     talk.feed(new Input.Continue(Driver.object("a", "throw"), 5));
-    Effect check = talk.pendingEffect();
+    StepEffect check = talk.pendingEffect();
     talk.feed(new Input.EffectEnded(check, talk.result(check), 6));
     assertThat(talk.pendingEffect().due()).isNotNull();
     assertThat(asked(talk.proceed("a", "good"))).containsExactly("b", "c");

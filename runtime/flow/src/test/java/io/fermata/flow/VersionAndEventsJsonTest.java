@@ -210,7 +210,7 @@ class VersionAndEventsJsonTest {
                 .edge("await", END)
                 .compile());
     waiting.feed(new Input.Start("r", "i", Json.object(), 1));
-    Effect act = waiting.pendingEffect();
+    StepEffect act = waiting.pendingEffect();
     waiting.feed(new Input.EffectEnded(act, waiting.result(act), 3));
     for (Driver driver : List.of(quote, failing, waiting)) {
       RunState state = RunState.NONE;

@@ -2,7 +2,7 @@ package io.fermata.session;
 
 import io.fermata.flow.Event;
 import io.fermata.flow.Place;
-import io.fermata.session.SessionCommand.Call;
+import io.fermata.session.RunCommand.Call;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -1,22 +1,17 @@
 package io.fermata.session;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.flow.Effect;
-import io.fermata.flow.FlowProgram;
-import io.fermata.flow.Input;
-import io.fermata.flow.Place;
-import io.fermata.flow.Progress;
-import io.fermata.flow.RunState;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
-import java.util.stream.Collectors;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
@@ -24,19 +19,48 @@ import org.jspecify.annotations.Nullable;
 /**
  * The effects of one session that are under way. Handlers run on the host's handler threads; what
  * comes of them arrives as messages.
+ *
+ * @param <F> what is to be done
+ * @param <T> what comes of it
  */
-final class Effects {
-  /**
-   * @param task the handler's turn on a thread; null while its time has not come
-   * @param patientUntil a moment that the run only waits for: it can sleep meanwhile, and be woken
-   */
-  private record UnderWay(@Nullable Future<?> task, @Nullable Long patientUntil) {
-    void giveUp() {
+final class Effects<F extends Effect, T> {
+
+  /** Does what a program wants done. */
+  interface Performer<F extends Effect, T> {
+
+    /** Carries out an effect, on a thread that it may block. */
+    CompletionStage<T> perform(F effect);
+
+    /** What comes of an effect whose handler threw. */
+    T failed(F effect, Throwable thrown);
+  }
+
+  /** An effect that is under way, until its result is fetched or it is given up. */
+  private static final class UnderWay<F extends Effect, T> {
+    private final F effect;
+
+    /** A moment that the program only waits for: it can sleep meanwhile, and be woken. */
+    private final @Nullable Long patientUntil;
+
+    /** The handler's turn on a thread; null while its time has not come. */
+    private @Nullable Future<?> task;
+
+    private volatile @Nullable T result;
+
+    private UnderWay(F effect, @Nullable Long patientUntil) {
+      this.effect = effect;
+      this.patientUntil = patientUntil;
+    }
+
+    private void giveUp() {
       if (task != null) {
         task.cancel(true);
       }
     }
   }
+
+  /** An effect, and what came of it. */
+  record Ended<F extends Effect, T>(F effect, T result) {}
 
   /** A timer cannot be set for much longer; what lies further ahead is looked at again then. */
   private static final Duration LONGEST = Duration.ofDays(100);
@@ -44,7 +68,7 @@ final class Effects {
   private final ExecutorService threads;
   private final TimerScheduler<SessionCommand> timers;
   private final ActorRef<SessionCommand> session;
-  private final Map<String, UnderWay> underWay = new HashMap<>();
+  private final Map<String, UnderWay<F, T>> underWay = new HashMap<>();
 
   Effects(
       ExecutorService threads,
@@ -55,134 +79,142 @@ final class Effects {
     this.session = session;
   }
 
-  boolean none() {
-    return underWay.isEmpty();
-  }
-
   /** Whether every handler has ended, and only moments are waited for that no call hangs on. */
   boolean nothingPressing(long now) {
     long soon = now + Alarms.HORIZON.toMillis();
     return underWay.values().stream()
-        .allMatch(effect -> effect.patientUntil() != null && effect.patientUntil() > soon);
-  }
-
-  /** Gives up what the run does not want any more. */
-  void retain(List<Effect> wanted) {
-    Set<String> keys = wanted.stream().map(Effects::key).collect(Collectors.toSet());
-    for (String key : List.copyOf(underWay.keySet())) {
-      if (!keys.contains(key)) {
-        timers.cancel(key);
-        Objects.requireNonNull(underWay.remove(key)).giveUp();
-      }
-    }
+        .allMatch(work -> work.patientUntil != null && work.patientUntil > soon);
   }
 
   /** Whether no handler is at work; attempts may still wait for their time. */
   boolean noneRunning() {
-    return underWay.values().stream().allMatch(effect -> effect.task() == null);
+    return underWay.values().stream().allMatch(work -> work.task == null);
   }
 
-  boolean underWay(Effect effect) {
-    return underWay.containsKey(key(effect));
+  boolean underWay(String key) {
+    return underWay.containsKey(key);
   }
 
-  /** Performs an effect now, or has it announced when it is due again. */
-  void start(FlowProgram<?> program, RunState run, Effect effect, long now) {
-    Long due = effect.due();
-    if (due != null) {
-      underWay.put(key(effect), new UnderWay(null, Standstill.onlyWaits(effect) ? due : null));
-      announce(effect, due - now);
-      return;
+  /** Gives up what the program does not want any more. Returns what is not under way yet. */
+  List<F> retain(List<F> wanted) {
+    List<F> fresh = new ArrayList<>();
+    Set<String> keys = new HashSet<>();
+    for (F effect : wanted) {
+      String key = effect.key();
+      keys.add(key);
+      if (!underWay.containsKey(key)) {
+        fresh.add(effect);
+      }
     }
-    Future<?> task = threads.submit(() -> perform(program, run, effect));
-    underWay.put(key(effect), new UnderWay(task, null));
+    Iterator<Map.Entry<String, UnderWay<F, T>>> all = underWay.entrySet().iterator();
+    while (all.hasNext()) {
+      Map.Entry<String, UnderWay<F, T>> entry = all.next();
+      if (!keys.contains(entry.getKey())) {
+        timers.cancel(entry.getKey());
+        all.remove();
+        entry.getValue().giveUp();
+      }
+    }
+    return fresh;
   }
 
-  private void announce(Effect effect, long millis) {
+  /**
+   * Performs an effect now, or has it announced when it is due.
+   *
+   * @param onlyWaits whether the program can sleep until it is due
+   */
+  void start(F effect, Performer<F, T> performer, boolean onlyWaits, long now) {
+    String key = effect.key();
+    Long due = effect.due();
+    UnderWay<F, T> work = new UnderWay<>(effect, onlyWaits ? due : null);
+    underWay.put(key, work);
+    if (due == null) {
+      work.task = threads.submit(() -> perform(key, work, performer));
+    } else {
+      announce(key, due - now);
+    }
+  }
+
+  private void announce(String key, long millis) {
     boolean far = millis > LONGEST.toMillis();
     timers.startSingleTimer(
-        key(effect),
-        new SessionCommand.EffectDue(effect, !far),
+        key,
+        new ShellCommand.EffectDue(key, !far),
         far ? LONGEST : Duration.ofMillis(Math.max(0, millis)));
   }
 
-  /** An effect whose time has not come is announced again. */
-  void again(Effect effect, long now) {
-    Long due = effect.due();
-    if (underWay(effect) && due != null) {
-      announce(effect, due - now);
-    }
-  }
-
-  private void perform(FlowProgram<?> program, RunState run, Effect effect) {
-    session.tell(new SessionCommand.EffectBegun(effect));
+  private void perform(String key, UnderWay<F, T> work, Performer<F, T> performer) {
+    session.tell(new ShellCommand.EffectBegun(key));
     try {
-      program
-          .perform(run, effect, progress(effect))
+      performer
+          .perform(work.effect)
           .whenComplete(
               (result, thrown) ->
-                  ended(effect, thrown == null ? result : program.failed(effect, thrown)));
-    } catch (Throwable thrown) { // an Error of a handler must not leave its run waiting
-      ended(effect, program.failed(effect, thrown));
+                  end(key, work, thrown == null ? result : performer.failed(work.effect, thrown)));
+    } catch (Throwable thrown) { // an Error of a handler must not leave its program waiting
+      end(key, work, performer.failed(work.effect, thrown));
     }
   }
 
-  private Progress progress(Effect effect) {
-    return new Progress() {
-      @Override
-      public void emitted(Place place, String name, @Nullable JsonNode payload) {
-        JsonNode told = payload == null ? NullNode.getInstance() : payload;
-        session.tell(new SessionCommand.Told(effect, new ToolProgress(place.node(), name, told)));
-      }
-
-      @Override
-      public void streamed(Place place, String text) {
-        session.tell(new SessionCommand.Told(effect, ToolProgress.text(place.node(), text)));
-      }
-    };
+  private void end(String key, UnderWay<F, T> work, T result) {
+    work.result = result;
+    session.tell(new ShellCommand.EffectEnded(key));
   }
 
   /** From now on its time runs; what it spent waiting for a thread is not its fault. */
-  void begun(Effect effect) {
-    if (underWay(effect)) {
-      Duration timeout = effect.policy().timeout();
+  void begun(String key) {
+    UnderWay<F, T> work = underWay.get(key);
+    if (work != null) {
+      Duration timeout = work.effect.policy().timeout();
       timers.startSingleTimer(
-          key(effect),
-          new SessionCommand.EffectOverdue(effect),
+          key,
+          new ShellCommand.EffectOverdue(key),
           timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST);
     }
   }
 
-  private void ended(Effect effect, Input.Result result) {
-    session.tell(new SessionCommand.EffectEnded(effect, result));
+  /** Takes an effect off the list; null if it was not on it, so that late results are ignored. */
+  @Nullable Ended<F, T> ended(String key) {
+    UnderWay<F, T> work = underWay.get(key);
+    T result = work == null ? null : work.result;
+    if (work == null || result == null) {
+      return null;
+    }
+    timers.cancel(key);
+    underWay.remove(key);
+    return new Ended<>(work.effect, result);
   }
 
-  /** Takes an effect off the list; false if it was not on it, so that late results are ignored. */
-  boolean end(Effect effect) {
-    timers.cancel(key(effect));
-    return underWay.remove(key(effect)) != null;
+  /** The effect whose time has come; null if it is given up, or its time is still to come. */
+  @Nullable F due(String key, boolean arrived, long now) {
+    if (arrived) {
+      return giveUp(key);
+    }
+    UnderWay<F, T> work = underWay.get(key);
+    Long due = work == null ? null : work.effect.due();
+    if (due != null) {
+      announce(key, due - now);
+    }
+    return null;
   }
 
   /** Gives up an effect: its thread is interrupted and its result ignored. */
-  boolean giveUp(Effect effect) {
-    timers.cancel(key(effect));
-    UnderWay given = underWay.remove(key(effect));
-    if (given != null) {
-      given.giveUp();
+  @Nullable F giveUp(String key) {
+    timers.cancel(key);
+    UnderWay<F, T> given = underWay.remove(key);
+    if (given == null) {
+      return null;
     }
-    return given != null;
+    given.giveUp();
+    return given.effect;
   }
 
   void giveUpAll() {
     underWay.forEach(
-        (key, effect) -> {
+        (key, work) -> {
           timers.cancel(key);
-          effect.giveUp();
+          work.giveUp();
         });
     underWay.clear();
-  }
-
-  private static String key(Effect effect) {
-    return effect.key();
   }
 }

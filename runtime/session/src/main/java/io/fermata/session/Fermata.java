@@ -78,7 +78,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.replies = HandlerThreads.replies();
     Sessions.Birth birth =
         (entityId, region) ->
-            SessionActor.create(
+            RunSession.create(
                 entityId,
                 new Shell(catalog, audience, settings, builder.clock, handlerThreads, region));
     this.system =
@@ -146,7 +146,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return passed(
         new GatewayCommand.Signalled(
             SessionKey.entityOf(flow, runId),
-            new SessionCommand.Signal(runId, signal, tree),
+            new RunCommand.Signal(runId, signal, tree),
             signalId,
             reply),
         reply);

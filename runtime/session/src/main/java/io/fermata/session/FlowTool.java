@@ -2,14 +2,12 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.networknt.schema.Error;
-import com.networknt.schema.Schema;
-import com.networknt.schema.SchemaRegistry;
-import com.networknt.schema.SpecificationVersion;
+import io.fermata.flow.ArgumentSchema;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.flow.Nearest;
 import io.fermata.flow.Recorder;
+import io.fermata.flow.Violation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -30,14 +28,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FlowTool {
   private static final Pattern NAME = Pattern.compile("[a-z0-9_-]{1,64}");
-  private static final SchemaRegistry REGISTRY =
-      SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12);
 
   private final String name;
   private final String description;
   private final Flow<?> flow;
-  private final ObjectNode inputSchema;
-  private final Schema check;
+  private final ArgumentSchema inputSchema;
   private final @Nullable Function<Finished, ?> resultMapper;
   private final List<Recorder> recorders;
 
@@ -45,14 +40,13 @@ public final class FlowTool {
       String name,
       String description,
       Flow<?> flow,
-      ObjectNode inputSchema,
+      ArgumentSchema inputSchema,
       @Nullable Function<Finished, ?> resultMapper,
       List<Recorder> recorders) {
     this.name = name;
     this.description = description;
     this.flow = flow;
     this.inputSchema = inputSchema;
-    this.check = REGISTRY.getSchema(inputSchema);
     this.resultMapper = resultMapper;
     this.recorders = recorders;
   }
@@ -103,7 +97,8 @@ public final class FlowTool {
     }
     ObjectNode nothing = Json.object().put("type", "object");
     nothing.putObject("properties");
-    return new FlowTool(name, description, flow.named(name), nothing, null, List.of());
+    return new FlowTool(
+        name, description, flow.named(name), ArgumentSchema.of(nothing), null, List.of());
   }
 
   /**
@@ -136,7 +131,8 @@ public final class FlowTool {
                             .orElse(""));
               }
             });
-    return new FlowTool(name, description, flow, object.deepCopy(), resultMapper, recorders);
+    return new FlowTool(
+        name, description, flow, ArgumentSchema.of(object), resultMapper, recorders);
   }
 
   /**
@@ -169,7 +165,7 @@ public final class FlowTool {
   }
 
   public ObjectNode inputSchema() {
-    return inputSchema.deepCopy();
+    return inputSchema.json();
   }
 
   List<Recorder> recorders() {
@@ -178,16 +174,11 @@ public final class FlowTool {
 
   /** What is wrong with a call's arguments; null if nothing is. */
   @Nullable String wrong(ObjectNode arguments) {
-    List<Error> errors = check.validate(arguments);
-    if (errors.isEmpty()) {
-      return null;
-    }
-    List<String> reasons = errors.stream().map(Error::toString).distinct().limit(20).toList();
-    return "The arguments of "
-        + name
-        + " do not fit: "
-        + String.join("; ", reasons)
-        + ". Correct them and call again.";
+    List<Violation> violations = inputSchema.check(arguments);
+    return violations.isEmpty()
+        ? null
+        : Violation.listed("The arguments of " + name + " do not fit", violations)
+            + " Correct them and call again.";
   }
 
   /** What a caller is told of a finished run: {@code text}, and whether it is an {@code error}. */

@@ -110,8 +110,8 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     return newReceiveBuilder()
         .onMessage(GatewayCommand.Incoming.class, this::incoming)
         .onMessage(GatewayCommand.Signalled.class, this::signalled)
-        .onMessage(SessionCommand.SessionReply.class, this::replied)
-        .onMessage(SessionCommand.SessionProgress.class, this::progressed)
+        .onMessage(RunCommand.SessionReply.class, this::replied)
+        .onMessage(RunCommand.SessionProgress.class, this::progressed)
         .onMessage(GatewayCommand.SessionLost.class, this::lost)
         .onMessage(GatewayCommand.Tick.class, tick -> overdue())
         .onMessage(GatewayCommand.Wake.class, this::wake)
@@ -176,14 +176,14 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     return clock.millis() + settings.callDeadline().toMillis();
   }
 
-  private void pass(Pending waiting, SessionCommand.Call command) {
+  private void pass(Pending waiting, RunCommand.Call command) {
     pending.put(command.id(), waiting);
     pendingInSession.merge(waiting.entityId, 1, Integer::sum);
     sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
-  private SessionCommand.Call command(long id, SessionKey key, Arguments arguments) {
-    return new SessionCommand.Call(
+  private RunCommand.Call command(long id, SessionKey key, Arguments arguments) {
+    return new RunCommand.Call(
         id,
         key,
         arguments.action(),
@@ -214,7 +214,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     Conversation nobody = new Conversation("", false);
     pass(
         new Pending(signalled.reply(), progress -> {}, signalled.entityId(), nobody, deadline()),
-        new SessionCommand.Call(
+        new RunCommand.Call(
             ++lastId,
             null,
             Action.SIGNAL,
@@ -228,7 +228,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     return this;
   }
 
-  private Behavior<GatewayCommand> progressed(SessionCommand.SessionProgress progressed) {
+  private Behavior<GatewayCommand> progressed(RunCommand.SessionProgress progressed) {
     Pending call = pending.get(progressed.id());
     if (call != null) {
       call.progress.accept(progressed.progress());
@@ -236,7 +236,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     return this;
   }
 
-  private Behavior<GatewayCommand> replied(SessionCommand.SessionReply replied) {
+  private Behavior<GatewayCommand> replied(RunCommand.SessionReply replied) {
     complete(replied.id(), replied.reply());
     finishDraining();
     return this;
@@ -284,8 +284,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         (id, call) -> {
           if (call.deadline < now && !call.told) {
             call.told = true;
-            sessions.tell(
-                new Sessions.Envelope(call.entityId, new SessionCommand.DeadlinePassed(id)));
+            sessions.tell(new Sessions.Envelope(call.entityId, new RunCommand.DeadlinePassed(id)));
           }
         });
     answerFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
@@ -318,7 +317,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     List<String> all = wake.entityIds();
     int now = Math.min(WOKEN, all.size());
     all.subList(0, now)
-        .forEach(id -> sessions.tell(new Sessions.Envelope(id, new SessionCommand.Wake())));
+        .forEach(id -> sessions.tell(new Sessions.Envelope(id, new ShellCommand.Wake())));
     if (now < all.size()) {
       GatewayCommand rest = new GatewayCommand.Wake(all.subList(now, all.size()));
       getContext().scheduleOnce(BETWEEN_WAKES, getContext().getSelf(), rest);

@@ -17,7 +17,7 @@ sealed interface GatewayCommand
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
-        SessionCommand.ToCaller {
+        RunCommand.ToCaller {
 
   /**
    * A call has arrived.
@@ -31,7 +31,7 @@ sealed interface GatewayCommand
   /** Something happened outside that a run may wait for. */
   record Signalled(
       String entityId,
-      SessionCommand.Signal signal,
+      RunCommand.Signal signal,
       @Nullable String callId,
       CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}

@@ -3,11 +3,24 @@ package io.fermata.session;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Event;
 import io.fermata.flow.RunState;
+import io.fermata.persistence.JournalTags;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** One entry of a session's journal, written atomically. */
 sealed interface JournalRecord {
+
+  /** What the store finds its session by. */
+  Set<String> tags();
+
+  /** The tags of a record after which its session goes on by itself, at once or at some time. */
+  static Set<String> goingOn(boolean working, @Nullable Long wakeAt) {
+    if (working) {
+      return Set.of(JournalTags.WORKING);
+    }
+    return wakeAt == null ? Set.of() : Set.of(JournalTags.due(wakeAt));
+  }
 
   /**
    * The events of one step.
@@ -26,7 +39,12 @@ sealed interface JournalRecord {
       boolean working,
       @Nullable Long wakeAt,
       List<Event> events)
-      implements JournalRecord {}
+      implements JournalRecord {
+    @Override
+    public Set<String> tags() {
+      return goingOn(working, wakeAt);
+    }
+  }
 
   /** Who a session belongs to. */
   record Origin(String principal, String session) {}
@@ -51,7 +69,12 @@ sealed interface JournalRecord {
       boolean unheard,
       @Nullable JsonNode result,
       @Nullable String reason)
-      implements JournalRecord {}
+      implements JournalRecord {
+    @Override
+    public Set<String> tags() {
+      return Set.of(JournalTags.ENDED);
+    }
+  }
 
   /** A reply as it was given: the structured object, and the run's entry in {@code _meta}. */
   record Reply(JsonNode body, JsonNode run) {}

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
 import java.io.IOException;
 import java.io.NotSerializableException;
+import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
 
 /**
@@ -15,10 +17,18 @@ import org.apache.pekko.serialization.SerializerWithStringManifest;
  */
 public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
-  private static final String STEP = "step:1";
-  private static final String ENDED = "ended:1";
-  private static final String SCHEDULE = "schedule:1";
-  private static final String SNAPSHOT = "session:1";
+
+  /** Every name there is, and what it is read as. */
+  private static final Map<String, Class<?>> TYPES =
+      Map.of(
+          "step:1", JournalRecord.Step.class,
+          "ended:1", JournalRecord.Ended.class,
+          "schedule:1", ScheduleRecord.class,
+          "session:1", SessionState.class);
+
+  private static final Map<Class<?>, String> NAMES =
+      TYPES.entrySet().stream()
+          .collect(Collectors.toUnmodifiableMap(Map.Entry::getValue, Map.Entry::getKey));
 
   static final ObjectMapper MAPPER =
       CBORMapper.builder()
@@ -36,16 +46,11 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public String manifest(Object object) {
-    if (object instanceof JournalRecord.Step) {
-      return STEP;
-    } else if (object instanceof JournalRecord.Ended) {
-      return ENDED;
-    } else if (object instanceof ScheduleRecord) {
-      return SCHEDULE;
-    } else if (object instanceof SessionState) {
-      return SNAPSHOT;
+    String name = NAMES.get(object.getClass());
+    if (name == null) {
+      throw new IllegalArgumentException("Not a record of a journal: " + object.getClass());
     }
-    throw new IllegalArgumentException("Not a record of a journal: " + object.getClass());
+    return name;
   }
 
   @Override
@@ -69,17 +74,14 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   }
 
   private static Class<?> type(String manifest) throws NotSerializableException {
-    return switch (manifest) {
-      case STEP -> JournalRecord.Step.class;
-      case ENDED -> JournalRecord.Ended.class;
-      case SCHEDULE -> ScheduleRecord.class;
-      case SNAPSHOT -> SessionState.class;
-      default ->
-          throw new NotSerializableException(
-              "The journal holds a record "
-                  + manifest
-                  + ", which this release does not know; run the release that wrote it, or a newer"
-                  + " one");
-    };
+    Class<?> type = TYPES.get(manifest);
+    if (type == null) {
+      throw new NotSerializableException(
+          "The journal holds a record "
+              + manifest
+              + ", which this release does not know; run the release that wrote it, or a newer"
+              + " one");
+    }
+    return type;
   }
 }

@@ -9,6 +9,7 @@ import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import java.util.List;
 import java.util.Optional;
 
@@ -54,10 +55,10 @@ record Replies(String flow, FlowCatalog catalog) {
     if (program.get().expired(run, now)) {
       return Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
     }
-    Program.Next next = program.get().next(run);
-    if (next instanceof Program.Pause) {
+    Program.Next<StepEffect> next = program.get().next(run);
+    if (next instanceof Program.Pause<StepEffect>) {
       return program.get().now(run);
-    } else if (next instanceof Program.Finish finish) {
+    } else if (next instanceof Program.Finish<StepEffect> finish) {
       Outcome untold = state.untold();
       return untold == null ? finish.outcome() : untold;
     }

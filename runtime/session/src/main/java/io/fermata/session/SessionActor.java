@@ -1,128 +1,164 @@
 package io.fermata.session;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.ErrorCode;
-import io.fermata.flow.Event;
-import io.fermata.flow.Flow;
-import io.fermata.flow.FlowProgram;
-import io.fermata.flow.Input;
-import io.fermata.flow.Json;
-import io.fermata.flow.Outcome;
-import io.fermata.flow.Program;
-import io.fermata.flow.RunState;
-import io.fermata.persistence.JournalTags;
-import io.fermata.session.Calls.Waiting;
-import io.fermata.session.SessionCommand.Call;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
-import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
-import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
-import org.apache.pekko.persistence.typed.javadsl.EventHandler;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
-import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
 
 /**
- * The shell around one session's run: it feeds calls and results to the program, journals what
- * happened, performs effects off its own thread, and replies only after the journal has it all.
+ * The shell around one session's program, whatever the program is: it performs effects off its own
+ * thread and hands back what came of them, takes up what was under way when the journal ended, and
+ * goes to sleep when there is nothing to do. What is journaled, and what those are told who talk
+ * with the session, is up to the kind of session.
  *
- * <p>Between two journal writes it may be ahead of its journal: while effects that are declared
- * idempotent run, what led to them is kept in memory and written together with what follows.
+ * @param <F> what the program wants done
+ * @param <T> what comes of it
+ * @param <J> the fold of the journal
  */
-final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRecord, SessionState> {
-  private static final Set<RunState.Status> ENDED_BY_ITSELF =
-      Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
-
-  /** A tool's caller is told what ended its run as often as it asks. */
-  private static final String END_OF_TOOL = "end";
-
+abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
+    extends EventSourcedBehavior<SessionCommand, JournalRecord, J> {
   private final String entityId;
-  private final String flow;
   private final Shell shell;
-  private final Replies replies;
   private final ActorContext<SessionCommand> context;
-  private final Calls calls;
-  private final Effects effects;
-  private final List<Event> unjournaled = new ArrayList<>();
-  private final @Nullable FlowTool tool;
-  private final Account account = new Account();
-  private final Watch watch;
-  private RunState ahead = RunState.NONE;
-  private @Nullable String openCall;
-  private boolean resultsUnjournaled;
+  private final Effects<F, T> effects;
   private boolean resuming;
   private boolean sleepy;
 
-  private SessionActor(
+  SessionActor(
       String entityId,
       Shell shell,
       ActorContext<SessionCommand> context,
       TimerScheduler<SessionCommand> timers) {
     super(PersistenceId.ofUniqueId(entityId));
     this.entityId = entityId;
-    this.flow = SessionKey.flowOf(entityId);
-    this.replies = new Replies(flow, shell.catalog());
     this.shell = shell;
-    this.tool = shell.catalog().tool(flow);
-    this.watch = new Watch(entityId, shell.audience());
     this.context = context;
-    this.calls = new Calls(shell.settings().waitingCalls());
-    this.effects = new Effects(shell.handlerThreads(), timers, context.getSelf());
+    this.effects = new Effects<>(shell.handlerThreads(), timers, context.getSelf());
   }
 
-  static Behavior<SessionCommand> create(String entityId, Shell shell) {
-    return Behaviors.setup(
-        context ->
-            Behaviors.withTimers(timers -> new SessionActor(entityId, shell, context, timers)));
+  // --- what a kind of session decides ---------------------------------------------------------
+
+  /** What somebody wants of the session. */
+  abstract Effect<JournalRecord, J> hear(J state, SessionCommand command);
+
+  /** Knows from now on what the journal says. Returns whether there is something to take up. */
+  abstract boolean recall(J state);
+
+  /** Takes up the effects and timers that the journal leaves outstanding. */
+  abstract Effect<JournalRecord, J> resume(J state);
+
+  /** An effect has come to its end. */
+  abstract Effect<JournalRecord, J> ended(J state, F effect, T result);
+
+  /** An effect took longer than it may, and is given up. */
+  abstract Effect<JournalRecord, J> overdue(J state, F effect);
+
+  /** The moment has come that the program waits for. */
+  abstract Effect<JournalRecord, J> due(J state, F timer);
+
+  /** Whether a timer is a moment that the program waits for in its sleep, as opposed to a retry. */
+  abstract boolean onlyWaits(F timer);
+
+  /** Whether somebody waits for what the session does. */
+  abstract boolean waitedFor();
+
+  /** Whether handlers work for the program, or failed ones are to be tried again. */
+  abstract boolean works(J state);
+
+  // --- what it can rely on --------------------------------------------------------------------
+
+  final String entityId() {
+    return entityId;
   }
 
-  @Override
-  public SessionState emptyState() {
-    return SessionState.EMPTY;
+  final Shell shell() {
+    return shell;
   }
 
-  @Override
-  public EventHandler<SessionState, JournalRecord> eventHandler() {
-    return (state, entry) -> {
-      if (tool != null) {
-        account.add(entry);
-      }
-      return state.apply(entry);
-    };
+  final ActorRef<SessionCommand> self() {
+    return context.getSelf();
   }
 
-  /** The runs of a tool are short, and the account of one is told from its beginning. */
+  final Logger log() {
+    return context.getLog();
+  }
+
+  final long now() {
+    return shell.clock().millis();
+  }
+
+  /** The number of the last record that is journaled. */
+  final long seq() {
+    return lastSequenceNumber(context);
+  }
+
+  /** Whether what was under way when the journal ended is still to be taken up. */
+  final boolean resuming() {
+    return resuming;
+  }
+
+  /** Whether it has nothing to do until somebody comes, or a moment. */
+  final boolean idleNow(J state) {
+    return !waitedFor() && !resuming && !works(state);
+  }
+
+  /** Gives up what the program does not want any more. Returns what is not under way yet. */
+  final List<F> retain(List<F> wanted) {
+    return effects.retain(wanted);
+  }
+
+  /** Performs effects and keeps timers that are not under way yet. */
+  final void start(List<F> fresh, Effects.Performer<F, T> performer) {
+    for (F effect : fresh) {
+      effects.start(effect, performer, onlyWaits(effect), now());
+    }
+    if (sleepy) {
+      self().tell(new ShellCommand.Sleep(true));
+    }
+  }
+
+  final boolean underWay(String effect) {
+    return effects.underWay(effect);
+  }
+
+  /** Whether it goes to sleep as soon as it can. */
+  final boolean sleepy() {
+    return sleepy;
+  }
+
+  final void offerToSleep() {
+    shell.sessions().tell(new Sessions.Passivate(entityId, self()));
+  }
+
+  /** Goes to sleep if nothing is under way, or else as soon as that is so. */
+  final Effect<JournalRecord, J> sleepWhenDone() {
+    return sleep(new ShellCommand.Sleep(true));
+  }
+
+  // --- the actor ------------------------------------------------------------------------------
+
   @Override
   public RetentionCriteria retentionCriteria() {
-    return tool != null
-        ? RetentionCriteria.disabled()
-        : RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
+    return RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
   }
 
   @Override
-  public Set<String> tagsFor(JournalRecord entry) {
-    if (entry instanceof JournalRecord.Ended) {
-      return Set.of(JournalTags.ENDED);
-    }
-    JournalRecord.Step step = (JournalRecord.Step) entry;
-    if (step.working()) {
-      return Set.of(JournalTags.WORKING);
-    }
-    return step.wakeAt() == null ? Set.of() : Set.of(JournalTags.due(step.wakeAt()));
+  public final Set<String> tagsFor(JournalRecord entry) {
+    return entry.tags();
   }
 
   @Override
-  public SignalHandler<SessionState> signalHandler() {
+  public final SignalHandler<J> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
@@ -130,679 +166,65 @@ final class SessionActor extends EventSourcedBehavior<SessionCommand, JournalRec
   }
 
   @Override
-  public CommandHandler<SessionCommand, JournalRecord, SessionState> commandHandler() {
-    return newCommandHandlerBuilder()
-        .forAnyState()
-        .onCommand(Call.class, this::call)
-        .onCommand(SessionCommand.EffectEnded.class, this::effectEnded)
-        .onCommand(SessionCommand.EffectOverdue.class, this::effectOverdue)
-        .onCommand(SessionCommand.EffectDue.class, this::effectDue)
-        .onCommand(SessionCommand.DeadlinePassed.class, this::deadlinePassed)
-        .onCommand(SessionCommand.Next.class, (state, next) -> next(state))
-        .onCommand(SessionCommand.Resume.class, (state, resume) -> resume(state))
-        .onCommand(SessionCommand.Wake.class, (state, wake) -> Effect().none())
-        .onCommand(SessionCommand.Told.class, (state, told) -> told(told))
-        .onCommand(SessionCommand.EffectBegun.class, (state, begun) -> effectBegun(begun))
-        .onCommand(SessionCommand.Idle.class, (state, idle) -> idle())
-        .onCommand(SessionCommand.Sleep.class, (state, sleep) -> sleep(sleep))
-        .build();
+  public final CommandHandler<SessionCommand, JournalRecord, J> commandHandler() {
+    return (state, command) ->
+        command instanceof ShellCommand own ? handle(state, own) : hear(state, command);
   }
 
-  // --- calls ----------------------------------------------------------------------------------
-
-  private Effect<JournalRecord, SessionState> call(SessionState state, Call call) {
-    if (call.action() == Action.STATUS) {
-      tell(call, replies.status(state, seq(), shell.clock().millis()));
-      return Effect().none();
-    }
-    JournalRecord.Reply known = known(state, call);
-    if (known != null) {
-      tell(call, known);
-      return Effect().none();
-    }
-    if (calls.joins(call)) {
-      return Effect().none();
-    }
-    boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(call);
-    if (ends && resuming) {
-      context.getSelf().tell(call);
-      return Effect().none();
-    }
-    if (ends && !idleNow()) {
-      return cancelNow(state, call);
-    }
-    if (call.action() == Action.SIGNAL && letsIn()) {
-      return letIn(state, new Waiting(call));
-    }
-    if (idleNow() || meanwhile(call)) {
-      return begin(state, new Waiting(call));
-    }
-    if (calls.current() == null && (call.asksAgain() || resumes(state, call))) {
-      calls.drive(new Waiting(call));
-    } else if (!calls.enqueue(call)) {
-      tell(call, replies.of(HostError.BUSY.failure(), state.run(), seq()));
-    }
-    return Effect().none();
-  }
-
-  /** What a call is told that was handled before. */
-  private JournalRecord.@Nullable Reply known(SessionState state, Call call) {
-    JournalRecord.Reply recorded = state.recorded(call.callId());
-    if (recorded != null) {
-      return recorded;
-    }
-    boolean past = call.callId() != null && state.past().contains(call.callId());
-    if (tool != null && (past || call.asksAgain()) && state.last() != null) {
-      return state.last();
-    }
-    if (past) {
-      return replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.run(), seq());
-    }
-    return null;
-  }
-
-  /** Whether a call speaks of a state that the run has left behind. */
-  private boolean stale(Call call) {
-    return call.expectedSeq() != null && call.expectedSeq() != seq();
-  }
-
-  private boolean idleNow() {
-    return calls.none() && !resuming && !Standstill.works(ahead);
-  }
-
-  /** Whether a call has answers for the run while other branches of it are at work. */
-  private boolean meanwhile(Call call) {
-    return call.action() == Action.CONTINUE
-        && !call.updates().isEmpty()
-        && Standstill.asks(ahead)
-        && calls.none()
-        && letsIn();
-  }
-
-  /** Whether something can come in between: not before what called earlier and still waits. */
-  private boolean letsIn() {
-    boolean first = calls.none() || calls.current() != null;
-    return first && unjournaled.isEmpty() && !resuming;
-  }
-
-  /** Lets a signal in; a call that waits for work or time hears what comes of both. */
-  private Effect<JournalRecord, SessionState> letIn(SessionState state, Waiting signal) {
-    Waiting held = calls.release();
-    signal.hasty = Standstill.works(ahead);
-    Effect<JournalRecord, SessionState> effect = begin(state, signal);
-    if (calls.current() == signal) {
-      signal.held = held;
-    } else if (held != null) {
-      calls.drive(held);
-    }
-    return effect;
-  }
-
-  /** Whether a call repeats the one whose work is going on without a listener. */
-  private static boolean resumes(SessionState state, Call call) {
-    return call.callId() != null && call.callId().equals(state.openCall());
-  }
-
-  private Effect<JournalRecord, SessionState> begin(SessionState state, Waiting waiting) {
-    Call call = waiting.call;
-    calls.drive(waiting);
-    openCall = null;
-    JournalRecord.Reply known = known(state, call);
-    if (known != null) {
-      return answer(known);
-    }
-    if (stale(call)) {
-      return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
-    }
-    Outcome untold = state.untold();
-    if (untold != null && call.action() == Action.CONTINUE) {
-      return fetch(state, untold);
-    }
-    if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
-      return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
-    }
-    if (call.action() == Action.CANCEL) {
-      return cancel(state, input(call));
-    }
-    Optional<FlowProgram<?>> program = program(state.run(), call.action());
-    if (program.isEmpty()) {
-      return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
-    }
-    return accept(state, program.get(), input(call));
-  }
-
-  private Input input(Call call) {
-    long now = shell.clock().millis();
-    if (call.resolution() != null && call.action() == Action.CONTINUE) {
-      return new Input.Resolve(call.resolution(), now);
-    }
-    SessionCommand.Signal signal = call.signal();
-    if (signal != null) {
-      return new Input.Signal(signal.name(), signal.payload(), now);
-    }
-    return switch (call.action()) {
-      case START ->
-          new Input.Start(SessionKey.newRunId(entityId), call.intent(), call.updates(), now);
-      case RESET -> new Input.Reset(call.updates(), now);
-      case CANCEL -> new Input.Cancel(now);
-      case CONTINUE, STATUS, SIGNAL -> new Input.Continue(call.updates(), now);
-    };
-  }
-
-  /** A cancellation does not wait for the work that it ends. */
-  private Effect<JournalRecord, SessionState> cancelNow(SessionState state, Call call) {
-    Waiting cancelling = new Waiting(call);
-    Waiting driven = calls.release();
-    if (driven != null) {
-      cancelling.displace(driven);
-    }
-    calls.drive(cancelling);
-    openCall = null;
-    return cancel(state, input(call));
-  }
-
-  /** What a run did can be undone only by the flow that did it. */
-  private Effect<JournalRecord, SessionState> cancel(SessionState state, Input input) {
-    Optional<FlowProgram<?>> own = shell.catalog().of(flow, state.run());
-    if (own.isPresent() || !state.run().running()) {
-      return accept(state, own.orElse(shell.catalog().newest(flow)), input);
-    }
-    if (!state.run().done().isEmpty() || state.run().ending() != null) {
-      return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
-    }
-    List<Event> cancelled = List.of(new Event.Cancelled(input.at()));
-    return happened(state, shell.catalog().newest(flow), input.at(), cancelled);
-  }
-
-  private Effect<JournalRecord, SessionState> fetch(SessionState state, Outcome untold) {
-    JournalRecord.Reply reply = replies.of(untold, state.run(), seq() + 1);
-    return Effect()
-        .persist(ended(state, reply, new Outcome.Complete(null)))
-        .thenRun(() -> answered(reply));
-  }
-
-  private Effect<JournalRecord, SessionState> next(SessionState state) {
-    if (calls.current() != null || Standstill.works(ahead) || resuming) {
-      return Effect().none();
-    }
-    Waiting waiting = calls.poll();
-    if (waiting != null) {
-      return begin(state, waiting);
-    }
-    return sleepy ? sleep(new SessionCommand.Sleep(true)) : Effect().none();
-  }
-
-  private Effect<JournalRecord, SessionState> deadlinePassed(
-      SessionState state, SessionCommand.DeadlinePassed passed) {
-    Waiting current = calls.current();
-    if (current != null && current.listeners().stream().anyMatch(c -> c.id() == passed.id())) {
-      return stopWaiting(state, current);
-    }
-    Waiting withdrawn = calls.withdraw(passed.id());
-    if (withdrawn != null) {
-      Outcome.Failure why =
-          withdrawn.call.asksAgain()
-              ? HostError.STILL_WORKING.failure()
-              : HostError.BUSY.failure(
-                  "The call waited behind others until its deadline and was not handled");
-      tellAll(withdrawn, replies.of(why, state.run(), seq()));
-    }
-    return Effect().none();
-  }
-
-  /** The work goes on without the call; what the reply speaks of is journaled first. */
-  private Effect<JournalRecord, SessionState> stopWaiting(SessionState state, Waiting current) {
-    List<JournalRecord> entries = unjournaled.isEmpty() ? List.of() : working(state);
-    long seq = seq() + entries.size();
-    JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
-    return write(
-        state,
-        entries,
-        true,
-        () -> {
-          calls.release();
-          tellAll(current, reply);
-        });
-  }
-
-  // --- the program ----------------------------------------------------------------------------
-
-  private Optional<FlowProgram<?>> program(RunState run, @Nullable Action action) {
-    boolean pinned = run.running() && action != Action.START;
-    return pinned ? shell.catalog().of(flow, run) : Optional.of(shell.catalog().newest(flow));
-  }
-
-  private Effect<JournalRecord, SessionState> accept(
-      SessionState state, FlowProgram<?> program, Input input) {
-    Program.Acceptance<Event> acceptance = program.accept(ahead, input);
-    if (acceptance instanceof Program.Refused<Event> refused) {
-      return answer(replies.of(refused.failure(), state.run(), seq()));
-    }
-    List<Event> events = ((Program.Accepted<Event>) acceptance).events();
-    return happened(state, program, input.at(), events);
-  }
-
-  private Effect<JournalRecord, SessionState> happened(
-      SessionState state, FlowProgram<?> program, long at, List<Event> events) {
-    ahead = ahead.apply(events);
-    unjournaled.addAll(events);
-    Waiting current = calls.current();
-    if (current != null) {
-      events.forEach(event -> current.visit(event, at));
-    }
-    return goOn(state, program, events.isEmpty());
-  }
-
-  private Effect<JournalRecord, SessionState> goOn(
-      SessionState state, FlowProgram<?> program, boolean nothingNew) {
-    Program.Next next = program.next(ahead);
-    if (next instanceof Program.Perform perform) {
-      return perform(state, program, perform.effects());
-    } else if (next instanceof Program.Pause pause) {
-      if (calls.current() != null && goesOnSoon(pause)) {
-        return perform(state, program, pause.timers());
-      }
-      if (stoppedAlone(pause.outcome())) {
-        return accept(state, program, new Input.Continue(Json.object(), shell.clock().millis()));
-      }
-      Outcome outcome = nothingNew ? program.now(ahead) : pause.outcome();
-      return settle(state, program, outcome, pause.timers());
-    }
-    return settle(state, program, told(((Program.Finish) next).outcome()), List.of());
-  }
-
-  /** The caller of a tool is told what the tool makes of the run. */
-  private Outcome told(Outcome outcome) {
-    if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
-      return outcome;
-    }
-    FlowTool.Finished finished =
-        new FlowTool.Finished(
-            ahead.data().deepCopy(),
-            complete.result(),
-            account.narrative(tool.flow(), unjournaled, shell.clock().millis()));
-    return new Outcome.Complete(tool.mapped(finished), complete.reason());
-  }
-
-  /** Whether a run stopped to let its caller go on, and there is none. */
-  private boolean stoppedAlone(Outcome outcome) {
-    Waiting current = calls.current();
-    return (current == null || !current.callsAgain())
-        && outcome instanceof Outcome.Failure failure
-        && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName());
-  }
-
-  /** Whether a call can as well wait for what the run waits for. */
-  private boolean goesOnSoon(Program.Pause pause) {
-    Long until = pause.until();
-    long patience = shell.settings().callDeadline().toMillis() / 2;
-    return until != null && until - shell.clock().millis() < patience;
-  }
-
-  private Effect<JournalRecord, SessionState> perform(
-      SessionState state, FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
-    effects.retain(wanted);
-    List<io.fermata.flow.Effect> fresh = wanted.stream().filter(e -> !effects.underWay(e)).toList();
-    boolean quick =
-        fresh.stream()
-            .filter(e -> !Standstill.onlyWaits(e))
-            .allMatch(e -> e.policy().idempotent() && !e.timer());
-    boolean early = quick && !fresh.isEmpty() && !resultsUnjournaled;
-    Waiting current = calls.current();
-    if (current != null && current.hasty) {
-      return acknowledge(state, program, current, fresh);
-    }
-    List<JournalRecord> entries = unjournaled.isEmpty() || early ? List.of() : working(state);
-    return write(state, entries, true, () -> start(program, fresh));
-  }
-
-  /** The sender of a signal need not wait for work that was under way before. */
-  private Effect<JournalRecord, SessionState> acknowledge(
-      SessionState state,
-      FlowProgram<?> program,
-      Waiting signal,
-      List<io.fermata.flow.Effect> fresh) {
-    boolean news = !unjournaled.isEmpty();
-    JournalRecord.Reply reply =
-        replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq() + (news ? 1 : 0));
-    List<JournalRecord> entries = news ? List.of(step(reply, true, null)) : List.of();
-    return write(
-        state,
-        entries,
-        true,
-        () -> {
-          Waiting held = signal.letGo();
-          openCall = null;
-          start(program, fresh);
-          answered(reply);
-          if (held != null) {
-            calls.drive(held);
-          }
-        });
-  }
-
-  /** Starts what a run that stands still has going on beside: timers, and reminders. */
-  private void startBeside(FlowProgram<?> program, List<io.fermata.flow.Effect> wanted) {
-    effects.retain(wanted);
-    start(program, wanted.stream().filter(e -> !effects.underWay(e)).toList());
-  }
-
-  private void start(FlowProgram<?> program, List<io.fermata.flow.Effect> fresh) {
-    fresh.forEach(effect -> effects.start(program, ahead, effect, shell.clock().millis()));
-    if (sleepy) {
-      context.getSelf().tell(new SessionCommand.Sleep(true));
-    }
-  }
-
-  /** The program waits or has finished: journal everything, then reply. */
-  private Effect<JournalRecord, SessionState> settle(
-      SessionState state,
-      FlowProgram<?> program,
-      Outcome outcome,
-      List<io.fermata.flow.Effect> beside) {
-    Waiting current = calls.current();
-    boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
-    boolean ended = !ahead.running();
-    List<JournalRecord> entries = new ArrayList<>(abandoned(state));
-    boolean news = !unjournaled.isEmpty();
-    int records = news ? entries.size() + (ended ? 2 : 1) : 0;
-    JournalRecord.Reply reply =
-        replies.of(
-            body(outcome, current),
-            ahead,
-            current == null ? List.of() : current.visited(),
-            seq() + records);
-    if (news) {
-      entries.add(step(ended ? null : reply, reminding, Standstill.wakeAt(beside)));
-    }
-    if (news && ended) {
-      entries.add(ended(state, reply, outcome));
-    }
-    return write(
-        state,
-        entries,
-        false,
-        () -> {
-          startBeside(program, beside);
-          answered(reply);
-        });
-  }
-
-  /** Journals the entries, if there are any, and only then goes on. */
-  private Effect<JournalRecord, SessionState> write(
-      SessionState state, List<JournalRecord> entries, boolean working, Runnable then) {
-    if (entries.isEmpty()) {
-      then.run();
-      return Effect().none();
-    }
-    return Effect()
-        .persist(entries)
-        .thenRun(
-            () -> {
-              watched(state.run(), entries);
-              journaled(working);
-              then.run();
-            });
-  }
-
-  private ObjectNode body(Outcome outcome, @Nullable Waiting current) {
-    boolean cancelled = ahead.status() == RunState.Status.CANCELLED;
-    if (cancelled && current != null && current.call.action() == Action.CANCEL) {
-      return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
-    }
-    return Wire.body(outcome);
-  }
-
-  // --- effects --------------------------------------------------------------------------------
-
-  private Effect<JournalRecord, SessionState> effectEnded(
-      SessionState state, SessionCommand.EffectEnded ended) {
-    if (!effects.end(ended.effect())) {
-      return Effect().none();
-    }
-    resultsUnjournaled |= !ended.effect().policy().idempotent();
-    if (ended.result() instanceof Input.Failed failed) {
-      context
-          .getLog()
-          .warn(
-              "Run {} step {} attempt {} failed: {}",
-              ahead.runId(),
-              ended.effect().place(),
-              ended.effect().attempt(),
-              failed.detail());
-    }
-    return feed(
-        state, new Input.EffectEnded(ended.effect(), ended.result(), shell.clock().millis()));
-  }
-
-  private Effect<JournalRecord, SessionState> effectOverdue(
-      SessionState state, SessionCommand.EffectOverdue overdue) {
-    if (!effects.giveUp(overdue.effect())) {
-      return Effect().none();
-    }
-    FlowProgram<?> program = shell.catalog().newest(flow);
-    return feed(
-        state,
-        new Input.EffectEnded(
-            overdue.effect(), program.timedOut(overdue.effect()), shell.clock().millis()));
-  }
-
-  private Effect<JournalRecord, SessionState> effectDue(
-      SessionState state, SessionCommand.EffectDue due) {
-    if (!due.arrived()) {
-      effects.again(due.effect(), shell.clock().millis());
-      return Effect().none();
-    }
-    if (!effects.end(due.effect())) {
-      return Effect().none();
-    }
-    return feed(state, new Input.EffectDue(due.effect(), shell.clock().millis()));
-  }
-
-  private Effect<JournalRecord, SessionState> feed(SessionState state, Input input) {
-    FlowProgram<?> program =
-        program(ahead, null)
-            .orElseThrow(
-                () -> new IllegalStateException("An effect of a flow that is not registered"));
-    return accept(state, program, input);
-  }
-
-  // --- waking and sleeping --------------------------------------------------------------------
-
-  private void recovered(SessionState state) {
-    ahead = state.run();
-    openCall = state.openCall();
-    if (Standstill.hasWork(ahead)) {
-      resuming = true;
-      context.getSelf().tell(new SessionCommand.Resume());
-    }
-  }
-
-  private Effect<JournalRecord, SessionState> resume(SessionState state) {
-    if (!resuming) {
-      return Effect().none();
-    }
-    resuming = false;
-    Optional<FlowProgram<?>> program = program(ahead, null);
-    if (program.isEmpty()) {
-      Outcome.Failure changed = replies.versionChanged(ahead);
-      context.getLog().warn("Run {}: {}", ahead.runId(), changed.message());
-      return answer(replies.withOpen(changed, state.run(), seq()));
-    }
-    return accept(state, program.get(), new Input.Recovered(shell.clock().millis()));
-  }
-
-  private Effect<JournalRecord, SessionState> idle() {
-    if (idleNow()) {
+  private Effect<JournalRecord, J> handle(J state, ShellCommand command) {
+    if (command instanceof ShellCommand.EffectEnded ended) {
+      return effectEnded(state, ended.key());
+    } else if (command instanceof ShellCommand.EffectBegun begun) {
+      effects.begun(begun.key());
+    } else if (command instanceof ShellCommand.EffectDue due) {
+      return effectDue(state, due);
+    } else if (command instanceof ShellCommand.EffectOverdue overdue) {
+      return effectOverdue(state, overdue.key());
+    } else if (command instanceof ShellCommand.Resume && resuming) {
+      resuming = false;
+      return resume(state);
+    } else if (command instanceof ShellCommand.Idle && idleNow(state)) {
       offerToSleep();
+    } else if (command instanceof ShellCommand.Sleep sleep) {
+      return sleep(sleep);
     }
     return Effect().none();
   }
 
-  private void offerToSleep() {
-    shell.sessions().tell(new Sessions.Passivate(entityId, context.getSelf()));
+  private Effect<JournalRecord, J> effectEnded(J state, String key) {
+    Effects.Ended<F, T> ended = effects.ended(key);
+    return ended == null ? Effect().none() : ended(state, ended.effect(), ended.result());
   }
 
-  private Effect<JournalRecord, SessionState> sleep(SessionCommand.Sleep sleep) {
+  private Effect<JournalRecord, J> effectOverdue(J state, String key) {
+    F effect = effects.giveUp(key);
+    return effect == null ? Effect().none() : overdue(state, effect);
+  }
+
+  private Effect<JournalRecord, J> effectDue(J state, ShellCommand.EffectDue due) {
+    F timer = effects.due(due.key(), due.arrived(), now());
+    return timer == null ? Effect().none() : due(state, timer);
+  }
+
+  private void recovered(J state) {
+    if (recall(state)) {
+      resuming = true;
+      self().tell(new ShellCommand.Resume());
+    }
+  }
+
+  private Effect<JournalRecord, J> sleep(ShellCommand.Sleep sleep) {
     sleepy |= sleep.whenDone();
     boolean quiet =
-        calls.none()
+        !waitedFor()
             && !resuming
-            && (sleepy ? effects.noneRunning() : effects.nothingPressing(shell.clock().millis()));
+            && (sleepy ? effects.noneRunning() : effects.nothingPressing(now()));
     if (quiet) {
       return Effect().stop();
     }
     if (!sleepy) {
-      shell.sessions().tell(new Sessions.StayAwake(entityId, context.getSelf()));
+      shell.sessions().tell(new Sessions.StayAwake(entityId, self()));
     }
     return Effect().none();
-  }
-
-  private Effect<JournalRecord, SessionState> told(SessionCommand.Told told) {
-    Waiting current = calls.current();
-    if (current != null && effects.underWay(told.effect())) {
-      current
-          .listeners()
-          .forEach(
-              call ->
-                  call.replyTo()
-                      .tell(new SessionCommand.SessionProgress(call.id(), told.progress())));
-    }
-    return Effect().none();
-  }
-
-  private Effect<JournalRecord, SessionState> effectBegun(SessionCommand.EffectBegun begun) {
-    effects.begun(begun.effect());
-    return Effect().none();
-  }
-
-  // --- records and replies --------------------------------------------------------------------
-
-  private JournalRecord step(
-      JournalRecord.@Nullable Reply reply, boolean working, @Nullable Long wakeAt) {
-    Waiting current = calls.current();
-    boolean starts = unjournaled.stream().anyMatch(Event.Started.class::isInstance);
-    SessionKey key = starts && current != null ? current.call.key() : null;
-    JournalRecord.Origin origin =
-        key == null ? null : new JournalRecord.Origin(key.principal(), key.session());
-    String callId = callId();
-    return new JournalRecord.Step(
-        shell.clock().millis(),
-        origin,
-        callId,
-        callId == null ? null : reply,
-        working,
-        wakeAt,
-        List.copyOf(unjournaled));
-  }
-
-  /** What is not journaled yet, while effects are outstanding. */
-  private List<JournalRecord> working(SessionState state) {
-    List<JournalRecord> entries = new ArrayList<>(abandoned(state));
-    entries.add(step(null, true, null));
-    return entries;
-  }
-
-  /** The end of a run that another one replaces, so that nothing of it needs to be kept. */
-  private List<JournalRecord> abandoned(SessionState state) {
-    if (unjournaled.isEmpty() || !(unjournaled.get(0) instanceof Event.Abandoned)) {
-      return List.of();
-    }
-    return List.of(
-        new JournalRecord.Ended(
-            shell.clock().millis(),
-            state.run().runId(),
-            state.run().version(),
-            RunState.Status.ABANDONED,
-            null,
-            null,
-            state.callsExcept(null),
-            false,
-            null,
-            null));
-  }
-
-  private JournalRecord ended(SessionState state, JournalRecord.Reply reply, Outcome outcome) {
-    String callId = callId();
-    Waiting current = calls.current();
-    boolean heard = current != null && current.fromClient();
-    if (tool != null && heard && callId == null) {
-      callId = END_OF_TOOL;
-    }
-    boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
-    return new JournalRecord.Ended(
-        shell.clock().millis(),
-        ahead.runId(),
-        ahead.version(),
-        ahead.status(),
-        callId,
-        callId == null ? null : reply,
-        state.callsExcept(callId),
-        unheard,
-        unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
-        unheard ? ahead.reason() : null);
-  }
-
-  /** The name of the call that what is going on belongs to, even if another waits for it now. */
-  private @Nullable String callId() {
-    Waiting current = calls.current();
-    return openCall != null || current == null ? openCall : current.callId();
-  }
-
-  private long seq() {
-    return lastSequenceNumber(context);
-  }
-
-  /** Lets recorders hear what the journal now has. */
-  private void watched(RunState before, List<JournalRecord> entries) {
-    if (shell.audience().isEmpty()) {
-      return;
-    }
-    Flow<?> by = shell.catalog().telling(flow, ahead);
-    for (int i = 0; i < entries.size(); i++) {
-      if (entries.get(i) instanceof JournalRecord.Step step) {
-        long seq = seq() - entries.size() + i + 1;
-        watch.tell(by, before, seq, step.at(), step.events());
-      }
-    }
-  }
-
-  private void journaled(boolean working) {
-    openCall = working ? callId() : null;
-    resultsUnjournaled = false;
-    unjournaled.clear();
-    if (!ahead.running()) {
-      ahead = RunState.ended(ahead.status(), ahead.runId(), ahead.version(), ahead.changedAt());
-    }
-  }
-
-  private Effect<JournalRecord, SessionState> answer(JournalRecord.Reply reply) {
-    answered(reply);
-    return Effect().none();
-  }
-
-  private void answered(JournalRecord.Reply reply) {
-    Waiting waiting = calls.release();
-    if (waiting != null) {
-      tellAll(waiting, reply);
-    }
-    if (!calls.none() || sleepy) {
-      context.getSelf().tell(new SessionCommand.Next());
-    } else if (!ahead.running()) {
-      offerToSleep();
-    }
-  }
-
-  private void tellAll(Waiting waiting, JournalRecord.Reply reply) {
-    waiting.listeners().forEach(call -> tell(call, reply));
-    if (!waiting.displaced.isEmpty()) {
-      Outcome.Failure cancelled = Outcome.Failure.of(ErrorCode.RUN_CANCELLED);
-      JournalRecord.Reply ended = ahead.running() ? reply : replies.of(cancelled, ahead, seq());
-      waiting.displaced.forEach(call -> tell(call, call.action() == Action.CANCEL ? reply : ended));
-    }
-  }
-
-  private void tell(Call call, JournalRecord.Reply reply) {
-    call.replyTo().tell(new SessionCommand.SessionReply(call.id(), reply));
   }
 }

@@ -6,9 +6,16 @@ import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
+import org.jspecify.annotations.Nullable;
 
-/** Who talks about what in which conversation: a run belongs to exactly one key. */
+/**
+ * Who talks about what in which conversation: a run belongs to exactly one key. The sessions of all
+ * programs share one space of names, which tell the kind of a session.
+ */
 record SessionKey(String principal, String flow, String session) {
+  /** No flow's id has a colon. */
+  private static final String AGENT = "agent:";
+
   private static final SecureRandom RANDOM = new SecureRandom();
 
   /** The key's name in the journal: the flow, and a digest that no client can steer. */
@@ -42,5 +49,17 @@ record SessionKey(String principal, String flow, String session) {
 
   static String flowOf(String entityId) {
     return entityId.substring(0, entityId.indexOf('|'));
+  }
+
+  /** The entity that a thread of an agent lives in; it need not exist. */
+  static String threadOf(String agent, String id) {
+    return AGENT + agent + "|" + id;
+  }
+
+  /** The agent whose thread lives in an entity; null if that is a run's. */
+  static @Nullable String agentOf(String entityId) {
+    return entityId.startsWith(AGENT)
+        ? entityId.substring(AGENT.length(), entityId.indexOf('|'))
+        : null;
   }
 }

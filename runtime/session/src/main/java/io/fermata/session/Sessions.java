@@ -67,7 +67,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
 
     void tell(SessionCommand command) {
-      if (command instanceof SessionCommand.Call call) {
+      if (command instanceof RunCommand.Call call) {
         lastCall = call.id();
       }
       session.tell(command);
@@ -162,7 +162,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       Awake entry = leastUsedFirst.next();
       if (!entry.asked) {
         entry.asked = true;
-        entry.session.tell(new SessionCommand.Idle());
+        entry.session.tell(new ShellCommand.Idle());
         return;
       }
     }
@@ -174,7 +174,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       if (leastUsedFirst.lastUsed > before) {
         break;
       }
-      leastUsedFirst.session.tell(new SessionCommand.Idle());
+      leastUsedFirst.session.tell(new ShellCommand.Idle());
     }
     makeRoom();
     return this;
@@ -184,7 +184,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     Awake entry = awake.get(passivate.entityId());
     if (entry != null && entry.session.equals(passivate.session()) && entry.held == null) {
       entry.held = new ArrayList<>();
-      entry.session.tell(new SessionCommand.Sleep(false));
+      entry.session.tell(new ShellCommand.Sleep(false));
     }
     return this;
   }
@@ -195,7 +195,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       return this;
     }
     if (sleepingAll != null) {
-      entry.session.tell(new SessionCommand.Sleep(true));
+      entry.session.tell(new ShellCommand.Sleep(true));
       return this;
     }
     List<SessionCommand> held = entry.held;
@@ -211,7 +211,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
             entry -> {
               if (entry.held == null) {
                 entry.held = new ArrayList<>();
-                entry.session.tell(new SessionCommand.Sleep(true));
+                entry.session.tell(new ShellCommand.Sleep(true));
               }
             });
     finishSleepingAll();

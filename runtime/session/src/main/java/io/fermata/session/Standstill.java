@@ -3,6 +3,7 @@ package io.fermata.session;
 import io.fermata.flow.Effect;
 import io.fermata.flow.Phase;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -11,7 +12,7 @@ final class Standstill {
   private Standstill() {}
 
   /** Whether an effect is a moment that the run waits for in its sleep, as opposed to a retry. */
-  static boolean onlyWaits(Effect effect) {
+  static boolean onlyWaits(StepEffect effect) {
     return effect.timer()
         && switch (effect.kind()) {
           case SLEEP, DEADLINE, REMIND -> true;
@@ -19,8 +20,8 @@ final class Standstill {
         };
   }
 
-  /** The earliest moment at which the run has to be awake; null if there is none. */
-  static @Nullable Long wakeAt(List<Effect> timers) {
+  /** The earliest moment at which the session has to be awake; null if there is none. */
+  static @Nullable Long wakeAt(List<? extends Effect> timers) {
     Long earliest = null;
     for (Effect timer : timers) {
       Long due = timer.due();

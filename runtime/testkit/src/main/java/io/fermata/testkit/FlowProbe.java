@@ -1,7 +1,6 @@
 package io.fermata.testkit;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Effect;
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
@@ -13,6 +12,7 @@ import io.fermata.flow.Outcome;
 import io.fermata.flow.Place;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -63,7 +63,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private boolean manualTime;
 
   /** An attempt that does not end by itself, and when its time is over. */
-  private record Hanging(Effect effect, Instant until) {}
+  private record Hanging(StepEffect effect, Instant until) {}
 
   private @Nullable Hanging hanging;
 
@@ -325,19 +325,20 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   private Outcome settle() {
     while (true) {
-      Program.Next next = program.next(state);
-      Optional<Effect> work = wanted(next).stream().filter(this::toBePerformed).findFirst();
+      Program.Next<StepEffect> next = program.next(state);
+      Optional<StepEffect> work = wanted(next).stream().filter(this::toBePerformed).findFirst();
       if (work.isPresent()) {
-        boolean before = next instanceof Program.Pause || !work.get().policy().idempotent();
+        boolean before =
+            next instanceof Program.Pause<StepEffect> || !work.get().policy().idempotent();
         if (before) {
           write();
         }
         perform(work.get());
-      } else if (!(next instanceof Program.Perform)) {
+      } else if (!(next instanceof Program.Perform<StepEffect>)) {
         write();
-        return next instanceof Program.Pause pause
+        return next instanceof Program.Pause<StepEffect> pause
             ? pause.outcome()
-            : ((Program.Finish) next).outcome();
+            : ((Program.Finish<StepEffect>) next).outcome();
       } else if (manualTime) {
         write();
         return stillWorking();
@@ -348,18 +349,18 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
-  private static List<Effect> wanted(Program.Next next) {
-    if (next instanceof Program.Perform perform) {
+  private static List<StepEffect> wanted(Program.Next<StepEffect> next) {
+    if (next instanceof Program.Perform<StepEffect> perform) {
       return perform.effects();
     }
-    return next instanceof Program.Pause pause ? pause.timers() : List.of();
+    return next instanceof Program.Pause<StepEffect> pause ? pause.timers() : List.of();
   }
 
-  private boolean toBePerformed(Effect effect) {
+  private boolean toBePerformed(StepEffect effect) {
     return !effect.timer() && (hanging == null || !hanging.effect().equals(effect));
   }
 
-  private void perform(Effect effect) {
+  private void perform(StepEffect effect) {
     Performer.Ending ending = performer.perform(program, state, effect);
     if (ending instanceof Performer.Crashed) {
       recover();
@@ -401,18 +402,18 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return timer.filter(due -> due.isBefore(ending.until())).orElse(ending.until());
   }
 
-  private static Instant due(Effect timer) {
+  private static Instant due(StepEffect timer) {
     return Instant.ofEpochMilli(Objects.requireNonNull(timer.due()));
   }
 
-  private Optional<Effect> timer() {
+  private Optional<StepEffect> timer() {
     return wanted(program.next(state)).stream()
-        .filter(Effect::timer)
+        .filter(StepEffect::timer)
         .min(Comparator.comparing(FlowProbe::due));
   }
 
   private boolean working() {
-    return program.next(state) instanceof Program.Perform;
+    return program.next(state) instanceof Program.Perform<StepEffect>;
   }
 
   private static Outcome stillWorking() {
@@ -445,9 +446,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   /** How a step that is not described by an author's message failed. */
-  static Input.Failed planned(Effect effect) {
+  static Input.Failed planned(StepEffect effect) {
     ErrorCode code =
-        effect.kind() == Effect.Kind.CHECK ? ErrorCode.VALIDATOR_FAILED : ErrorCode.STEP_FAILED;
+        effect.kind() == StepEffect.Kind.CHECK ? ErrorCode.VALIDATOR_FAILED : ErrorCode.STEP_FAILED;
     return new Input.Failed(code, code.explained(), "the test let this attempt fail");
   }
 }

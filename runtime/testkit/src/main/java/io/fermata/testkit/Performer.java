@@ -1,9 +1,9 @@
 package io.fermata.testkit;
 
-import io.fermata.flow.Effect;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -42,7 +42,7 @@ final class Performer {
     plans.put(node + "/" + attempt, fate);
   }
 
-  Ending perform(FlowProgram<?> program, RunState state, Effect effect) {
+  Ending perform(FlowProgram<?> program, RunState state, StepEffect effect) {
     String key = effect.place().node() + "/" + effect.attempt();
     return switch (plans.getOrDefault(key, Fate.RUN)) {
       case RUN -> run(program, state, effect);
@@ -55,7 +55,7 @@ final class Performer {
     };
   }
 
-  private Ending run(FlowProgram<?> program, RunState state, Effect effect) {
+  private Ending run(FlowProgram<?> program, RunState state, StepEffect effect) {
     CompletableFuture<Input.Result> result = new CompletableFuture<>();
     Thread thread =
         new Thread(

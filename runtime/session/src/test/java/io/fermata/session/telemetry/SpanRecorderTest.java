@@ -8,7 +8,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Computed;
-import io.fermata.flow.Effect;
 import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
@@ -19,6 +18,7 @@ import io.fermata.flow.Program;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
+import io.fermata.flow.StepEffect;
 import io.fermata.flow.StepException;
 import io.fermata.flow.record.Redaction;
 import io.opentelemetry.api.common.AttributeKey;
@@ -88,8 +88,8 @@ class SpanRecorderTest {
 
   private void call(Input input) {
     feed(input);
-    while (program.next(state) instanceof Program.Perform perform) {
-      Effect effect = perform.effects().get(0);
+    while (program.next(state) instanceof Program.Perform<StepEffect> perform) {
+      StepEffect effect = perform.effects().get(0);
       feed(
           new Input.EffectEnded(
               effect, program.perform(state, effect).toCompletableFuture().join(), now));

@@ -1,0 +1,35 @@
+package io.fermata.persistence;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigParseOptions;
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigSyntax;
+import com.typesafe.config.ConfigValueFactory;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** The tags and attributes of an entry, as one JSON text in a table. */
+record DirectoryLabels(Set<String> tags, Map<String, String> attributes) {
+
+  private static final ConfigParseOptions JSON =
+      ConfigParseOptions.defaults().setSyntax(ConfigSyntax.JSON);
+
+  static DirectoryLabels of(DirectoryEntry entry) {
+    return new DirectoryLabels(entry.tags(), entry.attributes());
+  }
+
+  String write() {
+    return ConfigValueFactory.fromMap(Map.of("tags", tags, "attributes", attributes))
+        .render(ConfigRenderOptions.concise());
+  }
+
+  static DirectoryLabels read(String json) {
+    Config labels = ConfigFactory.parseString(json, JSON);
+    return new DirectoryLabels(
+        Set.copyOf(labels.getStringList("tags")),
+        labels.getObject("attributes").unwrapped().entrySet().stream()
+            .collect(Collectors.toMap(Map.Entry::getKey, value -> value.getValue().toString())));
+  }
+}

@@ -1,0 +1,34 @@
+package io.fermata.persistence;
+
+/**
+ * A part of one journal.
+ *
+ * @param edge the lowest sequence number, or if it is read backwards the one above the highest
+ */
+record Slice(String persistenceId, long edge, int max, boolean backwards) {
+
+  Slice {
+    if (edge < 0) {
+      throw new IllegalArgumentException(
+          persistenceId
+              + " has no record "
+              + edge
+              + ", its first is 1; ask for that or a later one");
+    }
+    if (max < 1 || max > OpenStore.MOST_RECORDS) {
+      throw new IllegalArgumentException(
+          max
+              + " records cannot be read at once; read 1 to "
+              + OpenStore.MOST_RECORDS
+              + " and go on from the last");
+    }
+  }
+
+  static Slice from(String persistenceId, long seq, int max) {
+    return new Slice(persistenceId, seq, max, false);
+  }
+
+  static Slice before(String persistenceId, long seq, int max) {
+    return new Slice(persistenceId, seq, max, true);
+  }
+}

@@ -1,0 +1,56 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Reads and removes the records of single journals. */
+final class SqliteRecords {
+
+  private static final String SELECT =
+      """
+      SELECT sequence_number, event_ser_id, event_ser_manifest, event_payload
+      FROM event_journal
+      WHERE persistence_id = ? AND deleted = 0 AND sequence_number\
+      """;
+
+  static final String FORWARDS = SELECT + " >= ? ORDER BY sequence_number LIMIT ?";
+  static final String BACKWARDS = SELECT + " < ? ORDER BY sequence_number DESC LIMIT ?";
+
+  static final String DELETE_EVENTS = "DELETE FROM event_journal WHERE persistence_id = ?";
+  static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot WHERE persistence_id = ?";
+
+  private SqliteRecords() {}
+
+  static List<StoredRecord> read(Connection connection, Slice slice) throws SQLException {
+    String sql = slice.backwards() ? BACKWARDS : FORWARDS;
+    try (PreparedStatement select = connection.prepareStatement(sql)) {
+      select.setString(1, slice.persistenceId());
+      select.setLong(2, slice.edge());
+      select.setInt(3, slice.max());
+      try (ResultSet rows = select.executeQuery()) {
+        List<StoredRecord> records = new ArrayList<>();
+        while (rows.next()) {
+          records.add(
+              new StoredRecord(
+                  rows.getLong(1), rows.getInt(2), rows.getString(3), rows.getBytes(4)));
+        }
+        return records;
+      }
+    }
+  }
+
+  /** The tags go with their events. */
+  static void forget(Connection connection, String persistenceId) throws SQLException {
+    for (String sql : List.of(DELETE_EVENTS, DELETE_SNAPSHOTS)) {
+      try (PreparedStatement delete = connection.prepareStatement(sql)) {
+        delete.setString(1, persistenceId);
+        delete.executeUpdate();
+      }
+    }
+    SqliteDirectory.remove(connection, persistenceId);
+  }
+}

@@ -1,0 +1,252 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.DirectoryQuery.Order;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What every directory promises. */
+abstract class DirectoryContract {
+
+  private static final DirectoryQuery THREADS = DirectoryQuery.of("thread");
+
+  private Store store = Store.memory();
+  private OpenStore open = store.open();
+
+  abstract Store newStore();
+
+  @BeforeEach
+  void openStore() {
+    store = newStore();
+    open = store.open();
+  }
+
+  @AfterEach
+  void closeStore() {
+    open.close();
+  }
+
+  static DirectoryEntry entry(String id) {
+    return entry(id, 1, 1, 1);
+  }
+
+  private static DirectoryEntry entry(String id, long seq, long createdAt, long activeAt) {
+    return new DirectoryEntry(
+        id, "thread", "ann", "support", seq, createdAt, activeAt, Set.of(), Map.of());
+  }
+
+  private static DirectoryEntry entry(
+      String id, String principal, String name, Set<String> tags, Map<String, String> attributes) {
+    return new DirectoryEntry(id, "thread", principal, name, 1, 1, 1, tags, attributes);
+  }
+
+  private void put(DirectoryEntry... entries) {
+    for (DirectoryEntry entry : entries) {
+      Host.await(open.directory().put(entry));
+    }
+  }
+
+  private @Nullable DirectoryEntry get(String id) {
+    return Host.await(open.directory().get(id)).orElse(null);
+  }
+
+  private DirectoryPage page(DirectoryQuery query) {
+    return Host.await(open.directory().list(query));
+  }
+
+  private List<String> ids(DirectoryQuery query) {
+    return ids(page(query));
+  }
+
+  private static List<String> ids(DirectoryPage page) {
+    return page.entries().stream().map(DirectoryEntry::persistenceId).toList();
+  }
+
+  @Test
+  void anEntryIsGivenBackAsItWasPutAndSurvivesARestart() {
+    DirectoryEntry odd =
+        new DirectoryEntry(
+            "thread|\"1\"",
+            "thread",
+            "ann'; --",
+            "\u00dcber \u4f60\u597d \ud83d\ude00\n%",
+            Long.MAX_VALUE,
+            -5,
+            7,
+            Set.of("a.b", "\"", "\\", "${c}", "tags"),
+            Map.of("include", "\"file\"", "x.y", "", "attributes", "\u0001\t", "$", "{}"));
+    put(odd);
+    assertThat(get(odd.persistenceId())).isEqualTo(odd);
+    open.close();
+    open = store.open();
+    assertThat(get(odd.persistenceId())).isEqualTo(odd);
+    assertThat(page(THREADS.tagged("a.b", "\"").having("x.y", "").having("$", "{}")).entries())
+        .containsExactly(odd);
+    assertThat(get("nobody's")).isNull();
+  }
+
+  @Test
+  void aLateEntryNeverReplacesOneWithAHigherNumber() {
+    DirectoryEntry first = entry("a", "ann", "first", Set.of("new"), Map.of());
+    DirectoryEntry third = entry("a", 3, 1, 30);
+    put(first, third, entry("a", 2, 1, 20), first);
+    assertThat(get("a")).isEqualTo(third);
+    assertThat(ids(THREADS.tagged("new"))).isEmpty();
+    put(entry("a", 3, 1, 31));
+    assertThat(page(THREADS).entries()).containsExactly(entry("a", 3, 1, 31));
+  }
+
+  @Test
+  void whatIsRemovedIsNotListedUntilItIsPutAgain() {
+    put(entry("a", 9, 1, 1), entry("b"));
+    Host.await(open.directory().remove("a"));
+    Host.await(open.directory().remove("nobody's"));
+    assertThat(get("a")).isNull();
+    assertThat(ids(THREADS)).containsExactly("b");
+    put(entry("a", 1, 1, 1));
+    assertThat(ids(THREADS)).containsExactly("b", "a");
+  }
+
+  @Test
+  void changesTakeEffectInTheOrderTheyWereAskedFor() {
+    Directory directory = open.directory();
+    directory.put(entry("a", 9, 1, 1));
+    directory.remove("a");
+    directory.put(entry("a", 1, 1, 1));
+    open.forget("a");
+    Host.await(directory.put(entry("a", 2, 1, 1)));
+    assertThat(get("a")).isEqualTo(entry("a", 2, 1, 1));
+  }
+
+  @Test
+  void aListHoldsWhatMatchesInEverything() {
+    put(
+        entry("1", "ann", "support", Set.of("vip", "open"), Map.of("lang", "de", "plan", "pro")),
+        entry("2", "ann", "sales", Set.of("vip"), Map.of("lang", "de")),
+        entry("3", "bob", "support", Set.of("open"), Map.of("lang", "en", "plan", "pro")),
+        entry("4", "bob", "sales", Set.of("vip", "open"), Map.of("lang", "de")),
+        new DirectoryEntry(
+            "5", "run", "ann", "support", 1, 1, 1, Set.of("vip"), Map.of("lang", "de")));
+
+    assertThat(ids(THREADS)).containsExactly("4", "3", "2", "1");
+    assertThat(ids(DirectoryQuery.of("run"))).containsExactly("5");
+    assertThat(ids(DirectoryQuery.of("other"))).isEmpty();
+    assertThat(ids(THREADS.belongingTo("ann"))).containsExactly("2", "1");
+    assertThat(ids(THREADS.named("support"))).containsExactly("3", "1");
+    assertThat(ids(THREADS.belongingTo("ann").named("support"))).containsExactly("1");
+    assertThat(ids(THREADS.tagged("vip"))).containsExactly("4", "2", "1");
+    assertThat(ids(THREADS.tagged("vip", "open"))).containsExactly("4", "1");
+    assertThat(ids(THREADS.tagged("open").named("sales"))).containsExactly("4");
+    assertThat(ids(THREADS.tagged("open").belongingTo("bob"))).containsExactly("4", "3");
+    assertThat(ids(THREADS.having("plan", "pro"))).containsExactly("3", "1");
+    assertThat(ids(THREADS.having("plan", "pro").having("lang", "de"))).containsExactly("1");
+    assertThat(ids(THREADS.having("plan", "PRO"))).isEmpty();
+    assertThat(ids(THREADS.having("pro", "plan"))).isEmpty();
+  }
+
+  @Test
+  void textIsFoundInNameTagsAndValuesInUpperOrLowerCase() {
+    put(
+        entry("name", "", "\u00c4rger mit der Rechnung", Set.of(), Map.of()),
+        entry("tag", "", "", Set.of("\u00c4rgerlich"), Map.of()),
+        entry("value", "", "", Set.of(), Map.of("subject", "gro\u00dfer \u00e4rger")),
+        entry("key", "", "", Set.of(), Map.of("\u00e4rger", "no")),
+        entry("\u00e4rger", "\u00e4rger", "", Set.of(), Map.of()));
+
+    assertThat(ids(THREADS.containing("\u00c4RGER"))).containsExactly("value", "tag", "name");
+    assertThat(ids(THREADS.containing("%"))).isEmpty();
+    assertThat(ids(THREADS.containing("_rger"))).isEmpty();
+  }
+
+  @Test
+  void theLatestComesFirst() {
+    put(entry("a", 1, 1, 30), entry("b", 1, 3, 10), entry("c", 1, 2, 20));
+    assertThat(ids(THREADS)).containsExactly("a", "c", "b");
+    assertThat(ids(THREADS.orderedBy(Order.CREATION))).containsExactly("b", "c", "a");
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void pagesThatFollowEachOtherListEverythingOnce(Order order) {
+    List<String> all = IntStream.range(10, 57).mapToObj(Integer::toString).toList();
+    // Many at the same time, so that pages begin within one.
+    all.forEach(id -> put(entry(id, 1, Long.parseLong(id) / 7, Long.parseLong(id) / 7)));
+    List<String> listed = new ArrayList<>();
+    DirectoryQuery query = THREADS.orderedBy(order).limitedTo(5);
+    DirectoryPage page = page(query);
+    while (page.next() != null) {
+      assertThat(page.entries()).hasSize(5);
+      listed.addAll(ids(page));
+      page = page(query.after(page.next()));
+    }
+    listed.addAll(ids(page));
+    assertThat(listed).doesNotHaveDuplicates().containsExactlyInAnyOrderElementsOf(all);
+  }
+
+  @Test
+  void aFullPageWithNothingBehindItIsTheLast() {
+    put(entry("a"), entry("b"));
+    assertThat(page(THREADS.limitedTo(2)).next()).isNull();
+    assertThat(page(THREADS.limitedTo(1)).next()).isNotNull();
+  }
+
+  @Test
+  void theNextPageStaysRightWhenEntriesAreAddedAndTouchedMeanwhile() {
+    for (int id = 1; id <= 6; id++) {
+      put(entry("" + id, 1, id, id));
+    }
+    for (Order order : Order.values()) {
+      DirectoryQuery query = THREADS.orderedBy(order).limitedTo(2);
+      DirectoryPage first = page(query);
+      assertThat(ids(first)).containsExactly("6", "5");
+    }
+    DirectoryQuery active = THREADS.limitedTo(2);
+    DirectoryQuery created = active.orderedBy(Order.CREATION);
+    String afterActive = page(active).next();
+    String afterCreated = page(created).next();
+
+    put(entry("new", 1, 7, 7), entry("6", 2, 6, 8), entry("4", 2, 4, 9));
+    Host.await(open.directory().remove("5"));
+
+    assertThat(ids(active.after(afterActive))).containsExactly("3", "2");
+    assertThat(ids(created.after(afterCreated))).containsExactly("4", "3");
+    assertThat(ids(active)).containsExactly("4", "6");
+    assertThat(ids(created)).containsExactly("new", "6");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "?", "bm9uc2Vuc2U", "QUNUSVZJVFk6OTk5OTk5OTk5OTk5OTk5OTk5OTphfg"})
+  void aCursorThatNoPageGaveIsRefused(String nonsense) {
+    assertThatThrownBy(() -> THREADS.after(nonsense))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "The cursor was not given by a page of this directory; leave it out to begin again");
+  }
+
+  @Test
+  void aCursorOfAnotherOrderIsRefused() {
+    put(entry("a"), entry("b"));
+    String next = page(THREADS.limitedTo(1)).next();
+    assertThatThrownBy(() -> THREADS.orderedBy(Order.CREATION).after(next))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "The cursor is of a list ordered by ACTIVITY and not by CREATION;"
+                + " leave it out to begin again");
+  }
+
+  OpenStore open() {
+    return open;
+  }
+}

@@ -1,0 +1,314 @@
+package io.fermata.agent;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Two sides that take turns, with tools and hooks.
+ *
+ * <pre>{@code
+ * Agent desk = Agent.aiHuman("desk", support);
+ * Agent debate = Agent.dualAi("debate", pro, contra).maxSessionTurns(5);
+ * }</pre>
+ */
+public final class Agent {
+  /** How often models may be called in one execution. */
+  private static final int STEPS = 250;
+
+  private final String name;
+  private final String description;
+  private final Party sideA;
+  private final Party sideB;
+  private final List<Hook> hooks;
+  private final List<ParentHook> parentHooks;
+  private final List<Deferred> effects;
+  private final Map<String, String> env;
+  private final int maxSessionTurns;
+  private final int maxSteps;
+  private final Budget budget;
+  private final @Nullable Compaction compaction;
+
+  /**
+   * A hook that a sub-agent asks of every agent that puts it to work.
+   *
+   * @param before whether it comes before the parent's own hooks, or after them
+   */
+  record ParentHook(Hook hook, boolean before) {}
+
+  private Agent(Draft draft) {
+    name = draft.name;
+    description = draft.description;
+    sideA = draft.sideA;
+    sideB = draft.sideB;
+    hooks = List.copyOf(draft.hooks);
+    parentHooks = List.copyOf(draft.parentHooks);
+    effects = List.copyOf(draft.effects);
+    env = Map.copyOf(draft.env);
+    maxSessionTurns = draft.maxSessionTurns;
+    maxSteps = draft.maxSteps;
+    budget = draft.budget;
+    compaction = draft.compaction;
+    check();
+  }
+
+  /** An agent with these sides. At most one of them can be a person. */
+  public static Agent of(String name, Party sideA, Party sideB) {
+    return new Agent(new Draft(Tool.named(name, "agent"), sideA, sideB));
+  }
+
+  /** A model that talks with a person. */
+  public static Agent aiHuman(String name, Prompt prompt) {
+    return of(name, Party.prompt(prompt), Party.person());
+  }
+
+  /**
+   * Two models that talk with each other; bound it with {@link #maxSessionTurns} or a stop tool.
+   */
+  public static Agent dualAi(String name, Prompt sideA, Prompt sideB) {
+    return of(name, Party.prompt(sideA), Party.prompt(sideB));
+  }
+
+  public Agent description(String value) {
+    return with(draft -> draft.description = value);
+  }
+
+  /** Hooks of every prompt of the agent that lists none of its own. */
+  public Agent hooks(Hook... more) {
+    return with(draft -> draft.hooks.addAll(List.of(more)));
+  }
+
+  /** A hook that every agent which puts this one to work calls before its own. */
+  public Agent hookOfParentsBefore(Hook hook) {
+    return with(draft -> draft.parentHooks.add(new ParentHook(hook, true)));
+  }
+
+  /** A hook that every agent which puts this one to work calls after its own. */
+  public Agent hookOfParentsAfter(Hook hook) {
+    return with(draft -> draft.parentHooks.add(new ParentHook(hook, false)));
+  }
+
+  /** Work that its tools and hooks may put off. */
+  public Agent effects(Deferred... more) {
+    return with(draft -> draft.effects.addAll(List.of(more)));
+  }
+
+  /** What the environment of its threads has, where they and the host say nothing else. */
+  public Agent env(String property, String value) {
+    return with(draft -> draft.env.put(property, value));
+  }
+
+  /** A session ends when each side has had so many turns; 0 for any number. */
+  public Agent maxSessionTurns(int turns) {
+    return with(draft -> draft.maxSessionTurns = turns);
+  }
+
+  /** How often models may be called in one execution; 250 unless told. */
+  public Agent maxSteps(int steps) {
+    return with(draft -> draft.maxSteps = steps);
+  }
+
+  /** What the models of one thread may use. */
+  public Agent budget(Budget limit) {
+    return with(draft -> draft.budget = limit);
+  }
+
+  /** Tells the older part of long conversations in short. */
+  public Agent compaction(Compaction how) {
+    return with(draft -> draft.compaction = how);
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  public Party side(Side side) {
+    return side == Side.A ? sideA : sideB;
+  }
+
+  List<Hook> hooks() {
+    return hooks;
+  }
+
+  List<ParentHook> parentHooks() {
+    return parentHooks;
+  }
+
+  public List<Deferred> effects() {
+    return effects;
+  }
+
+  @Nullable Deferred effect(String effect) {
+    return effects.stream().filter(e -> e.name().equals(effect)).findFirst().orElse(null);
+  }
+
+  public Map<String, String> env() {
+    return env;
+  }
+
+  int maxSessionTurns() {
+    return maxSessionTurns;
+  }
+
+  int maxSteps() {
+    return maxSteps;
+  }
+
+  Budget budget() {
+    return budget;
+  }
+
+  @Nullable Compaction compaction() {
+    return compaction;
+  }
+
+  /** Every prompt that may speak in the agent's threads, sub-prompts included. */
+  Set<Prompt> prompts() {
+    Set<Prompt> all = new LinkedHashSet<>();
+    for (Side side : Side.values()) {
+      if (side(side) instanceof Party.Speaker speaker) {
+        collect(speaker.prompt(), all);
+      }
+    }
+    return all;
+  }
+
+  private static void collect(Prompt prompt, Set<Prompt> all) {
+    if (all.add(prompt)) {
+      prompt.tools().stream()
+          .filter(SubPrompt.class::isInstance)
+          .forEach(tool -> collect(((SubPrompt) tool).prompt(), all));
+    }
+  }
+
+  /** The flows that its prompts may call. */
+  public Set<String> flows() {
+    Set<String> names = new LinkedHashSet<>();
+    offered(FlowCall.class).forEach(call -> names.add(call.name()));
+    return names;
+  }
+
+  /** The agents that its prompts may hand over to, or put to work. */
+  public Set<String> others() {
+    Set<String> names = new LinkedHashSet<>();
+    offered(Handoff.class).forEach(handoff -> names.add(handoff.agent()));
+    offered(SubAgent.class).forEach(child -> names.add(child.agent()));
+    return names;
+  }
+
+  <T extends Offered> List<T> offered(Class<T> type) {
+    return prompts().stream()
+        .flatMap(prompt -> prompt.tools().stream())
+        .filter(type::isInstance)
+        .map(type::cast)
+        .toList();
+  }
+
+  private void check() {
+    List<String> wrong = new ArrayList<>();
+    if (sideA instanceof Party.Person && sideB instanceof Party.Person) {
+      wrong.add("both sides are people; nobody would act");
+    }
+    Map<String, Prompt> prompts = new LinkedHashMap<>();
+    for (Prompt prompt : prompts()) {
+      Prompt other = prompts.put(prompt.name(), prompt);
+      if (other != null) {
+        wrong.add("two prompts are named " + prompt.name() + "; rename one");
+      }
+      checkTools(prompt, wrong);
+    }
+    for (Side side : Side.values()) {
+      if (side(side) instanceof Party.Speaker speaker) {
+        checkEndings(speaker, wrong);
+      }
+    }
+    if (!wrong.isEmpty()) {
+      throw new InvalidAgentException(name, wrong);
+    }
+  }
+
+  private static void checkTools(Prompt prompt, List<String> wrong) {
+    Set<String> names = new LinkedHashSet<>();
+    for (Offered tool : prompt.tools()) {
+      if (!names.add(tool.name())) {
+        wrong.add("the prompt %s offers two tools named %s".formatted(prompt.name(), tool.name()));
+      }
+      if (tool.description().isBlank()) {
+        wrong.add(
+            "the tool %s of the prompt %s has no description; a model needs one"
+                .formatted(tool.name(), prompt.name()));
+      }
+    }
+  }
+
+  private static void checkEndings(Party.Speaker speaker, List<String> wrong) {
+    List<String> names = new ArrayList<>();
+    if (speaker.stopTool() != null) {
+      names.add(speaker.stopTool());
+    }
+    for (Party.Ending ending :
+        new Party.@Nullable Ending[] {
+          speaker.sessionStop(), speaker.sessionFail(), speaker.sessionStatus()
+        }) {
+      if (ending != null) {
+        names.add(ending.tool());
+      }
+    }
+    for (String tool : names) {
+      if (speaker.prompt().tools().stream().noneMatch(offered -> offered.name().equals(tool))) {
+        wrong.add(
+            "the side %s ends with the tool %s, which its prompt %s does not offer"
+                .formatted(speaker.label(), tool, speaker.prompt().name()));
+      }
+    }
+  }
+
+  private Agent with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return new Agent(draft);
+  }
+
+  private static final class Draft {
+    final String name;
+    final Party sideA;
+    final Party sideB;
+    final List<Hook> hooks = new ArrayList<>();
+    final List<ParentHook> parentHooks = new ArrayList<>();
+    final List<Deferred> effects = new ArrayList<>();
+    final Map<String, String> env = new LinkedHashMap<>();
+    String description = "";
+    int maxSessionTurns;
+    int maxSteps = STEPS;
+    Budget budget = Budget.NONE;
+    @Nullable Compaction compaction;
+
+    Draft(String name, Party sideA, Party sideB) {
+      this.name = name;
+      this.sideA = sideA;
+      this.sideB = sideB;
+    }
+
+    Draft(Agent from) {
+      this(from.name, from.sideA, from.sideB);
+      hooks.addAll(from.hooks);
+      parentHooks.addAll(from.parentHooks);
+      effects.addAll(from.effects);
+      env.putAll(from.env);
+      description = from.description;
+      maxSessionTurns = from.maxSessionTurns;
+      maxSteps = from.maxSteps;
+      budget = from.budget;
+      compaction = from.compaction;
+    }
+  }
+}

@@ -1,0 +1,77 @@
+package io.fermata.agent;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** The agents of a host, by name. */
+public final class Agents {
+  private final Map<String, Agent> byName = new LinkedHashMap<>();
+
+  /**
+   * @throws InvalidAgentException if two have one name, or one names another that is not there
+   */
+  public Agents(Collection<Agent> agents) {
+    for (Agent agent : agents) {
+      if (byName.put(agent.name(), agent) != null) {
+        throw new InvalidAgentException(
+            agent.name(), List.of("two agents have this name; rename one"));
+      }
+    }
+    for (Agent agent : agents) {
+      List<String> wrong = new ArrayList<>();
+      for (String other : agent.others()) {
+        if (!byName.containsKey(other)) {
+          wrong.add("it names the agent " + other + ", which is not registered; register it, too");
+        }
+      }
+      if (!wrong.isEmpty()) {
+        throw new InvalidAgentException(agent.name(), wrong);
+      }
+    }
+  }
+
+  public @Nullable Agent find(String name) {
+    return byName.get(name);
+  }
+
+  public Agent get(String name) {
+    return Objects.requireNonNull(byName.get(name), () -> "There is no agent " + name);
+  }
+
+  public Collection<Agent> all() {
+    return List.copyOf(byName.values());
+  }
+
+  /** How many of the latest messages a thread of an agent has to have at hand. */
+  int window(Agent agent) {
+    int window = 1;
+    for (Prompt prompt : agent.prompts()) {
+      window = Math.max(window, prompt.window());
+    }
+    Compaction compaction = agent.compaction();
+    return compaction == null ? window : Math.max(window, compaction.after() + compaction.keep());
+  }
+
+  /** The hooks that hold where a prompt speaks; null stands for where none does. */
+  Hooks hooks(Agent agent, @Nullable Prompt prompt) {
+    boolean own = prompt != null && !prompt.hooks().isEmpty();
+    List<Hook> hooks = new ArrayList<>();
+    List<Hook> after = new ArrayList<>();
+    for (SubAgent relation : agent.offered(SubAgent.class)) {
+      for (Agent.ParentHook wanted : get(relation.agent()).parentHooks()) {
+        List<Hook> place = wanted.before() ? hooks : after;
+        if (!place.contains(wanted.hook())) {
+          place.add(wanted.hook());
+        }
+      }
+    }
+    hooks.addAll(own && prompt != null ? prompt.hooks() : agent.hooks());
+    hooks.addAll(after);
+    return new Hooks(hooks);
+  }
+}

@@ -1,0 +1,8 @@
+package io.fermata.agent;
+
+/**
+ * A file that comes with a message or a tool's result, before it is kept with the thread.
+ *
+ * @param data its bytes; never changed
+ */
+public record Attachment(String name, String mimeType, byte[] data) {}

@@ -1,0 +1,82 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Json;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** What a thread can hold. Reaching a bound is a clear error that changes nothing. */
+public final class Bounds {
+  /** A message, or what a tool tells, in characters. */
+  public static final int TEXT = 256 * 1024;
+
+  /** Context and storage together, in characters of JSON. */
+  public static final int SHELF = 256 * 1024;
+
+  /** One file, in bytes. */
+  public static final int FILE = 1024 * 1024;
+
+  public static final int FILES = 1_000;
+
+  /** Messages that wait for the end of a step. */
+  public static final int INBOX = 64;
+
+  /** Calls that one step can have. */
+  public static final int CALLS = 128;
+
+  /** Levels of sub-prompts. */
+  public static final int DEPTH = 8;
+
+  public static final int TAGS = 32;
+
+  public static final int TAG = 64;
+
+  private Bounds() {}
+
+  static void requireRoom(Shelf shelf, String key, JsonNode value) {
+    long used = size(shelf.context(), key) + size(shelf.storage(), key);
+    long wanted = used + Json.text(value).length() + key.length();
+    if (wanted > SHELF) {
+      throw new IllegalArgumentException(
+          "%s does not fit: context and storage of a thread hold %d characters and this makes %d; keep large things as files"
+              .formatted(key, SHELF, wanted));
+    }
+  }
+
+  private static long size(Map<String, JsonNode> values, String except) {
+    long size = 0;
+    for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
+      if (!entry.getKey().equals(except)) {
+        size += entry.getKey().length() + Json.text(entry.getValue()).length();
+      }
+    }
+    return size;
+  }
+
+  static String text(String what, String text) {
+    if (text.length() > TEXT) {
+      throw new IllegalArgumentException(
+          "A %s of %d characters is longer than the %d that a thread takes"
+              .formatted(what, text.length(), TEXT));
+    }
+    return text;
+  }
+
+  static @Nullable String shortened(@Nullable String text) {
+    return text == null || text.length() <= TEXT
+        ? text
+        : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
+  }
+
+  static Set<String> tags(Collection<String> tags) {
+    Set<String> all = new TreeSet<>(tags);
+    if (all.size() > TAGS || all.stream().anyMatch(t -> t.isBlank() || t.length() > TAG)) {
+      throw new IllegalArgumentException(
+          "A thread has at most %d tags of 1 to %d characters".formatted(TAGS, TAG));
+    }
+    return all;
+  }
+}

@@ -1,0 +1,236 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.flow.Violation;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Makes one call of a tool, and turns what it comes to into what the thread keeps. */
+final class Calling {
+  private static final ObjectMapper PARSER = new ObjectMapper();
+  private static final String NO_WORDS = "Tool executed successfully";
+
+  /** How long a flow that goes on by itself is left alone before it is asked again. */
+  private static final long ASK_AGAIN = 2_000;
+
+  private final Scribe scribe;
+  private final FlowState flow;
+  private final Frame frame;
+  private final CallState call;
+
+  Calling(Scribe scribe, Frame frame, CallState call) {
+    this.scribe = scribe;
+    this.frame = frame;
+    this.call = call;
+    this.flow = new FlowState(scribe, frame.path());
+  }
+
+  static @Nullable Offered offered(
+      Agent agent, @Nullable Prompt prompt, String name, boolean anywhere) {
+    Offered own = prompt == null ? null : offered(prompt, name);
+    return own == null && anywhere
+        ? agent.offered(Offered.class).stream()
+            .filter(offered -> offered.name().equals(name))
+            .findFirst()
+            .orElse(null)
+        : own;
+  }
+
+  static @Nullable Offered offered(Prompt prompt, String name) {
+    return prompt.tools().stream()
+        .filter(offered -> offered.name().equals(name))
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** The arguments of a call; null if they are not a JSON object. */
+  static @Nullable ObjectNode arguments(ToolCall call) {
+    String text = call.function().arguments();
+    if (text.isBlank()) {
+      return Json.object();
+    }
+    try {
+      JsonNode tree = PARSER.readTree(text);
+      return tree instanceof ObjectNode ? (ObjectNode) Json.tree(tree) : null;
+    } catch (JsonProcessingException e) {
+      return null;
+    }
+  }
+
+  static String misfit(String tool, List<Violation> wrong) {
+    return wrong.stream()
+        .map(violation -> "[" + violation.field() + "] " + violation.message())
+        .collect(
+            Collectors.joining(
+                "; ", "The arguments of " + tool + " do not fit: ", ". Correct them."));
+  }
+
+  /** What is wrong with a call before it is made; null if nothing is. */
+  static @Nullable ToolResult refusal(
+      @Nullable Prompt prompt, @Nullable Offered offered, ToolCall call) {
+    if (offered == null) {
+      List<String> known =
+          prompt == null ? List.of() : prompt.tools().stream().map(Offered::name).toList();
+      return ToolResult.error(
+          "unknown_tool",
+          "There is no tool " + call.name() + "; there are " + String.join(", ", known) + ".");
+    }
+    ObjectNode arguments = arguments(call);
+    if (arguments == null) {
+      return ToolResult.error(
+          "invalid_arguments", "The arguments of " + call.name() + " are not a JSON object.");
+    }
+    List<Violation> wrong = offered.arguments().check(arguments);
+    return wrong.isEmpty()
+        ? null
+        : ToolResult.error("invalid_arguments", misfit(call.name(), wrong));
+  }
+
+  /** Runs a tool's handler. */
+  static ToolResult run(Tool tool, FlowState flow, ObjectNode arguments) throws Exception {
+    List<Violation> wrong = tool.arguments().check(arguments);
+    if (!wrong.isEmpty()) {
+      return ToolResult.error("invalid_arguments", misfit(tool.name(), wrong));
+    }
+    Object result = tool.handler().run(flow, arguments);
+    return result instanceof ToolResult ready ? ready : ToolResult.success(result);
+  }
+
+  /** Makes the call. */
+  ThreadInput.Result make(Offered offered) throws Exception {
+    ObjectNode arguments = Scribe.object(arguments(call.call()));
+    scribe.hooks().callStarted(flow, call.call(), arguments);
+    if (offered instanceof Tool tool) {
+      return ended(run(tool, flow, arguments));
+    } else if (offered instanceof FlowCall flowCall) {
+      return flow(flowCall, arguments);
+    } else if (offered instanceof SubAgent relation) {
+      return delegated(relation, arguments);
+    }
+    return ended(ToolResult.success("Handoff complete"));
+  }
+
+  private ThreadInput.Result flow(FlowCall called, ObjectNode arguments)
+      throws InterruptedException {
+    CallState.Answer answer = call.answer();
+    Outside outside = scribe.outside();
+    Outside.FlowOutcome outcome =
+        Scribe.await(
+            answer == null || answer.answers() == null
+                ? outside.callFlow(called.name(), call.key(), arguments)
+                : outside.answerFlow(
+                    called.name(), call.key(), answer.id(), Scribe.object(answer.answers())));
+    if (outcome instanceof Outside.FlowOutcome.Asking asking) {
+      return new ThreadInput.Asks(asking.question());
+    } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
+      return new ThreadInput.Later(scribe.now() + ASK_AGAIN);
+    }
+    Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
+    result.changes().forEach(scribe::write);
+    return ended(
+        result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
+  }
+
+  private ThreadInput.Result delegated(SubAgent relation, ObjectNode arguments)
+      throws InterruptedException {
+    List<ChildThread> mine =
+        flow.children().stream().filter(c -> c.relation().equals(relation.name())).toList();
+    String reference = arguments.path("reference").textValue();
+    if (reference == null
+        && relation.blocking()
+        && relation.maxInstances() == 1
+        && !mine.isEmpty()) {
+      reference = mine.get(0).threadId();
+    }
+    String child = reference;
+    if (child != null && mine.stream().noneMatch(c -> c.threadId().equals(child))) {
+      return ended(
+          ToolResult.error(
+              "unknown_reference",
+              "There is no " + relation.name() + " with the reference " + child));
+    }
+    if (child == null && relation.maxInstances() > 0 && mine.size() >= relation.maxInstances()) {
+      return ended(
+          ToolResult.error(
+              "too_many_instances",
+              "There are %d of %s already; give the reference of one of them: %s"
+                  .formatted(
+                      mine.size(),
+                      relation.name(),
+                      mine.stream().map(ChildThread::threadId).toList())));
+    }
+    String message = arguments.path("message").asText();
+    String threadId = Scribe.await(scribe.outside().delegate(relation, call.key(), child, message));
+    if (child == null) {
+      ChildThread born =
+          new ChildThread(
+              threadId, relation.name(), relation.agent(), ChildThread.Status.RUNNING, "");
+      scribe.write(new ThreadEvent.ChildCreated(born));
+      scribe.hooks().subagentCreated(flow, born);
+    }
+    return relation.blocking()
+        ? new ThreadInput.Delegated(threadId, scribe.changes())
+        : ended(ToolResult.success("Reference: " + threadId));
+  }
+
+  /** What is kept of a call that came to something. */
+  ThreadInput.Result ended(ToolResult result) {
+    ToolResult kept = scribe.hooks().callEnded(flow, call.call(), result);
+    if (kept == null) {
+      return new ThreadInput.Called(null, null, scribe.changes());
+    }
+    List<String> paths = attach(kept);
+    Message told =
+        result(frame, call, kept, paths)
+            .placed("m-" + call.key(), scribe.now() * 1000, frame.depth(), frame.parentId());
+    Message message = scribe.beforeCreate(flow, told);
+    scribe.afterCreate(flow, message);
+    return new ThreadInput.Called(message, kept.code(), scribe.changes());
+  }
+
+  private List<String> attach(ToolResult result) {
+    List<String> paths = new ArrayList<>();
+    for (Attachment attachment : result.attachments()) {
+      String path = "/attachments/" + call.key() + "/" + attachment.name();
+      flow.files().write(path, attachment.mimeType(), attachment.data());
+      paths.add(path);
+    }
+    return paths;
+  }
+
+  /** The message that tells what a call came to. */
+  static Message result(Frame frame, CallState call, ToolResult result, List<String> paths) {
+    String words = result.text();
+    StringBuilder text = new StringBuilder();
+    if (result.failed()) {
+      text.append("Failed to execute tool: ").append(words == null ? "no reason given" : words);
+    } else {
+      text.append(words == null ? NO_WORDS : words);
+    }
+    for (String path : paths) {
+      text.append("\nAttachment path: ").append(path);
+    }
+    String told = String.valueOf(Bounds.shortened(text.toString()));
+    Message message = Message.result(call.call(), frame.side(), told, result.failed(), paths);
+    return result.code() == null && result.data() == null
+        ? message
+        : message.withMetadata(details(result));
+  }
+
+  private static ObjectNode details(ToolResult result) {
+    ObjectNode details = Json.object();
+    if (result.code() != null) {
+      details.put("code", result.code());
+    }
+    if (result.data() != null) {
+      details.set("data", result.data());
+    }
+    return details;
+  }
+}

@@ -1,0 +1,10 @@
+package io.fermata.agent;
+
+/** The work under way is not wanted any more. */
+final class CancelledException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+
+  CancelledException(InterruptedException cause) {
+    super("The work was given up", cause);
+  }
+}

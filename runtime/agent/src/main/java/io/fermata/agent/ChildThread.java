@@ -1,0 +1,27 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+
+/**
+ * A thread that another one created.
+ *
+ * @param relation the name under which the parent knows it
+ * @param parentCall the call of the parent that waits for it; only while it waits
+ */
+public record ChildThread(
+    String threadId, String relation, String agent, Status status, String note) {
+
+  /** How a child stands. */
+  public enum Status {
+    @JsonProperty("running")
+    RUNNING,
+    @JsonProperty("idle")
+    IDLE,
+    @JsonProperty("failed")
+    FAILED
+  }
+
+  ChildThread now(Status newStatus, String newNote) {
+    return new ChildThread(threadId, relation, agent, newStatus, newNote);
+  }
+}

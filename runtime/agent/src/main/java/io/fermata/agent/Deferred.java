@@ -1,0 +1,88 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.Json;
+import io.fermata.flow.Policy;
+import io.fermata.flow.Retry;
+import java.time.Duration;
+
+/**
+ * Work of an agent that {@link FlowState#scheduleEffect} puts off. It runs when its time comes,
+ * whether or not a turn is under way, and after a restart, too.
+ */
+public final class Deferred {
+  /** What is done when the time has come. */
+  @FunctionalInterface
+  public interface Work<A> {
+    void run(FlowState flow, A args) throws Exception;
+  }
+
+  private final String name;
+  private final String description;
+  private final ArgumentSchema arguments;
+  private final Work<ObjectNode> work;
+  private final Policy policy;
+
+  private Deferred(
+      String name,
+      String description,
+      ArgumentSchema arguments,
+      Work<ObjectNode> work,
+      Policy policy) {
+    this.name = Tool.named(name, "effect");
+    this.description = description;
+    this.arguments = arguments;
+    this.work = work;
+    this.policy = policy;
+  }
+
+  public static <A extends Record> Deferred of(
+      String name, String description, Class<A> arguments, Work<A> work) {
+    return new Deferred(
+        name,
+        description,
+        ArgumentSchema.of(arguments),
+        (flow, args) -> work.run(flow, Json.value(args, arguments)),
+        Policy.DEFAULT);
+  }
+
+  /** Without arguments. */
+  public static Deferred of(String name, String description, Work<ObjectNode> work) {
+    return new Deferred(name, description, ArgumentSchema.nothing(), work, Policy.DEFAULT);
+  }
+
+  public Deferred timeout(Duration limit) {
+    return new Deferred(name, description, arguments, work, policy.timeout(limit));
+  }
+
+  public Deferred retry(int attempts, Duration firstWait) {
+    return new Deferred(
+        name, description, arguments, work, policy.retry(Retry.of(attempts, firstWait)));
+  }
+
+  /** Never run again when it was cut off. */
+  public Deferred once() {
+    return new Deferred(name, description, arguments, work, policy.asOnce());
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  ArgumentSchema arguments() {
+    return arguments;
+  }
+
+  Work<ObjectNode> work() {
+    return work;
+  }
+
+  Policy policy() {
+    return policy;
+  }
+}

@@ -1,0 +1,29 @@
+package io.fermata.agent;
+
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+
+/** How what an author's code threw is told. */
+final class Failures {
+  private static final int LONGEST = 2_000;
+
+  private Failures() {}
+
+  /** Lets through what no thread can survive: the process is out of memory, or broken. */
+  static Throwable survivable(Throwable thrown) {
+    if (thrown instanceof VirtualMachineError fatal && !(thrown instanceof StackOverflowError)) {
+      throw fatal;
+    }
+    boolean wrapped = thrown instanceof CompletionException || thrown instanceof ExecutionException;
+    return wrapped && thrown.getCause() != null ? survivable(thrown.getCause()) : thrown;
+  }
+
+  /** What a model may read of it. */
+  static String reason(Throwable thrown) {
+    Throwable cause = survivable(thrown);
+    String message = cause.getMessage();
+    String reason =
+        message == null || message.isBlank() ? cause.getClass().getSimpleName() : message;
+    return reason.length() > LONGEST ? reason.substring(0, LONGEST) + "…" : reason;
+  }
+}

@@ -1,0 +1,166 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A step of a thread that is under way: at top level, or of a sub-prompt inside a call.
+ *
+ * @param path empty at top level, else the key of the call that a sub-prompt answers
+ * @param prompt the prompt that speaks; null where code acts, or calls were queued at rest
+ * @param step the step's number; 0 if no model was asked
+ * @param messageId the message that the model's answer becomes, or that code answers
+ * @param calls those of the step, in order; what is over leaves at the front
+ * @param made the calls that have left
+ * @param said what was said inside a sub-prompt
+ * @param text what the model said in this step
+ */
+public record Frame(
+    String path,
+    @Nullable String prompt,
+    Side side,
+    int depth,
+    @Nullable String parentId,
+    Stage stage,
+    int attempt,
+    long step,
+    @Nullable String messageId,
+    List<CallState> calls,
+    List<Made> made,
+    List<Message> said,
+    @Nullable String text) {
+
+  static final String TOP = "";
+
+  /** What is under way in a step. */
+  public enum Stage {
+    /** A sub-prompt is about to ask its model. */
+    @JsonProperty("opened")
+    OPENED,
+    /** A model is asked. */
+    @JsonProperty("thinking")
+    THINKING,
+    /** Code has the turn. */
+    @JsonProperty("handling")
+    HANDLING,
+    /** Tools are called. */
+    @JsonProperty("calling")
+    CALLING
+  }
+
+  /** A call of the step that is over. */
+  public record Made(ToolCall call, boolean failed, @Nullable String text, boolean queued) {}
+
+  boolean top() {
+    return path.equals(TOP);
+  }
+
+  @Nullable CallState call(String key) {
+    for (CallState call : calls) {
+      if (call.key().equals(key)) {
+        return call;
+      }
+    }
+    return null;
+  }
+
+  Frame with(CallState changed) {
+    List<CallState> all = new ArrayList<>(calls.size());
+    for (CallState call : calls) {
+      all.add(call.key().equals(changed.key()) ? changed : call);
+    }
+    return withCalls(all);
+  }
+
+  Frame withCalls(List<CallState> all) {
+    return new Frame(
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        stage,
+        attempt,
+        step,
+        messageId,
+        List.copyOf(all),
+        made,
+        said,
+        text);
+  }
+
+  /** The frame without the calls at its front that are over. */
+  Frame without(int over, List<Made> whatTheyCameTo) {
+    List<Made> all = new ArrayList<>(made);
+    all.addAll(whatTheyCameTo);
+    return new Frame(
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        stage,
+        attempt,
+        step,
+        messageId,
+        List.copyOf(calls.subList(over, calls.size())),
+        List.copyOf(all),
+        said,
+        text);
+  }
+
+  Frame saying(List<Message> all) {
+    return new Frame(
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        stage,
+        attempt,
+        step,
+        messageId,
+        calls,
+        made,
+        List.copyOf(all),
+        text);
+  }
+
+  Frame answered(@Nullable String words, List<CallState> wanted) {
+    List<CallState> all = new ArrayList<>(wanted);
+    all.addAll(calls);
+    return new Frame(
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        Stage.CALLING,
+        attempt,
+        step,
+        messageId,
+        List.copyOf(all),
+        made,
+        said,
+        words);
+  }
+
+  Frame thinking(int newAttempt, long newStep, String message) {
+    return new Frame(
+        path,
+        prompt,
+        side,
+        depth,
+        parentId,
+        Stage.THINKING,
+        newAttempt,
+        newStep,
+        message,
+        calls,
+        made,
+        said,
+        text);
+  }
+}

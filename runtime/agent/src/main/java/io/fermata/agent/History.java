@@ -1,0 +1,106 @@
+package io.fermata.agent;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The latest messages of a thread, and a summary of those before them. The journal has them all.
+ *
+ * @param count how many messages the thread has had at top level
+ * @param last the time of the newest message, in microseconds of the epoch
+ * @param summary what a model made of the older ones; null if there is none
+ * @param upTo the last message that the summary covers
+ * @param since how many messages have come since
+ */
+public record History(
+    List<Message> messages,
+    int window,
+    long count,
+    long last,
+    @Nullable String summary,
+    @Nullable String upTo,
+    int since) {
+
+  /** How many messages more than the window are kept, so that few of them have to be copied. */
+  private static final int SLACK = 16;
+
+  static History empty(int window) {
+    return new History(List.of(), window, 0, 0, null, null, 0);
+  }
+
+  History widened(int newWindow) {
+    return new History(messages, newWindow, count, last, summary, upTo, since);
+  }
+
+  /** With another message, at the end or before one that is still at hand. */
+  History plus(Message message, @Nullable String before) {
+    int place = before == null ? -1 : indexOf(before);
+    long at =
+        place < 0 ? Math.max(message.createdAt(), last + 1) : messages.get(place).createdAt() - 1;
+    Message placed = message.placed(message.id(), at, message.depth(), message.parentId());
+    int drop = messages.size() >= window + SLACK ? messages.size() - window + 1 : 0;
+    List<Message> all = new ArrayList<>(messages.size() + 1 - drop);
+    all.addAll(messages.subList(drop, messages.size()));
+    if (place < 0) {
+      all.add(placed);
+    } else {
+      all.add(Math.max(0, place - drop), placed);
+    }
+    return new History(
+        List.copyOf(all), window, count + 1, Math.max(last, at), summary, upTo, since + 1);
+  }
+
+  History changed(String id, UnaryOperator<Message> change) {
+    int place = indexOf(id);
+    if (place < 0) {
+      return this;
+    }
+    List<Message> all = new ArrayList<>(messages);
+    all.set(place, change.apply(all.get(place)));
+    return new History(List.copyOf(all), window, count, last, summary, upTo, since);
+  }
+
+  History without(String id) {
+    int place = indexOf(id);
+    if (place < 0) {
+      return this;
+    }
+    List<Message> all = new ArrayList<>(messages);
+    all.remove(place);
+    return new History(
+        List.copyOf(all), window, count - 1, last, summary, upTo, Math.max(0, since - 1));
+  }
+
+  /** Sums up what lies before and at a message. */
+  History compacted(String newSummary, String newUpTo) {
+    int rest = messages.size() - 1 - indexOf(newUpTo);
+    return new History(messages, window, count, last, newSummary, newUpTo, rest);
+  }
+
+  /** Puts off the next summary. */
+  History notCompacted() {
+    return new History(messages, window, count, last, summary, upTo, 0);
+  }
+
+  @Nullable Message message(String id) {
+    int place = indexOf(id);
+    return place < 0 ? null : messages.get(place);
+  }
+
+  /** The messages that no summary covers, the latest at most so many. */
+  List<Message> tail(int most) {
+    int from = upTo == null ? 0 : indexOf(upTo) + 1;
+    return messages.subList(Math.max(from, messages.size() - most), messages.size());
+  }
+
+  private int indexOf(String id) {
+    for (int i = messages.size() - 1; i >= 0; i--) {
+      if (messages.get(i).id().equals(id)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+}

@@ -1,0 +1,253 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.data.message.ChatMessage;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The hooks that hold at some place, called point by point. One that throws changes nothing and is
+ * named in the journal.
+ */
+final class Hooks {
+  static final Hooks NONE = new Hooks(List.of());
+
+  private final List<Hook> hooks;
+
+  Hooks(List<Hook> hooks) {
+    this.hooks = List.copyOf(hooks);
+  }
+
+  boolean has(Class<? extends Hook> point) {
+    return hooks.stream().anyMatch(point::isInstance);
+  }
+
+  /** Whether a message from outside concerns any of them. */
+  boolean seesMessages() {
+    return has(Hook.BeforeCreateMessage.class) || has(Hook.AfterCreateMessage.class);
+  }
+
+  /** Whether the result of a call concerns any of them. */
+  boolean seesResults() {
+    return seesMessages()
+        || has(Hook.ToolCallDone.class)
+        || has(Hook.AfterToolCallSuccess.class)
+        || has(Hook.AfterToolCallFailure.class)
+        || has(Hook.BeforeStoreToolResult.class);
+  }
+
+  /** One call of a hook. */
+  private interface Attempt<T> {
+    T call() throws Exception;
+  }
+
+  private static <T> T attempt(FlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
+    try {
+      T result = attempt.call();
+      if (result == null) {
+        flow.scribe().failed(hook, "returned null");
+        return otherwise;
+      }
+      return result;
+    } catch (BlockedException e) {
+      throw e;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new CancelledException(e);
+    } catch (Throwable e) {
+      flow.scribe().failed(hook, Failures.reason(e));
+      return otherwise;
+    }
+  }
+
+  private static final Object SEEN = new Object();
+
+  void threadCreated(FlowState flow) {
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.AfterThreadCreated h) {
+        attempt(
+            flow,
+            h,
+            SEEN,
+            () -> {
+              h.function().see(flow, flow.thread().metadata());
+              return SEEN;
+            });
+      }
+    }
+  }
+
+  void subagentCreated(FlowState flow, ChildThread child) {
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.AfterSubagentCreated h) {
+        attempt(
+            flow,
+            h,
+            SEEN,
+            () -> {
+              h.function().see(flow, child);
+              return SEEN;
+            });
+      }
+    }
+  }
+
+  String systemMessage(FlowState flow, String text) {
+    String now = text;
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.AfterSystemMessage h) {
+        String before = now;
+        now = attempt(flow, h, before, () -> h.function().change(flow, before));
+      }
+    }
+    return now;
+  }
+
+  List<Message> filter(FlowState flow, List<Message> messages) {
+    List<Message> now = messages;
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.FilterMessages h) {
+        List<Message> before = now;
+        now = attempt(flow, h, before, () -> h.function().change(flow, before));
+      }
+    }
+    return now;
+  }
+
+  /**
+   * @throws BlockedException if the model must not be called
+   */
+  List<ChatMessage> prefilter(FlowState flow, List<ChatMessage> messages) {
+    List<ChatMessage> now = messages;
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.PrefilterLlmHistory h) {
+        List<ChatMessage> before = now;
+        now = attempt(flow, h, before, () -> h.function().change(flow, before));
+      }
+    }
+    return now;
+  }
+
+  Message beforeCreate(FlowState flow, Message message) {
+    Message now = message;
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.BeforeCreateMessage h) {
+        Message before = now;
+        now = attempt(flow, h, before, () -> h.function().change(flow, before));
+      }
+    }
+    return now;
+  }
+
+  void afterCreate(FlowState flow, Message message) {
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.AfterCreateMessage h) {
+        attempt(
+            flow,
+            h,
+            SEEN,
+            () -> {
+              h.function().see(flow, message);
+              return SEEN;
+            });
+      }
+    }
+  }
+
+  MessageUpdate beforeUpdate(FlowState flow, String id, MessageUpdate update) {
+    MessageUpdate now = update;
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.BeforeUpdateMessage h) {
+        MessageUpdate before = now;
+        now = attempt(flow, h, before, () -> h.function().change(flow, id, before));
+      }
+    }
+    return now;
+  }
+
+  void afterUpdate(FlowState flow, Message message) {
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.AfterUpdateMessage h) {
+        attempt(
+            flow,
+            h,
+            SEEN,
+            () -> {
+              h.function().see(flow, message);
+              return SEEN;
+            });
+      }
+    }
+  }
+
+  void callStarted(FlowState flow, ToolCall call, ObjectNode arguments) {
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.ToolCallStarted h) {
+        attempt(
+            flow,
+            h,
+            SEEN,
+            () -> {
+              h.function().see(flow, call, arguments);
+              return SEEN;
+            });
+      }
+    }
+  }
+
+  /** What is kept of a call that is over; null if a hook strikes it out. */
+  @Nullable ToolResult callEnded(FlowState flow, ToolCall call, ToolResult result) {
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.ToolCallDone h) {
+        attempt(
+            flow,
+            h,
+            SEEN,
+            () -> {
+              h.function().see(flow, call, result);
+              return SEEN;
+            });
+      }
+    }
+    ToolResult now = result;
+    for (Hook hook : hooks) {
+      Hook.ResultVeto veto = veto(hook, now.failed());
+      if (veto != null) {
+        now = vetoed(flow, hook, veto, call, now);
+        if (now == null) {
+          return null;
+        }
+      }
+    }
+    for (Hook hook : hooks) {
+      if (hook instanceof Hook.BeforeStoreToolResult h) {
+        ToolResult before = now;
+        now = attempt(flow, h, before, () -> h.function().change(flow, call, before));
+      }
+    }
+    return now;
+  }
+
+  private static Hook.@Nullable ResultVeto veto(Hook hook, boolean failed) {
+    if (failed) {
+      return hook instanceof Hook.AfterToolCallFailure h ? h.function() : null;
+    }
+    return hook instanceof Hook.AfterToolCallSuccess h ? h.function() : null;
+  }
+
+  private static @Nullable ToolResult vetoed(
+      FlowState flow, Hook hook, Hook.ResultVeto veto, ToolCall call, ToolResult result) {
+    ToolResult[] struck = new ToolResult[1];
+    boolean[] isStruck = new boolean[1];
+    attempt(
+        flow,
+        hook,
+        SEEN,
+        () -> {
+          struck[0] = veto.change(flow, call, result);
+          isStruck[0] = struck[0] == null;
+          return SEEN;
+        });
+    return isStruck[0] ? null : struck[0] == null ? result : struck[0];
+  }
+}

@@ -1,0 +1,18 @@
+package io.fermata.agent;
+
+import io.fermata.flow.ArgumentSchema;
+
+/**
+ * Something that a prompt offers its model to call: a {@link Tool}, another {@link Prompt} as a
+ * {@link SubPrompt}, a {@link FlowCall}, a {@link SubAgent}, or a {@link Handoff}.
+ */
+public sealed interface Offered permits Tool, SubPrompt, FlowCall, SubAgent, Handoff {
+  /** What a model calls it. */
+  String name();
+
+  /** When a model should call it. */
+  String description();
+
+  /** What it is called with. */
+  ArgumentSchema arguments();
+}

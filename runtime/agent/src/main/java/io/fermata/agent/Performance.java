@@ -1,0 +1,371 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ToolChoice;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelException;
+import io.fermata.agent.model.ModelListener;
+import io.fermata.agent.model.ModelReply;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Carries out one effect of a thread: here models, tools and hooks are called. */
+final class Performance {
+  private static final String SAY_SOMETHING =
+      "Your last reply was empty. Say something, or call a tool.";
+
+  private final Agents agents;
+  private final Agent agent;
+  private final ThreadState state;
+  private final Outside outside;
+
+  Performance(Agents agents, ThreadState state, Outside outside) {
+    this.agents = agents;
+    this.agent = agents.get(state.agent());
+    this.state = state;
+    this.outside = outside;
+  }
+
+  ThreadInput.Result of(ThreadEffect effect) {
+    try {
+      return switch (effect.kind()) {
+        case GREET -> greet();
+        case RECEIVE -> receive(effect);
+        case STEP -> step(effect);
+        case HANDLE -> handle(effect);
+        case CALL -> call(effect);
+        case STORE -> store(effect);
+        case DEFERRED -> deferred(effect);
+        case COMPACT -> compact();
+        case REPORT -> report(effect);
+        case WITHDRAW -> withdraw(effect);
+        case ERASE -> erase();
+      };
+    } catch (InterruptedException | CancelledException e) {
+      Thread.currentThread().interrupt();
+      return new ThreadInput.Failed("cancelled", "The work was given up", null);
+    } catch (Throwable e) {
+      Throwable cause = Failures.survivable(e);
+      return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
+    }
+  }
+
+  private Scribe scribe(@Nullable Prompt prompt, String origin, int attempt) {
+    return new Scribe(agents, agent, state, agents.hooks(agent, prompt), outside, origin, attempt);
+  }
+
+  private ThreadInput.Result greet() {
+    Scribe scribe = scribe(null, "greet", 1);
+    scribe.hooks().threadCreated(new FlowState(scribe, Frame.TOP));
+    return new ThreadInput.Done(scribe.changes());
+  }
+
+  private ThreadInput.Result receive(ThreadEffect effect) {
+    Message message =
+        state.inbox().stream()
+            .filter(m -> m.id().equals(effect.id()))
+            .findFirst()
+            .orElseThrow(() -> new IllegalStateException("The message is no longer there"));
+    Scribe scribe =
+        new Scribe(
+            agents,
+            agent,
+            state,
+            TurnLoop.hooks(agents, state, message),
+            outside,
+            effect.id(),
+            effect.attempt());
+    FlowState flow = new FlowState(scribe, Frame.TOP);
+    Message changed = scribe.beforeCreate(flow, message);
+    scribe.afterCreate(flow, changed);
+    return new ThreadInput.Admitted(changed, scribe.changes());
+  }
+
+  // --- steps -----------------------------------------------------------------------------------
+
+  private ThreadInput.Result step(ThreadEffect effect) throws InterruptedException {
+    Frame frame =
+        state.frames().values().stream()
+            .filter(f -> effect.id().equals("s" + f.step()))
+            .findFirst()
+            .orElseThrow(() -> new IllegalStateException("The step is no longer there"));
+    Prompt prompt = Scribe.prompt(agent, frame);
+    if (prompt == null) {
+      throw new IllegalStateException(
+          "The agent %s has no prompt %s any more".formatted(agent.name(), frame.prompt()));
+    }
+    Scribe scribe = scribe(prompt, effect.id(), effect.attempt());
+    FlowState flow = new FlowState(scribe, frame.path());
+    long began = outside.now();
+    try {
+      ChatRequest request = request(prompt, frame, scribe, flow);
+      String messageId = Objects.requireNonNull(frame.messageId());
+      ModelReply reply = prompt.model().call(request, listener(messageId));
+      return replied(prompt, frame, scribe, flow, reply, began);
+    } catch (BlockedException e) {
+      Message said =
+          Message.of(frame.side().role(), Failures.reason(e))
+              .placed(
+                  String.valueOf(frame.messageId()),
+                  outside.now() * 1000,
+                  frame.depth(),
+                  frame.parentId());
+      return new ThreadInput.Blocked(said, scribe.changes());
+    } catch (ModelException e) {
+      return new ThreadInput.Unanswered(e.code().wireName(), Failures.reason(e), e.attempts());
+    }
+  }
+
+  private ChatRequest request(Prompt prompt, Frame frame, Scribe scribe, FlowState flow)
+      throws InterruptedException {
+    Hooks hooks = scribe.hooks();
+    String instructions = hooks.systemMessage(flow, Dialogue.instructions(prompt, scribe));
+    List<Message> shown = hooks.filter(flow, shown(prompt, frame));
+    List<ChatMessage> told = new ArrayList<>();
+    String summary = frame.top() ? Dialogue.summary(state.history()) : null;
+    String system = summary == null ? instructions : instructions + "\n\n" + summary;
+    if (!system.isBlank()) {
+      told.add(SystemMessage.from(system));
+    }
+    told.addAll(new Dialogue(frame.side(), prompt.includesPastTools(), scribe).of(shown));
+    if (state.course().empty() > 0) {
+      told.add(UserMessage.from(SAY_SOMETHING));
+    }
+    List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(told));
+    ChatRequest.Builder request = ChatRequest.builder().messages(filtered);
+    if (!prompt.tools().isEmpty() && prompt.toolChoice() != ToolChoice.NONE) {
+      request.toolSpecifications(Dialogue.tools(prompt)).toolChoice(prompt.toolChoice());
+    }
+    return request.build();
+  }
+
+  private List<Message> shown(Prompt prompt, Frame frame) {
+    if (frame.top()) {
+      return state.history().tail(prompt.window());
+    }
+    List<Message> shown = new ArrayList<>();
+    if (prompt.includesChat()) {
+      shown.addAll(state.history().tail(prompt.window()));
+    }
+    shown.addAll(frame.said());
+    return shown;
+  }
+
+  private ModelListener listener(String messageId) {
+    return new ModelListener() {
+      @Override
+      public void text(String delta) {
+        outside.tell(new Outside.Tiding(messageId, "text", delta));
+      }
+
+      @Override
+      public void thinking(String delta) {
+        outside.tell(new Outside.Tiding(messageId, "thinking", delta));
+      }
+
+      @Override
+      public void attempt(ModelAttempt failed) {
+        outside.tell(new Outside.Tiding(messageId, "void", failed.code().wireName()));
+      }
+    };
+  }
+
+  private ThreadInput.Result replied(
+      Prompt prompt, Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
+    List<ToolCall> calls = calls(reply.message(), frame);
+    String content = content(reply.message(), frame, calls);
+    Message said =
+        Message.of(frame.side().role(), Bounds.shortened(content))
+            .withToolCalls(calls)
+            .from("s" + frame.step())
+            .placed(
+                String.valueOf(frame.messageId()),
+                outside.now() * 1000,
+                frame.depth(),
+                frame.parentId());
+    boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
+    Message message = nothing ? said : scribe.beforeCreate(flow, said).withToolCalls(calls);
+    if (!nothing) {
+      scribe.afterCreate(flow, message);
+    }
+    ThreadEvent.StepLog log =
+        new ThreadEvent.StepLog(
+            "s" + frame.step(),
+            reply.model(),
+            reply.finish(),
+            reply.usage(),
+            reply.attempts(),
+            began,
+            outside.now());
+    return new ThreadInput.Replied(message, calls, log, scribe.changes());
+  }
+
+  /** What the model wants called, each under an id of its own. */
+  private static List<ToolCall> calls(AiMessage message, Frame frame) {
+    List<ToolCall> calls = new ArrayList<>();
+    Set<String> ids = new HashSet<>();
+    if (!message.hasToolExecutionRequests()) {
+      return calls;
+    }
+    for (ToolExecutionRequest request : message.toolExecutionRequests()) {
+      if (calls.size() == Bounds.CALLS) {
+        break;
+      }
+      String given = request.id();
+      boolean usable = given != null && !given.isBlank() && ids.add(given);
+      String id = usable ? given : "s" + frame.step() + "." + calls.size();
+      String arguments = request.arguments() == null ? "" : request.arguments();
+      calls.add(ToolCall.of(id, request.name(), arguments));
+    }
+    return calls;
+  }
+
+  /** What the side says: the model's words, or an argument of the tool that ends its turn. */
+  private @Nullable String content(AiMessage message, Frame frame, List<ToolCall> calls) {
+    if (frame.top()
+        && agent.side(frame.side()) instanceof Party.Speaker speaker
+        && speaker.stopToolResponseProperty() != null) {
+      for (ToolCall call : calls) {
+        JsonNode said =
+            Scribe.object(Calling.arguments(call)).get(speaker.stopToolResponseProperty());
+        if (call.name().equals(speaker.stopTool()) && said != null && said.isTextual()) {
+          return said.textValue();
+        }
+      }
+    }
+    return message.text();
+  }
+
+  private ThreadInput.Result handle(ThreadEffect effect) throws Exception {
+    Frame frame = Objects.requireNonNull(state.top());
+    if (!(agent.side(frame.side()) instanceof Party.Code code)) {
+      throw new IllegalStateException("No code is on side " + frame.side() + " any more");
+    }
+    Scribe scribe = scribe(null, effect.id() + ".h", effect.attempt());
+    Message message = state.history().message(effect.id());
+    code.handler()
+        .handle(
+            new FlowState(scribe, Frame.TOP),
+            message == null ? Message.of(frame.side().other().role(), null) : message);
+    return new ThreadInput.Done(scribe.changes());
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  private ThreadInput.Result call(ThreadEffect effect) throws Exception {
+    Frame frame = frameOf(effect);
+    CallState call = Objects.requireNonNull(frame.call(effect.id()));
+    Prompt prompt = Scribe.prompt(agent, frame);
+    Offered offered = Calling.offered(agent, prompt, call.call().name(), call.queued());
+    Calling calling = new Calling(scribe(prompt, call.key(), effect.attempt()), frame, call);
+    if (offered == null) {
+      return calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there"));
+    }
+    return calling.make(offered);
+  }
+
+  private ThreadInput.Result store(ThreadEffect effect) {
+    Frame frame = frameOf(effect);
+    CallState call = Objects.requireNonNull(frame.call(effect.id()));
+    Prompt prompt = Scribe.prompt(agent, frame);
+    return new Calling(scribe(prompt, call.key(), effect.attempt()), frame, call)
+        .ended(Objects.requireNonNull(call.result()));
+  }
+
+  private Frame frameOf(ThreadEffect effect) {
+    Frame frame = state.frameOf(effect.id());
+    if (frame == null) {
+      throw new IllegalStateException("The call is no longer there");
+    }
+    return frame;
+  }
+
+  // --- the rest --------------------------------------------------------------------------------
+
+  private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
+    ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
+    Deferred deferred = agent.effect(scheduled.effect());
+    if (deferred == null) {
+      throw new IllegalStateException(
+          "The agent %s has no effect %s any more".formatted(agent.name(), scheduled.effect()));
+    }
+    Scribe scribe = scribe(null, effect.id(), effect.attempt());
+    deferred.work().run(new FlowState(scribe, Frame.TOP), Scribe.object(scheduled.arguments()));
+    return new ThreadInput.Done(scribe.changes());
+  }
+
+  /** Has a model tell in short what lies before the latest messages. */
+  private ThreadInput.Result compact() throws InterruptedException {
+    Compaction compaction = Objects.requireNonNull(agent.compaction());
+    List<Message> all = state.history().tail(Integer.MAX_VALUE);
+    List<Message> old = all.subList(0, Math.max(0, all.size() - compaction.keep()));
+    if (old.isEmpty()) {
+      throw new IllegalStateException("There is nothing to sum up");
+    }
+    Scribe scribe = scribe(null, "compact" + state.history().count(), 1);
+    List<ChatMessage> told = new ArrayList<>();
+    String before = Dialogue.summary(state.history());
+    told.add(SystemMessage.from(compaction.instruction()));
+    StringBuilder text = new StringBuilder(before == null ? "" : before + "\n\n");
+    for (Message message : old) {
+      if (!ThreadFold.blank(message.content())) {
+        text.append(label(message)).append(": ").append(message.content()).append('\n');
+      }
+    }
+    told.add(UserMessage.from(text.toString()));
+    ModelReply reply =
+        compaction.model().call(ChatRequest.builder().messages(told).build(), ModelListener.NONE);
+    String summary = reply.message().text();
+    if (ThreadFold.blank(summary)) {
+      throw new IllegalStateException("The summary is empty");
+    }
+    return new ThreadInput.Summed(
+        String.valueOf(Bounds.shortened(summary)), old.get(old.size() - 1).id(), reply.usage());
+  }
+
+  private String label(Message message) {
+    return switch (message.role()) {
+      case ASSISTANT -> agent.side(Side.A).label();
+      case USER -> agent.side(Side.B).label();
+      case TOOL -> "tool " + message.name();
+      case SYSTEM -> "system";
+    };
+  }
+
+  private ThreadInput.Result report(ThreadEffect effect) throws InterruptedException {
+    ThreadEvent.ReportOwed owed = state.reports().get(0);
+    ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
+    Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));
+    return new ThreadInput.Done(List.of());
+  }
+
+  private ThreadInput.Result withdraw(ThreadEffect effect) throws InterruptedException {
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      if (left.call().equals(effect.id())) {
+        String flow = left.flow();
+        String child = left.child();
+        if (flow != null) {
+          Scribe.await(outside.withdrawFlow(flow, left.call()));
+        } else if (child != null) {
+          Scribe.await(outside.stopChild(child));
+        }
+      }
+    }
+    return new ThreadInput.Done(List.of());
+  }
+
+  private ThreadInput.Result erase() throws InterruptedException {
+    Scribe.await(outside.erase(List.copyOf(state.children().keySet())));
+    return new ThreadInput.Done(List.of());
+  }
+}

@@ -1,0 +1,42 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Work that was put off.
+ *
+ * @param effect the name of the {@link Deferred} work
+ * @param due when it is to run, in milliseconds of the epoch
+ * @param error why it failed; null if it did not
+ */
+public record ScheduledEffect(
+    String id,
+    String effect,
+    JsonNode arguments,
+    long due,
+    Status status,
+    int attempt,
+    @Nullable String error) {
+
+  /** How far it is. */
+  public enum Status {
+    @JsonProperty("pending")
+    PENDING,
+    @JsonProperty("running")
+    RUNNING,
+    @JsonProperty("completed")
+    COMPLETED,
+    @JsonProperty("failed")
+    FAILED
+  }
+
+  boolean over() {
+    return status == Status.COMPLETED || status == Status.FAILED;
+  }
+
+  ScheduledEffect now(Status next, int newAttempt, long newDue, @Nullable String why) {
+    return new ScheduledEffect(id, effect, arguments, newDue, next, newAttempt, why);
+  }
+}

@@ -1,0 +1,261 @@
+package io.fermata.agent;
+
+import io.fermata.flow.Json;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes down what one effect's code does to its thread, and shows it the thread as if it were
+ * done.
+ */
+final class Scribe {
+  private final Agents agents;
+  private final Agent agent;
+  private final Outside outside;
+  private final Hooks hooks;
+  private final String origin;
+  private final int attempt;
+  private final List<ThreadEvent.Change> changes = new ArrayList<>();
+  private ThreadState state;
+  private @Nullable List<Message> whole;
+  private int ids;
+  private boolean inMessageHook;
+
+  /**
+   * @param origin what the effect is about; the same when it is performed again
+   */
+  Scribe(
+      Agents agents,
+      Agent agent,
+      ThreadState state,
+      Hooks hooks,
+      Outside outside,
+      String origin,
+      int attempt) {
+    this.agents = agents;
+    this.agent = agent;
+    this.state = state;
+    this.hooks = hooks;
+    this.outside = outside;
+    this.origin = origin;
+    this.attempt = attempt;
+  }
+
+  synchronized ThreadState state() {
+    return state;
+  }
+
+  Agents agents() {
+    return agents;
+  }
+
+  Agent agent() {
+    return agent;
+  }
+
+  Hooks hooks() {
+    return hooks;
+  }
+
+  Outside outside() {
+    return outside;
+  }
+
+  int attempt() {
+    return attempt;
+  }
+
+  String idempotencyKey() {
+    return state().threadId() + "/" + origin;
+  }
+
+  long now() {
+    return outside.now();
+  }
+
+  synchronized String newId(String prefix) {
+    return origin + "." + prefix + ++ids;
+  }
+
+  synchronized void write(ThreadEvent.Change change) {
+    changes.add(change);
+    state = state.apply(List.of(change), 0);
+  }
+
+  synchronized List<ThreadEvent.Change> changes() {
+    return List.copyOf(changes);
+  }
+
+  void failed(Hook hook, String reason) {
+    write(new ThreadEvent.HookFailed(hook.id(), hook.getClass().getSimpleName(), reason));
+  }
+
+  // --- messages --------------------------------------------------------------------------------
+
+  List<Message> history() {
+    List<Message> all = whole;
+    if (all == null) {
+      return state().history().messages();
+    }
+    List<Message> since = new ArrayList<>(all);
+    changes().stream()
+        .filter(ThreadEvent.Said.class::isInstance)
+        .map(ThreadEvent.Said.class::cast)
+        .filter(said -> said.frame().equals(Frame.TOP))
+        .map(ThreadEvent.Said::message)
+        .filter(message -> since.stream().noneMatch(m -> m.id().equals(message.id())))
+        .forEach(since::add);
+    return since;
+  }
+
+  List<Message> reload() throws InterruptedException {
+    List<Message> all = new ArrayList<>(await(outside.history(null, Integer.MAX_VALUE, 0)));
+    Collections.reverse(all);
+    whole = List.copyOf(all);
+    return history();
+  }
+
+  List<Message> messages(int limit, int offset, int depth, boolean silent)
+      throws InterruptedException {
+    if (limit < 0 || offset < 0) {
+      throw new IllegalArgumentException("limit and offset must not be negative");
+    }
+    List<Message> newestFirst = new ArrayList<>(history());
+    Collections.reverse(newestFirst);
+    List<Message> found = shown(newestFirst, silent);
+    boolean complete = newestFirst.size() >= state().history().count();
+    if (depth > 0 || (!complete && found.size() < (long) limit + offset)) {
+      int most = (int) Math.min(Integer.MAX_VALUE, 2L * ((long) limit + offset) + 64);
+      found = shown(await(outside.history(null, most, depth)), silent);
+    }
+    int from = Math.min(offset, found.size());
+    return List.copyOf(found.subList(from, (int) Math.min(found.size(), (long) from + limit)));
+  }
+
+  private static List<Message> shown(List<Message> messages, boolean silent) {
+    return messages.stream().filter(m -> silent || !m.silent()).toList();
+  }
+
+  Message say(String frame, Message message, @Nullable String before) {
+    if (message.role() == Role.TOOL) {
+      throw new IllegalArgumentException(
+          "What a tool comes to is told by its call; queue a call, or use another role");
+    }
+    Bounds.text("message", message.content() == null ? "" : message.content());
+    Frame place = state().frames().get(frame);
+    int depth = place == null ? 0 : place.depth();
+    String parent = place == null ? null : place.parentId();
+    String id = message.id().isEmpty() ? "m-" + newId("m") : message.id();
+    Message placed = message.placed(id, now() * 1000, depth, parent);
+    FlowState flow = new FlowState(this, frame);
+    Message kept = inMessageHook ? placed : beforeCreate(flow, placed);
+    write(new ThreadEvent.Said(frame, kept, before));
+    if (!inMessageHook) {
+      afterCreate(flow, kept);
+    }
+    return kept;
+  }
+
+  /** A message goes through the hooks; what they say themselves does not. */
+  Message beforeCreate(FlowState flow, Message message) {
+    inMessageHook = true;
+    try {
+      Message changed = hooks.beforeCreate(flow, message);
+      return changed
+          .placed(message.id(), message.createdAt(), message.depth(), message.parentId())
+          .withContent(Bounds.shortened(changed.content()));
+    } finally {
+      inMessageHook = false;
+    }
+  }
+
+  void afterCreate(FlowState flow, Message message) {
+    inMessageHook = true;
+    try {
+      hooks.afterCreate(flow, message);
+    } finally {
+      inMessageHook = false;
+    }
+  }
+
+  Message update(FlowState flow, String id, MessageUpdate update) {
+    Message before = state().history().message(id);
+    if (before == null) {
+      throw new IllegalArgumentException(
+          "There is no message " + id + " among the latest, which alone can be changed");
+    }
+    MessageUpdate changed = hooks.beforeUpdate(flow, id, update);
+    if (changed.content() != null) {
+      Bounds.text("message", changed.content());
+    }
+    write(new ThreadEvent.Updated(id, changed));
+    Message after = changed.of(before);
+    hooks.afterUpdate(flow, after);
+    return after;
+  }
+
+  // --- tools, environment, files ---------------------------------------------------------------
+
+  /** The prompt that speaks in a frame; null where none does. */
+  static @Nullable Prompt prompt(Agent agent, @Nullable Frame frame) {
+    if (frame == null || frame.prompt() == null) {
+      return null;
+    }
+    String name = frame.prompt();
+    return agent.prompts().stream().filter(p -> p.name().equals(name)).findFirst().orElse(null);
+  }
+
+  Offered requireOffered(String frame, String tool) {
+    Prompt prompt = prompt(agent, state().frames().get(frame));
+    Offered offered = Calling.offered(agent, prompt, tool, true);
+    if (offered == null) {
+      throw new IllegalArgumentException(
+          "The agent " + agent.name() + " offers no tool " + tool + " to any of its prompts");
+    }
+    return offered;
+  }
+
+  @Nullable String env(String property) {
+    String own = state().shelf().env().get(property);
+    if (own != null) {
+      return own;
+    }
+    String agents = agent.env().get(property);
+    return agents == null ? outside.env(property) : agents;
+  }
+
+  byte[] bytes(Shelf.StoredFile file) throws InterruptedException {
+    for (ThreadEvent.Change change : changes()) {
+      if (file.seq() == 0
+          && change instanceof ThreadEvent.FileWritten written
+          && written.path().equals(file.written())
+          && written.at() == file.at()) {
+        return written.data().clone();
+      }
+    }
+    return await(outside.file(file));
+  }
+
+  static <T> T await(CompletionStage<T> stage) throws InterruptedException {
+    try {
+      return stage.toCompletableFuture().get();
+    } catch (ExecutionException e) {
+      Throwable cause = Failures.survivable(e);
+      throw cause instanceof RuntimeException runtime
+          ? runtime
+          : new IllegalStateException(Failures.reason(cause), cause);
+    }
+  }
+
+  /** A tree as an object; what is not one stands for no arguments. */
+  static com.fasterxml.jackson.databind.node.ObjectNode object(
+      com.fasterxml.jackson.databind.@Nullable JsonNode tree) {
+    return tree instanceof com.fasterxml.jackson.databind.node.ObjectNode object
+        ? object
+        : Json.object();
+  }
+}

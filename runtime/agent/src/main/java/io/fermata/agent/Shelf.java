@@ -1,0 +1,57 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What authors' code keeps with a thread.
+ *
+ * @param context goes along with the conversation
+ * @param storage a small store of keys and values
+ * @param status how things stand, for those who watch
+ */
+public record Shelf(
+    Map<String, JsonNode> context,
+    Map<String, JsonNode> storage,
+    Map<String, String> env,
+    Set<String> tags,
+    Map<String, StoredFile> files,
+    @Nullable String status) {
+
+  /**
+   * A file of a thread; the journal has its bytes.
+   *
+   * @param seq the record of the journal that they are in
+   * @param written the path that they were written under
+   */
+  public record StoredFile(
+      String path, String mimeType, long size, long at, long seq, String written) {}
+
+  static final Shelf EMPTY = new Shelf(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
+
+  Shelf inContext(String key, @Nullable JsonNode value) {
+    return new Shelf(ThreadState.put(context, key, value), storage, env, tags, files, status);
+  }
+
+  Shelf stored(String key, @Nullable JsonNode value) {
+    return new Shelf(context, ThreadState.put(storage, key, value), env, tags, files, status);
+  }
+
+  Shelf inEnv(String key, @Nullable String value) {
+    return new Shelf(context, storage, ThreadState.put(env, key, value), tags, files, status);
+  }
+
+  Shelf tagged(Set<String> newTags) {
+    return new Shelf(context, storage, env, Set.copyOf(newTags), files, status);
+  }
+
+  Shelf withStatus(@Nullable String text) {
+    return new Shelf(context, storage, env, tags, files, text);
+  }
+
+  Shelf withFile(String path, @Nullable StoredFile file) {
+    return new Shelf(context, storage, env, tags, ThreadState.put(files, path, file), status);
+  }
+}

@@ -1,0 +1,50 @@
+package io.fermata.agent;
+
+import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.Describe;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Lets a model put another agent to work in a thread of its own.
+ *
+ * @param name the relation: what the model calls, and the parent's name for such children
+ * @param agent who works there
+ * @param blocking the call waits for what the child comes to; otherwise it returns at once, and
+ *     what the child comes to arrives later as a silent message
+ * @param maxInstances how many children of this relation a thread may have; 0 for any number. A
+ *     blocking relation with one goes on with the child that it has
+ */
+public record SubAgent(
+    String name, String agent, String description, boolean blocking, int maxInstances)
+    implements Offered {
+  private record Task(
+      @Describe("What to do, or to answer") String message,
+      @Describe("The reference of an earlier call, to go on with it") @Nullable String reference) {}
+
+  private static final ArgumentSchema ARGUMENTS = ArgumentSchema.of(Task.class);
+
+  public SubAgent {
+    Tool.named(name, "sub-agent");
+  }
+
+  public static SubAgent of(String agent, String description) {
+    return new SubAgent(agent, agent, description, false, 0);
+  }
+
+  public SubAgent as(String relation) {
+    return new SubAgent(relation, agent, description, blocking, maxInstances);
+  }
+
+  public SubAgent asBlocking() {
+    return new SubAgent(name, agent, description, true, maxInstances);
+  }
+
+  public SubAgent atMost(int instances) {
+    return new SubAgent(name, agent, description, blocking, instances);
+  }
+
+  @Override
+  public ArgumentSchema arguments() {
+    return ARGUMENTS;
+  }
+}

@@ -1,0 +1,51 @@
+package io.fermata.agent;
+
+import io.fermata.flow.ArgumentSchema;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A prompt that another prompt's model calls like a tool: one step of its own model in the same
+ * thread, a level deeper, whose words and whose tools' results come back as the call's result.
+ *
+ * @param userMessage the argument that becomes the message to the prompt; null for all of them as
+ *     JSON
+ * @param text the result tells what the prompt said
+ * @param toolCalls the result tells what its tools came to
+ * @param errors the result tells what went wrong with them
+ */
+public record SubPrompt(
+    Prompt prompt, @Nullable String userMessage, boolean text, boolean toolCalls, boolean errors)
+    implements Offered {
+
+  /** The argument that becomes the message to the prompt, instead of all of them as JSON. */
+  public SubPrompt userMessage(String argument) {
+    return new SubPrompt(prompt, argument, text, toolCalls, errors);
+  }
+
+  public SubPrompt withoutText() {
+    return new SubPrompt(prompt, userMessage, false, toolCalls, errors);
+  }
+
+  public SubPrompt withoutToolCalls() {
+    return new SubPrompt(prompt, userMessage, text, false, errors);
+  }
+
+  public SubPrompt withoutErrors() {
+    return new SubPrompt(prompt, userMessage, text, toolCalls, false);
+  }
+
+  @Override
+  public String name() {
+    return prompt.name();
+  }
+
+  @Override
+  public String description() {
+    return prompt.toolDescription();
+  }
+
+  @Override
+  public ArgumentSchema arguments() {
+    return prompt.requiredSchema();
+  }
+}

@@ -1,0 +1,555 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** How an event changes a thread's state. */
+final class ThreadFold {
+  /** How many named messages a thread remembers, to count each of them once. */
+  private static final int REMEMBERED_KEYS = 256;
+
+  /** How many effects that are over a thread remembers. */
+  private static final int REMEMBERED_EFFECTS = 50;
+
+  private static final Pattern NUMBER = Pattern.compile("\\d+");
+
+  private ThreadFold() {}
+
+  static ThreadState apply(ThreadState state, ThreadEvent event, long seq) {
+    if (event instanceof ThreadEvent.Change change) {
+      return changed(state, change, seq);
+    } else if (event instanceof ThreadEvent.Created created) {
+      return created(created);
+    } else if (event instanceof ThreadEvent.Greeted) {
+      return state.with(draft -> draft.greeted = true);
+    } else if (event instanceof ThreadEvent.Widened widened) {
+      return state.with(state.history().widened(widened.window()));
+    } else if (event instanceof ThreadEvent.Deleted) {
+      return deleted(state);
+    } else if (event instanceof ThreadEvent.Received received) {
+      return received(state, received);
+    } else if (event instanceof ThreadEvent.Taken taken) {
+      return taken(state, taken);
+    } else if (event instanceof ThreadEvent.Released) {
+      return state.with(state.course().released());
+    } else if (event instanceof ThreadEvent.Woke woke) {
+      return state.with(state.course().woken(woke.flowId()));
+    } else if (event instanceof ThreadEvent.SideTurned turned) {
+      Course course = turned.counts() ? state.course().counted(turned.from()) : state.course();
+      return state.with(course.turnedTo(turned.to()));
+    } else if (event instanceof ThreadEvent.HandedOver over) {
+      ThreadState after = state.with(draft -> draft.agent = over.agent());
+      return after
+          .with(after.history().widened(over.window()))
+          .with(after.course().turnedTo(Side.A));
+    } else if (event instanceof ThreadEvent.Stopped stopped) {
+      return state
+          .with(
+              state
+                  .course()
+                  .resting(stopped.by(), stopped.code(), stopped.detail(), stopped.session()))
+          .with(draft -> draft.frames = Map.of());
+    } else if (event instanceof ThreadEvent.Compacting compacting) {
+      return state.with(draft -> draft.compacting = compacting.attempt());
+    } else if (event instanceof ThreadEvent.Compacted compacted) {
+      return compacted(state, compacted);
+    }
+    return stepsAndCalls(state, event);
+  }
+
+  private static ThreadState stepsAndCalls(ThreadState state, ThreadEvent event) {
+    if (event instanceof ThreadEvent.TurnBegan began) {
+      return state.with(
+          new Frame(
+              Frame.TOP,
+              null,
+              began.side(),
+              0,
+              null,
+              Frame.Stage.HANDLING,
+              began.attempt(),
+              0,
+              began.messageId(),
+              List.of(),
+              List.of(),
+              List.of(),
+              null));
+    } else if (event instanceof ThreadEvent.StepBegan began) {
+      return stepBegan(state, began);
+    } else if (event instanceof ThreadEvent.StepEnded ended) {
+      return stepEnded(state, ended);
+    } else if (event instanceof ThreadEvent.StepFailed failed) {
+      return stepFailed(state, failed);
+    } else if (event instanceof ThreadEvent.FrameOpened opened) {
+      return state.with(
+          new Frame(
+              opened.frame(),
+              opened.prompt(),
+              opened.side(),
+              opened.depth(),
+              opened.parentId(),
+              opened.prompt() == null ? Frame.Stage.CALLING : Frame.Stage.OPENED,
+              0,
+              0,
+              opened.messageId(),
+              List.of(),
+              List.of(),
+              opened.said(),
+              null));
+    } else if (event instanceof ThreadEvent.FrameClosed closed) {
+      return state.with(
+          draft -> draft.frames = ThreadState.put(state.frames(), closed.frame(), null));
+    } else if (event instanceof ThreadEvent.CallBegan began) {
+      return call(state, began.call(), call -> call.running(began.attempt()));
+    } else if (event instanceof ThreadEvent.CallFailed failed) {
+      return call(state, failed.call(), call -> call.retrying(failed.retryAt()));
+    } else if (event instanceof ThreadEvent.CallAsked asked) {
+      return call(state, asked.call(), call -> call.asked(asked.approval(), asked.question()));
+    } else if (event instanceof ThreadEvent.CallAnswered answered) {
+      CallState.Answer answer =
+          new CallState.Answer(
+              answered.answerId(),
+              answered.approved(),
+              answered.answers(),
+              answered.reason(),
+              answered.by());
+      return call(state, answered.call(), call -> call.answered(answer));
+    } else if (event instanceof ThreadEvent.CallDelegated delegated) {
+      String child = delegated.threadId().isEmpty() ? null : delegated.threadId();
+      return call(state, delegated.call(), call -> call.delegated(child));
+    } else if (event instanceof ThreadEvent.CallReturned returned) {
+      return call(state, returned.call(), call -> call.returned(returned.result()));
+    } else if (event instanceof ThreadEvent.CallEnded ended) {
+      return callEnded(state, ended);
+    } else if (event instanceof ThreadEvent.CallStruck struck) {
+      return flushed(call(state, struck.call(), call -> call.ended(null)), struck.call());
+    }
+    return effectsAndFamily(state, event);
+  }
+
+  private static ThreadState effectsAndFamily(ThreadState state, ThreadEvent event) {
+    if (event instanceof ThreadEvent.EffectBegan began) {
+      return effect(state, began.id(), ScheduledEffect.Status.RUNNING, began.attempt(), null, null);
+    } else if (event instanceof ThreadEvent.EffectDelayed late) {
+      return effect(
+          state,
+          late.id(),
+          ScheduledEffect.Status.PENDING,
+          late.attempt(),
+          late.due(),
+          late.reason());
+    } else if (event instanceof ThreadEvent.EffectEnded ended) {
+      ScheduledEffect.Status status =
+          ended.error() == null ? ScheduledEffect.Status.COMPLETED : ScheduledEffect.Status.FAILED;
+      return forgetful(effect(state, ended.id(), status, null, null, ended.error()));
+    } else if (event instanceof ThreadEvent.ChildReported reported) {
+      ChildThread child = state.children().get(reported.threadId());
+      if (child == null) {
+        return state;
+      }
+      ChildThread.Status status =
+          reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE;
+      ChildThread now = child.now(status, String.valueOf(reported.report()));
+      return state.with(
+          draft -> draft.children = ThreadState.put(state.children(), now.threadId(), now));
+    } else if (event instanceof ThreadEvent.ReportOwed owed) {
+      List<ThreadEvent.ReportOwed> all = new ArrayList<>(state.reports());
+      all.add(owed);
+      return state.with(
+          draft -> {
+            draft.reports = List.copyOf(all);
+            draft.reported = owed.report();
+          });
+    }
+    if (event instanceof ThreadEvent.LeftBehind left) {
+      List<ThreadEvent.LeftBehind> all = new ArrayList<>(state.leftBehind());
+      all.add(left);
+      return state.with(draft -> draft.leftBehind = List.copyOf(all));
+    } else if (event instanceof ThreadEvent.TakenBack back) {
+      return state.with(
+          draft ->
+              draft.leftBehind =
+                  state.leftBehind().stream()
+                      .filter(left -> !left.call().equals(back.call()))
+                      .toList());
+    }
+    ThreadEvent.Reported told = (ThreadEvent.Reported) event;
+    return state.with(
+        draft ->
+            draft.reports =
+                state.reports().stream().filter(r -> r.report() != told.report()).toList());
+  }
+
+  private static ThreadState changed(ThreadState state, ThreadEvent.Change change, long seq) {
+    if (change instanceof ThreadEvent.Said said) {
+      return said(state, said);
+    } else if (change instanceof ThreadEvent.Updated updated) {
+      return state.with(state.history().changed(updated.messageId(), updated.update()::of));
+    } else if (change instanceof ThreadEvent.Queued queued) {
+      return queued(state, queued);
+    } else if (change instanceof ThreadEvent.Forced forced) {
+      return state.with(state.course().forced(forced.side()));
+    } else if (change instanceof ThreadEvent.StopWanted wanted) {
+      return state.with(state.course().wantingStop(wanted.by(), wanted.reason()));
+    } else if (change instanceof ThreadEvent.ContextSet set) {
+      return state.with(state.shelf().inContext(set.key(), set.value()));
+    } else if (change instanceof ThreadEvent.Stored stored) {
+      return state.with(state.shelf().stored(stored.key(), stored.value()));
+    } else if (change instanceof ThreadEvent.EnvSet set) {
+      return state.with(state.shelf().inEnv(set.key(), set.value()));
+    } else if (change instanceof ThreadEvent.Tagged tagged) {
+      return state.with(state.shelf().tagged(tagged.tags()));
+    } else if (change instanceof ThreadEvent.StatusSet set) {
+      return state.with(state.shelf().withStatus(set.text()));
+    } else if (change instanceof ThreadEvent.FileWritten written) {
+      return state.with(
+          state
+              .shelf()
+              .withFile(
+                  written.path(),
+                  new Shelf.StoredFile(
+                      written.path(),
+                      written.mimeType(),
+                      written.data().length,
+                      written.at(),
+                      seq,
+                      written.path())));
+    } else if (change instanceof ThreadEvent.FileRemoved removed) {
+      return state.with(state.shelf().withFile(removed.path(), null));
+    } else if (change instanceof ThreadEvent.FileMoved moved) {
+      return moved(state, moved);
+    } else if (change instanceof ThreadEvent.Scheduled scheduled) {
+      ScheduledEffect effect =
+          new ScheduledEffect(
+              scheduled.id(),
+              scheduled.effect(),
+              scheduled.arguments(),
+              scheduled.due(),
+              ScheduledEffect.Status.PENDING,
+              0,
+              null);
+      return state.with(
+          draft -> draft.effects = ThreadState.put(state.effects(), effect.id(), effect));
+    } else if (change instanceof ThreadEvent.Unscheduled gone) {
+      return state.with(draft -> draft.effects = ThreadState.put(state.effects(), gone.id(), null));
+    } else if (change instanceof ThreadEvent.ChildCreated born) {
+      ChildThread child = born.child();
+      return state.with(
+          draft -> draft.children = ThreadState.put(state.children(), child.threadId(), child));
+    }
+    return state;
+  }
+
+  private static ThreadState created(ThreadEvent.Created created) {
+    return ThreadState.NONE.with(
+        draft -> {
+          draft.created = created;
+          draft.agent = created.agent();
+          draft.history = History.empty(created.window());
+          draft.shelf =
+              new Shelf(Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
+        });
+  }
+
+  private static ThreadState deleted(ThreadState state) {
+    return ThreadState.NONE.with(
+        draft -> {
+          draft.created = state.created();
+          draft.agent = state.agent();
+          draft.children = state.children();
+          draft.deleted = true;
+        });
+  }
+
+  private static ThreadState received(ThreadState state, ThreadEvent.Received received) {
+    List<Message> inbox = new ArrayList<>(state.inbox());
+    inbox.add(received.message());
+    return state.with(
+        draft -> {
+          draft.inbox = List.copyOf(inbox);
+          draft.received = state.received() + 1;
+          if (received.key() != null) {
+            draft.keys = remembered(state.keys(), received.key(), received.message().id());
+          }
+        });
+  }
+
+  private static Map<String, String> remembered(Map<String, String> keys, String key, String id) {
+    Map<String, String> all = new LinkedHashMap<>(keys);
+    all.put(key, id);
+    if (all.size() > REMEMBERED_KEYS) {
+      all.remove(all.keySet().iterator().next());
+    }
+    return all;
+  }
+
+  private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
+    String id = taken.message().id();
+    return state.with(
+        draft -> {
+          draft.inbox = state.inbox().stream().filter(m -> !m.id().equals(id)).toList();
+          draft.history = state.history().plus(taken.message(), null);
+        });
+  }
+
+  private static ThreadState compacted(ThreadState state, ThreadEvent.Compacted compacted) {
+    String summary = compacted.summary();
+    String upTo = compacted.upTo();
+    return state.with(
+        draft -> {
+          draft.compacting = 0;
+          draft.usage = state.usage().plus(compacted.usage());
+          draft.history =
+              summary == null || upTo == null
+                  ? state.history().notCompacted()
+                  : state.history().compacted(summary, upTo);
+        });
+  }
+
+  // --- steps -----------------------------------------------------------------------------------
+
+  private static ThreadState stepBegan(ThreadState state, ThreadEvent.StepBegan began) {
+    Frame opened = state.frames().get(began.frame());
+    Frame frame =
+        opened == null
+            ? new Frame(
+                began.frame(),
+                began.prompt(),
+                began.side(),
+                0,
+                null,
+                Frame.Stage.THINKING,
+                began.attempt(),
+                began.step(),
+                began.messageId(),
+                List.of(),
+                List.of(),
+                List.of(),
+                null)
+            : opened.thinking(began.attempt(), began.step(), began.messageId());
+    boolean counts = began.attempt() == 1 && frame.top();
+    ThreadState after = state.with(draft -> draft.steps = began.step()).with(frame);
+    return counts ? after.with(after.course().stepped(began.side())) : after;
+  }
+
+  private static ThreadState stepEnded(ThreadState state, ThreadEvent.StepEnded ended) {
+    Frame frame = state.frames().get(ended.frame());
+    if (frame == null) {
+      return state;
+    }
+    List<CallState> calls = new ArrayList<>();
+    for (ToolCall call : ended.calls()) {
+      calls.add(CallState.of("s" + frame.step() + "." + calls.size(), call, false));
+    }
+    Message message = ended.message();
+    Frame answered = frame.answered(message.content(), calls);
+    ThreadState after = state.with(draft -> draft.usage = state.usage().plus(ended.log().usage()));
+    boolean nothing = calls.isEmpty() && blank(message.content());
+    if (frame.top()) {
+      return (nothing ? after : after.with(after.history().plus(message, null)))
+          .with(answered)
+          .with(after.course().said(nothing));
+    }
+    List<Message> said = new ArrayList<>(frame.said());
+    said.add(message);
+    return after.with(answered.saying(said));
+  }
+
+  static boolean blank(@Nullable String text) {
+    return text == null || text.isBlank();
+  }
+
+  private static ThreadState stepFailed(ThreadState state, ThreadEvent.StepFailed failed) {
+    Frame frame = state.frames().get(failed.frame());
+    if (frame == null || !frame.top()) {
+      return state;
+    }
+    ObjectNode error = Json.object();
+    error.putObject("error").put("code", failed.code()).put("message", failed.reason());
+    Message message =
+        Message.of(frame.side().role(), null)
+            .placed(String.valueOf(frame.messageId()), failed.at() * 1000, 0, null)
+            .withStatus(Message.Status.FAILED)
+            .from("s" + frame.step())
+            .withMetadata(error);
+    return state
+        .with(state.history().plus(message, null))
+        .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  private interface Change {
+    CallState of(CallState call);
+  }
+
+  private static ThreadState call(ThreadState state, String key, Change change) {
+    Frame frame = state.frameOf(key);
+    CallState call = frame == null ? null : frame.call(key);
+    return frame == null || call == null ? state : state.with(frame.with(change.of(call)));
+  }
+
+  private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
+    Message message = ended.message();
+    Course course = state.course().called(message.failed() ? normalized(message.content()) : null);
+    ThreadState after = call(state.with(course), ended.call(), call -> call.ended(message));
+    return flushed(after, ended.call());
+  }
+
+  private static String normalized(@Nullable String words) {
+    String text = words == null ? "" : words.strip().toLowerCase(Locale.ROOT);
+    return NUMBER.matcher(text).replaceAll("#");
+  }
+
+  /** What is over at the front of a frame goes into the conversation, in the order of the calls. */
+  private static ThreadState flushed(ThreadState state, String key) {
+    Frame frame = state.frameOf(key);
+    if (frame == null) {
+      return state;
+    }
+    List<Frame.Made> made = new ArrayList<>();
+    List<Message> told = new ArrayList<>();
+    List<String> struck = new ArrayList<>();
+    int over = 0;
+    while (over < frame.calls().size() && frame.calls().get(over).over()) {
+      CallState call = frame.calls().get(over++);
+      Message message = call.message();
+      if (message == null) {
+        struck.add(call.call().id());
+      } else {
+        told.add(message);
+        made.add(new Frame.Made(call.call(), message.failed(), message.content(), call.queued()));
+      }
+    }
+    Frame rest = frame.without(over, made);
+    return frame.top()
+        ? flushedToHistory(state.with(rest), rest, told, struck)
+        : state.with(rest.saying(withResults(rest, told, struck)));
+  }
+
+  private static List<Message> withResults(Frame frame, List<Message> told, List<String> struck) {
+    List<Message> said = new ArrayList<>(frame.said());
+    said.replaceAll(m -> m.id().equals(frame.messageId()) ? without(m, struck) : m);
+    said.addAll(told);
+    return said;
+  }
+
+  private static ThreadState flushedToHistory(
+      ThreadState state, Frame frame, List<Message> told, List<String> struck) {
+    History history = state.history();
+    String asking = frame.messageId();
+    if (asking != null && !struck.isEmpty()) {
+      history = history.changed(asking, message -> without(message, struck));
+      Message left = history.message(asking);
+      if (left != null && left.toolCalls().isEmpty() && blank(left.content())) {
+        history = history.without(asking);
+      }
+    }
+    for (Message message : told) {
+      history = history.plus(message, null);
+    }
+    return state.with(history);
+  }
+
+  private static Message without(Message message, List<String> struck) {
+    return struck.isEmpty()
+        ? message
+        : message.withToolCalls(
+            message.toolCalls().stream().filter(call -> !struck.contains(call.id())).toList());
+  }
+
+  // --- what authors' code brings about ---------------------------------------------------------
+
+  private static ThreadState said(ThreadState state, ThreadEvent.Said said) {
+    Frame frame = state.frames().get(said.frame());
+    if (frame == null || frame.top()) {
+      return state.with(state.history().plus(said.message(), said.before()));
+    }
+    List<Message> all = new ArrayList<>(frame.said());
+    all.add(said.message());
+    return state.with(frame.saying(all));
+  }
+
+  private static ThreadState queued(ThreadState state, ThreadEvent.Queued queued) {
+    Frame frame = state.frames().get(queued.frame());
+    if (frame == null) {
+      return state;
+    }
+    List<CallState> calls = new ArrayList<>(frame.calls());
+    calls.add(CallState.of(queued.call().id(), queued.call(), true));
+    Frame longer = frame.withCalls(calls);
+    String asking = frame.messageId();
+    if (asking == null) {
+      return state.with(longer);
+    }
+    if (!frame.top()) {
+      List<Message> said = new ArrayList<>(frame.said());
+      said.replaceAll(m -> m.id().equals(asking) ? plus(m, queued.call()) : m);
+      return state.with(longer.saying(said));
+    }
+    return state
+        .with(longer)
+        .with(state.history().changed(asking, message -> plus(message, queued.call())));
+  }
+
+  private static Message plus(Message message, ToolCall call) {
+    List<ToolCall> calls = new ArrayList<>(message.toolCalls());
+    calls.add(call);
+    return message.withToolCalls(calls);
+  }
+
+  private static ThreadState moved(ThreadState state, ThreadEvent.FileMoved moved) {
+    Shelf.StoredFile file = state.shelf().files().get(moved.path());
+    if (file == null) {
+      return state;
+    }
+    Shelf.StoredFile there =
+        new Shelf.StoredFile(
+            moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.written());
+    return state.with(state.shelf().withFile(moved.path(), null).withFile(moved.to(), there));
+  }
+
+  private static ThreadState effect(
+      ThreadState state,
+      String id,
+      ScheduledEffect.Status status,
+      @Nullable Integer attempt,
+      @Nullable Long due,
+      @Nullable String error) {
+    ScheduledEffect effect = state.effects().get(id);
+    if (effect == null) {
+      return state;
+    }
+    ScheduledEffect now =
+        effect.now(
+            status,
+            attempt == null ? effect.attempt() : attempt,
+            due == null ? effect.due() : due,
+            error);
+    return state.with(draft -> draft.effects = ThreadState.put(state.effects(), id, now));
+  }
+
+  private static ThreadState forgetful(ThreadState state) {
+    long over = state.effects().values().stream().filter(ScheduledEffect::over).count();
+    if (over <= REMEMBERED_EFFECTS) {
+      return state;
+    }
+    Map<String, ScheduledEffect> rest = new LinkedHashMap<>(state.effects());
+    Iterator<ScheduledEffect> oldestFirst = rest.values().iterator();
+    while (oldestFirst.hasNext()) {
+      if (oldestFirst.next().over()) {
+        oldestFirst.remove();
+        break;
+      }
+    }
+    return state.with(draft -> draft.effects = rest);
+  }
+}

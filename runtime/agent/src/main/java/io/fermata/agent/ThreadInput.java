@@ -1,0 +1,128 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.Usage;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What comes into a thread from outside. Times are milliseconds of the epoch. */
+public sealed interface ThreadInput {
+  long at();
+
+  /**
+   * Begins a thread. One that exists stays as it is.
+   *
+   * @param messages what it begins with
+   */
+  record Create(
+      String threadId,
+      String agent,
+      String principal,
+      Set<String> tags,
+      Map<String, String> env,
+      ThreadEvent.@Nullable Parent parent,
+      List<Message> messages,
+      long at)
+      implements ThreadInput {}
+
+  /**
+   * Somebody speaks: a user to side A, an assistant to side B.
+   *
+   * @param key the sender's name for the message, so that it counts once; null if it has none
+   */
+  record Post(@Nullable String key, Message message, List<Attachment> attachments, long at)
+      implements ThreadInput {}
+
+  /** The thread is to rest at once; what is under way is given up. */
+  record Stop(long at) implements ThreadInput {}
+
+  /** The thread is to go on, with a side or with the one whose turn it is. */
+  record Proceed(@Nullable Side side, long at) implements ThreadInput {}
+
+  /**
+   * A person answers what was asked about a call.
+   *
+   * @param answerId the same for every repetition of the answer
+   */
+  record Answer(
+      String call,
+      String answerId,
+      @Nullable Boolean approved,
+      @Nullable JsonNode answers,
+      @Nullable String reason,
+      @Nullable String by,
+      long at)
+      implements ThreadInput {}
+
+  /** What is null stays; a variable of the environment without a value goes. */
+  record Change(@Nullable Set<String> tags, Map<String, String> env, long at)
+      implements ThreadInput {}
+
+  record Delete(long at) implements ThreadInput {}
+
+  /** A child tells what it came to. */
+  record Report(String child, long report, boolean failed, String text, long at)
+      implements ThreadInput {}
+
+  /** An effect has ended. */
+  record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}
+
+  /** The moment of a timer has come. */
+  record EffectDue(ThreadEffect effect, long at) implements ThreadInput {}
+
+  /** The thread was read back from its journal: attempts that were under way are gone. */
+  record Recovered(long at) implements ThreadInput {}
+
+  /** How an effect ended. Changes are what authors' code brought about meanwhile. */
+  sealed interface Result {}
+
+  record Done(List<ThreadEvent.Change> changes) implements Result {}
+
+  /** A message from outside, as the hooks want it. */
+  record Admitted(Message message, List<ThreadEvent.Change> changes) implements Result {}
+
+  /** What a model said. */
+  record Replied(
+      Message message,
+      List<ToolCall> calls,
+      ThreadEvent.StepLog log,
+      List<ThreadEvent.Change> changes)
+      implements Result {}
+
+  /** A hook did not let the model be called. */
+  record Blocked(Message message, List<ThreadEvent.Change> changes) implements Result {}
+
+  /** No model answered. */
+  record Unanswered(String code, String reason, List<ModelAttempt> failed) implements Result {}
+
+  /**
+   * A call is over.
+   *
+   * @param message null if a hook struck the call out
+   */
+  record Called(@Nullable Message message, @Nullable String code, List<ThreadEvent.Change> changes)
+      implements Result {}
+
+  /** The flow behind a call asks a person. */
+  record Asks(JsonNode question) implements Result {}
+
+  /** The flow behind a call goes on by itself: ask again then. */
+  record Later(long due) implements Result {}
+
+  /** A child works for the call. */
+  record Delegated(String threadId, List<ThreadEvent.Change> changes) implements Result {}
+
+  /** The older messages in short. */
+  record Summed(String summary, String upTo, Usage usage) implements Result {}
+
+  /**
+   * It went wrong.
+   *
+   * @param reason what models and clients may read
+   * @param detail what the operator may read
+   */
+  record Failed(String code, String reason, @Nullable String detail) implements Result {}
+}

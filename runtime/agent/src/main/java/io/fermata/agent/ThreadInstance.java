@@ -1,0 +1,27 @@
+package io.fermata.agent;
+
+/** The thread that a tool or hook works for, as a thing of its own. */
+public final class ThreadInstance {
+  private final FlowState flow;
+
+  ThreadInstance(FlowState flow) {
+    this.flow = flow;
+  }
+
+  public String threadId() {
+    return flow.threadId();
+  }
+
+  /** Its messages, the latest first. */
+  public java.util.List<Message> getMessages(int limit, int offset) throws InterruptedException {
+    return flow.getMessages(limit, offset);
+  }
+
+  public ThreadFiles files() {
+    return flow.files();
+  }
+
+  public java.util.List<ChildThread> children() {
+    return flow.children();
+  }
+}

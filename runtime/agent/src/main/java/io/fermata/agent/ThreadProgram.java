@@ -1,0 +1,589 @@
+package io.fermata.agent;
+
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Policy;
+import io.fermata.flow.Program;
+import io.fermata.flow.Retry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The machine that runs the threads of a host's agents.
+ *
+ * <p>It holds no state of its own, so one instance serves any number of threads at once.
+ */
+public final class ThreadProgram
+    implements Program<ThreadState, ThreadInput, ThreadEvent, ThreadEffect> {
+  /** Models have guards of their own against standing still, and no bound on the whole. */
+  private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
+
+  private static final Policy TELLING =
+      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(1_000, Duration.ofMillis(200)));
+
+  private final Agents agents;
+
+  public ThreadProgram(Agents agents) {
+    this.agents = agents;
+  }
+
+  public Agents agents() {
+    return agents;
+  }
+
+  @Override
+  public ThreadState initial() {
+    return ThreadState.NONE;
+  }
+
+  @Override
+  public ThreadState apply(ThreadState state, ThreadEvent event) {
+    return state.apply(List.of(event), 0);
+  }
+
+  // --- what comes in ---------------------------------------------------------------------------
+
+  @Override
+  public Acceptance<ThreadEvent> accept(ThreadState state, ThreadInput input) {
+    if (input instanceof ThreadInput.Create create) {
+      return create(state, create);
+    }
+    if (!state.exists()) {
+      return absent(state, input);
+    }
+    if (agents.find(state.agent()) == null) {
+      return refused(
+          "unknown_agent",
+          "The thread's agent %s is not registered; register it to go on".formatted(state.agent()));
+    }
+    TurnLoop loop = new TurnLoop(agents, state, input.at());
+    Outcome.Failure refusal = take(loop, state, input);
+    if (refusal != null) {
+      return new Refused<>(refusal);
+    }
+    return new Accepted<>(loop.events());
+  }
+
+  private static Acceptance<ThreadEvent> absent(ThreadState state, ThreadInput input) {
+    if (state.deleted() && input instanceof ThreadInput.EffectEnded) {
+      return new Accepted<>(List.of());
+    }
+    return refused(
+        "unknown_thread", "There is no such thread; it was never created, or it was deleted");
+  }
+
+  private static Acceptance<ThreadEvent> refused(String code, String message) {
+    return new Refused<>(failure(code, message));
+  }
+
+  private static Outcome.Failure failure(String code, String message) {
+    return new Outcome.Failure(code, message, null, List.of(), null);
+  }
+
+  /** Takes an input in; a failure means that it changes nothing. */
+  private Outcome.@Nullable Failure take(TurnLoop loop, ThreadState state, ThreadInput input) {
+    if (input instanceof ThreadInput.Post post) {
+      return post(loop, state, post);
+    } else if (input instanceof ThreadInput.Stop stop) {
+      stop(loop, state, stop.at());
+      return null;
+    } else if (input instanceof ThreadInput.Proceed proceed) {
+      if (!state.course().running()) {
+        loop.proceed(proceed.side());
+        loop.advance();
+      }
+      return null;
+    } else if (input instanceof ThreadInput.Answer answer) {
+      return answer(loop, state, answer);
+    } else if (input instanceof ThreadInput.Change change) {
+      change(loop, change);
+      return null;
+    } else if (input instanceof ThreadInput.Delete delete) {
+      loop.emit(new ThreadEvent.Deleted(delete.at()));
+      return null;
+    } else if (input instanceof ThreadInput.Report report) {
+      return report(loop, state, report);
+    } else if (input instanceof ThreadInput.EffectEnded ended) {
+      new Results(agents, loop).take(ended.effect(), ended.result(), ended.at());
+      loop.advance();
+      return null;
+    } else if (input instanceof ThreadInput.EffectDue due) {
+      due(loop, state, due);
+      return null;
+    }
+    recovered(loop, state, input.at());
+    loop.advance();
+    return null;
+  }
+
+  private Acceptance<ThreadEvent> create(ThreadState state, ThreadInput.Create create) {
+    if (state.created() != null) {
+      return state.deleted()
+          ? refused("unknown_thread", "The thread was deleted; choose another id")
+          : new Accepted<>(List.of());
+    }
+    Agent agent = agents.find(create.agent());
+    if (agent == null) {
+      return refused(
+          "unknown_agent",
+          "There is no agent %s; there are %s"
+              .formatted(create.agent(), agents.all().stream().map(Agent::name).toList()));
+    }
+    TurnLoop loop = new TurnLoop(agents, state, create.at());
+    loop.emit(
+        new ThreadEvent.Created(
+            create.threadId(),
+            create.agent(),
+            create.principal(),
+            Bounds.tags(create.tags()),
+            create.env(),
+            create.parent(),
+            agents.window(agent),
+            create.at()));
+    int n = 0;
+    for (Message message : create.messages()) {
+      Message placed = message.placed("m-i" + ++n, create.at() * 1000, 0, null);
+      loop.emit(new ThreadEvent.Said(Frame.TOP, placed, null));
+    }
+    if (!agents.hooks(agent, null).has(Hook.AfterThreadCreated.class)) {
+      loop.emit(new ThreadEvent.Greeted());
+    }
+    return new Accepted<>(loop.events());
+  }
+
+  private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
+    if (post.key() != null && state.keys().containsKey(post.key())) {
+      return null;
+    } else if (post.message().role() == Role.TOOL) {
+      return failure("invalid_message", "A message of the role tool belongs to a call");
+    } else if (state.inbox().size() >= Bounds.INBOX) {
+      return failure(
+          "busy",
+          "%d messages wait for the step under way; send this one again later"
+              .formatted(state.inbox().size()));
+    }
+    String content = post.message().content();
+    if (content != null && content.length() > Bounds.TEXT) {
+      return failure(
+          "message_too_long",
+          "A message holds %d characters; this one has %d"
+              .formatted(Bounds.TEXT, content.length()));
+    }
+    Outcome.Failure attached = attach(loop, state, post);
+    if (attached != null) {
+      return attached;
+    }
+    String id = "m-u" + (state.received() + 1);
+    Message message =
+        post.message()
+            .withAttachments(post.attachments().stream().map(a -> path(id, a)).toList())
+            .placed(id, post.at() * 1000, 0, null);
+    boolean held = StopCode.ABORTED_BY_USER.equals(state.course().code());
+    if (held && message.role() == Role.USER) {
+      loop.emit(new ThreadEvent.Released());
+    }
+    loop.emit(new ThreadEvent.Received(post.key(), message, post.at()));
+    loop.advance();
+    return null;
+  }
+
+  private static String path(String messageId, Attachment attachment) {
+    return ThreadFiles.clean("/attachments/" + messageId + "/" + attachment.name());
+  }
+
+  private static Outcome.@Nullable Failure attach(
+      TurnLoop loop, ThreadState state, ThreadInput.Post post) {
+    int files = state.shelf().files().size() + post.attachments().size();
+    if (files > Bounds.FILES) {
+      return failure("too_many_files", "A thread keeps at most %d files".formatted(Bounds.FILES));
+    }
+    String id = "m-u" + (state.received() + 1);
+    for (Attachment attachment : post.attachments()) {
+      if (attachment.data().length > Bounds.FILE) {
+        return failure(
+            "file_too_large",
+            "%s has %d bytes; a file has at most %d"
+                .formatted(attachment.name(), attachment.data().length, Bounds.FILE));
+      }
+    }
+    for (Attachment attachment : post.attachments()) {
+      loop.emit(
+          new ThreadEvent.FileWritten(
+              path(id, attachment), attachment.mimeType(), attachment.data(), post.at()));
+    }
+    return null;
+  }
+
+  /** Ends what is under way: every call that was not over is told as stopped. */
+  private void stop(TurnLoop loop, ThreadState state, long at) {
+    if (!state.course().running() && state.frames().isEmpty()) {
+      if (!StopCode.ABORTED_BY_USER.equals(state.course().code()) && !state.inbox().isEmpty()) {
+        loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
+      }
+      return;
+    }
+    List<Frame> deepestFirst = new ArrayList<>(state.frames().values());
+    deepestFirst.sort((a, b) -> b.depth() - a.depth());
+    for (Frame frame : deepestFirst) {
+      for (CallState call : frame.calls()) {
+        if (!call.over()) {
+          leaveBehind(loop, frame, call);
+          ToolResult result = ToolResult.error("stopped", "Execution stopped by user");
+          Message message =
+              Calling.result(frame, call, result, List.of())
+                  .placed("m-" + call.key(), at * 1000, frame.depth(), frame.parentId());
+          loop.emit(new ThreadEvent.CallEnded(call.key(), message, "stopped", at));
+        }
+      }
+    }
+    Message message =
+        Message.system("Execution stopped by user")
+            .placed("m-stop" + state.steps() + "-" + state.received(), at * 1000, 0, null);
+    loop.emit(new ThreadEvent.Said(Frame.TOP, message, null));
+    loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
+  }
+
+  /** What works for a call elsewhere has to be told that it is over. */
+  private void leaveBehind(TurnLoop loop, Frame frame, CallState call) {
+    Prompt prompt = Scribe.prompt(loop.agent(), frame);
+    Offered offered = Calling.offered(loop.agent(), prompt, call.call().name(), true);
+    if (offered instanceof FlowCall && call.attempt() > 0) {
+      loop.emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null));
+    } else if (call.child() != null) {
+      loop.emit(new ThreadEvent.LeftBehind(call.key(), null, call.child()));
+    }
+  }
+
+  private Outcome.@Nullable Failure answer(
+      TurnLoop loop, ThreadState state, ThreadInput.Answer answer) {
+    CallState call = find(state, answer.call());
+    if (call != null && call.answer() != null && call.answer().id().equals(answer.answerId())) {
+      return null;
+    }
+    if (call == null || !call.open()) {
+      return failure(
+          "no_open_question",
+          "Nobody is asked about the call %s; open are %s"
+              .formatted(answer.call(), state.open().stream().map(CallState::key).toList()));
+    }
+    boolean approval = call.phase() == CallState.Phase.APPROVING;
+    if (approval && answer.approved() == null) {
+      return failure("missing_approval", "Say whether the call may be made: approved");
+    } else if (!approval && answer.answers() == null) {
+      return failure("missing_answers", "The question wants answers, by field");
+    }
+    loop.emit(
+        new ThreadEvent.CallAnswered(
+            call.key(),
+            answer.answerId(),
+            answer.approved(),
+            answer.answers(),
+            answer.reason(),
+            answer.by(),
+            answer.at()));
+    if (approval && !Boolean.TRUE.equals(answer.approved())) {
+      Frame frame = loop.state().frameOf(call.key());
+      if (frame != null) {
+        loop.returned(frame, call, ToolResult.error("denied", denied(answer.reason())));
+      }
+    }
+    loop.advance();
+    return null;
+  }
+
+  private static String denied(@Nullable String reason) {
+    return reason == null || reason.isBlank()
+        ? "The person did not approve the call"
+        : "The person did not approve the call: " + reason;
+  }
+
+  /** A call by its key, or by the id that the model gave it while it is open. */
+  private static @Nullable CallState find(ThreadState state, String call) {
+    CallState known = state.call(call);
+    return known != null
+        ? known
+        : state.open().stream()
+            .filter(open -> open.call().id().equals(call))
+            .findFirst()
+            .orElse(null);
+  }
+
+  private static void change(TurnLoop loop, ThreadInput.Change change) {
+    if (change.tags() != null) {
+      loop.emit(new ThreadEvent.Tagged(Bounds.tags(change.tags())));
+    }
+    change
+        .env()
+        .forEach(
+            (property, value) ->
+                loop.emit(new ThreadEvent.EnvSet(property, value.isEmpty() ? null : value)));
+  }
+
+  private Outcome.@Nullable Failure report(
+      TurnLoop loop, ThreadState state, ThreadInput.Report report) {
+    ChildThread child = state.children().get(report.child());
+    if (child == null || delegating(loop, state)) {
+      return failure("not_yet", "The call that the report is for is still being made; try again");
+    } else if (!child.note().isEmpty() && Long.parseLong(child.note()) >= report.report()) {
+      return null;
+    }
+    loop.emit(
+        new ThreadEvent.ChildReported(
+            report.child(), report.report(), report.failed(), report.text(), report.at()));
+    CallState waiting = waitingFor(state, report.child());
+    Frame frame = waiting == null ? null : state.frameOf(waiting.key());
+    if (waiting != null && frame != null) {
+      String text = "Reference: " + report.child() + "\n" + report.text();
+      loop.returned(
+          frame, waiting, report.failed() ? ToolResult.error(text) : ToolResult.success(text));
+    } else {
+      String text =
+          "Subagent (reference: %s) has %s:\n%s"
+              .formatted(
+                  report.child(),
+                  report.failed() ? "failed" : "returned the following result",
+                  report.text());
+      Message message =
+          Message.user(text)
+              .asSilent()
+              .placed("m-u" + (state.received() + 1), report.at() * 1000, 0, null);
+      loop.emit(new ThreadEvent.Received(null, message, report.at()));
+    }
+    loop.advance();
+    return null;
+  }
+
+  private static @Nullable CallState waitingFor(ThreadState state, String child) {
+    for (Frame frame : state.frames().values()) {
+      for (CallState call : frame.calls()) {
+        if (call.phase() == CallState.Phase.DELEGATED && child.equals(call.child())) {
+          return call;
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Whether a call is just being handed to a child that it will wait for. */
+  private static boolean delegating(TurnLoop loop, ThreadState state) {
+    for (Frame frame : state.frames().values()) {
+      Prompt prompt = Scribe.prompt(loop.agent(), frame);
+      for (CallState call : frame.calls()) {
+        boolean running = call.phase() == CallState.Phase.RUNNING;
+        if (running
+            && Calling.offered(loop.agent(), prompt, call.call().name(), true)
+                instanceof SubAgent relation
+            && relation.blocking()) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static void due(TurnLoop loop, ThreadState state, ThreadInput.EffectDue due) {
+    ThreadEffect effect = due.effect();
+    if (effect.kind() == ThreadEffect.Kind.DEFERRED) {
+      ScheduledEffect waiting = state.effects().get(effect.id());
+      if (waiting != null && waiting.status() == ScheduledEffect.Status.PENDING) {
+        loop.emit(new ThreadEvent.EffectBegan(waiting.id(), waiting.attempt() + 1, due.at()));
+      }
+      return;
+    }
+    CallState call = state.call(effect.id());
+    if (call != null && call.phase() == CallState.Phase.RETRYING) {
+      loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, due.at()));
+    }
+  }
+
+  // --- after a crash ---------------------------------------------------------------------------
+
+  private void recovered(TurnLoop loop, ThreadState state, long at) {
+    int window = agents.window(loop.agent());
+    if (window != state.history().window()) {
+      loop.emit(new ThreadEvent.Widened(window));
+    }
+    for (Frame frame : state.frames().values()) {
+      if (frame.stage() == Frame.Stage.THINKING) {
+        loop.emit(
+            new ThreadEvent.StepBegan(
+                frame.path(),
+                frame.side(),
+                String.valueOf(frame.prompt()),
+                frame.step(),
+                frame.attempt() + 1,
+                String.valueOf(frame.messageId()),
+                at));
+      } else if (frame.stage() == Frame.Stage.HANDLING) {
+        loop.emit(
+            new ThreadEvent.TurnBegan(
+                frame.side(), String.valueOf(frame.messageId()), frame.attempt() + 1, at));
+      }
+      frame.calls().stream()
+          .filter(call -> call.phase() == CallState.Phase.RUNNING)
+          .forEach(call -> resume(loop, frame, call, at));
+    }
+    for (ScheduledEffect effect : state.effects().values()) {
+      if (effect.status() == ScheduledEffect.Status.RUNNING) {
+        resume(loop, effect, at);
+      }
+    }
+  }
+
+  private void resume(TurnLoop loop, Frame frame, CallState call, long at) {
+    if (policy(loop.agent(), frame, call).once()) {
+      loop.returned(frame, call, unknown());
+    } else {
+      loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, at));
+    }
+  }
+
+  static ToolResult unknown() {
+    return ToolResult.error(
+        "outcome_unknown",
+        "The call was cut off and may or may not have taken effect. It is not repeated by itself:"
+            + " find out before you call again.");
+  }
+
+  private static void resume(TurnLoop loop, ScheduledEffect effect, long at) {
+    Deferred deferred = loop.agent().effect(effect.effect());
+    if (deferred != null && deferred.policy().once()) {
+      loop.emit(new ThreadEvent.EffectEnded(effect.id(), "cut off; the outcome is unknown", at));
+    } else {
+      loop.emit(new ThreadEvent.EffectBegan(effect.id(), effect.attempt() + 1, at));
+    }
+  }
+
+  // --- what is to be done ----------------------------------------------------------------------
+
+  @Override
+  public Next<ThreadEffect> next(ThreadState state) {
+    List<ThreadEffect> wanted = new ArrayList<>();
+    if (state.deleted()) {
+      wanted.add(effect(ThreadEffect.Kind.ERASE, "thread", 1, TELLING));
+      return new Perform<>(wanted);
+    }
+    Agent agent = state.exists() ? agents.find(state.agent()) : null;
+    if (agent == null) {
+      return new Pause<>(rest(state), List.of(), null);
+    }
+    if (!state.greeted()) {
+      wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
+    } else if (state.compacting() > 0) {
+      wanted.add(
+          effect(
+              ThreadEffect.Kind.COMPACT, "" + state.history().count(), state.compacting(), LONG));
+    }
+    Message due = TurnLoop.due(state, agents);
+    if (due != null) {
+      wanted.add(effect(ThreadEffect.Kind.RECEIVE, due.id(), 1, Policy.DEFAULT));
+    }
+    for (Frame frame : state.frames().values()) {
+      of(agent, frame, wanted);
+    }
+    for (ScheduledEffect effect : state.effects().values()) {
+      of(agent, effect, wanted);
+    }
+    if (!state.reports().isEmpty()) {
+      wanted.add(
+          effect(ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report(), 1, TELLING));
+    }
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      wanted.add(effect(ThreadEffect.Kind.WITHDRAW, left.call(), 1, TELLING));
+    }
+    return result(state, wanted);
+  }
+
+  private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
+    boolean works =
+        wanted.stream()
+            .anyMatch(effect -> !effect.timer() || effect.kind() != ThreadEffect.Kind.DEFERRED);
+    if (works) {
+      return new Perform<>(wanted);
+    }
+    Long until = wanted.stream().map(ThreadEffect::due).reduce(null, ThreadProgram::earlier);
+    return new Pause<>(rest(state), wanted, until);
+  }
+
+  private static @Nullable Long earlier(@Nullable Long a, @Nullable Long b) {
+    return a == null ? b : b == null ? a : (Long) Math.min(a, b);
+  }
+
+  private static Outcome rest(ThreadState state) {
+    return new Outcome.Complete(null, state.course().code());
+  }
+
+  private void of(Agent agent, Frame frame, List<ThreadEffect> wanted) {
+    if (frame.stage() == Frame.Stage.THINKING) {
+      wanted.add(effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG));
+    } else if (frame.stage() == Frame.Stage.HANDLING) {
+      wanted.add(
+          effect(
+              ThreadEffect.Kind.HANDLE, String.valueOf(frame.messageId()), frame.attempt(), LONG));
+    }
+    for (CallState call : frame.calls()) {
+      if (call.phase() == CallState.Phase.RUNNING) {
+        wanted.add(
+            effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), policy(agent, frame, call)));
+      } else if (call.phase() == CallState.Phase.RETRYING) {
+        wanted.add(
+            new ThreadEffect(
+                ThreadEffect.Kind.CALL,
+                call.key(),
+                call.attempt(),
+                call.retryAt(),
+                policy(agent, frame, call)));
+      } else if (call.phase() == CallState.Phase.RETURNED) {
+        wanted.add(effect(ThreadEffect.Kind.STORE, call.key(), call.attempt(), Policy.DEFAULT));
+      }
+    }
+  }
+
+  private static void of(Agent agent, ScheduledEffect effect, List<ThreadEffect> wanted) {
+    Deferred deferred = agent.effect(effect.effect());
+    Policy policy = deferred == null ? Policy.DEFAULT : deferred.policy();
+    if (effect.status() == ScheduledEffect.Status.RUNNING) {
+      wanted.add(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), policy));
+    } else if (effect.status() == ScheduledEffect.Status.PENDING) {
+      wanted.add(
+          new ThreadEffect(
+              ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), effect.due(), policy));
+    }
+  }
+
+  private static ThreadEffect effect(
+      ThreadEffect.Kind kind, String id, int attempt, Policy policy) {
+    return new ThreadEffect(kind, id, attempt, null, policy);
+  }
+
+  static Policy policy(Agent agent, Frame frame, CallState call) {
+    Offered offered =
+        Calling.offered(agent, Scribe.prompt(agent, frame), call.call().name(), call.queued());
+    return offered instanceof Tool tool ? tool.policy() : LONG;
+  }
+
+  // --- doing it --------------------------------------------------------------------------------
+
+  /**
+   * Carries out an effect: the one method that calls models, tools and hooks. It may block, so its
+   * caller chooses the thread. The stage never fails; failures are results.
+   */
+  public CompletionStage<ThreadInput.Result> perform(
+      ThreadState state, ThreadEffect effect, Outside outside) {
+    return CompletableFuture.completedFuture(new Performance(agents, state, outside).of(effect));
+  }
+
+  /** How a failure inside an effect is told. */
+  public ThreadInput.Failed failed(ThreadEffect effect, Throwable thrown) {
+    Throwable cause = Failures.survivable(thrown);
+    return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
+  }
+
+  /** An effect that did not end in its time. */
+  public ThreadInput.Failed timedOut(ThreadEffect effect) {
+    return new ThreadInput.Failed("timeout", "no result within " + effect.policy().timeout(), null);
+  }
+}

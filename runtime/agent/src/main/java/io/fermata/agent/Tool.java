@@ -1,0 +1,153 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.Json;
+import io.fermata.flow.Policy;
+import io.fermata.flow.Retry;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A tool written in Java.
+ *
+ * <pre>{@code
+ * record Lookup(@Describe("The order's number") String order) {}
+ *
+ * Tool lookup = Tool.of("lookup_order", "Finds an order.", Lookup.class,
+ *     (flow, args) -> orders.find(args.order()));
+ * }</pre>
+ *
+ * <p>Arguments that do not fit the schema never reach the handler; the model is told what is wrong
+ * with them. A call that was cut off by a crash is made again with the same {@link
+ * FlowState#idempotencyKey}, unless the tool may run only {@link #once}.
+ */
+public final class Tool implements Offered {
+  static final Pattern NAME = Pattern.compile("[a-zA-Z0-9_-]{1,64}");
+
+  private final String name;
+  private final String description;
+  private final ArgumentSchema arguments;
+  private final ToolHandler<ObjectNode> handler;
+  private final Policy policy;
+  private final @Nullable Function<ObjectNode, @Nullable String> approval;
+
+  private Tool(
+      String name,
+      String description,
+      ArgumentSchema arguments,
+      ToolHandler<ObjectNode> handler,
+      Policy policy,
+      @Nullable Function<ObjectNode, @Nullable String> approval) {
+    this.name = named(name, "tool");
+    this.description = Objects.requireNonNull(description, "description");
+    this.arguments = arguments;
+    this.handler = handler;
+    this.policy = policy;
+    this.approval = approval;
+  }
+
+  static String named(String name, String what) {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "The %s's name \"%s\" is not 1 to 64 of letters, digits, _ and -".formatted(what, name));
+    }
+    return name;
+  }
+
+  /** A tool whose arguments are a record. */
+  public static <A extends Record> Tool of(
+      String name, String description, Class<A> arguments, ToolHandler<A> handler) {
+    return new Tool(
+        name,
+        description,
+        ArgumentSchema.of(arguments),
+        (flow, args) -> handler.run(flow, Json.value(args, arguments)),
+        Policy.DEFAULT,
+        null);
+  }
+
+  /** A tool whose arguments are described by a JSON Schema of type object. */
+  public static Tool of(
+      String name, String description, ObjectNode schema, ToolHandler<ObjectNode> handler) {
+    return new Tool(name, description, ArgumentSchema.of(schema), handler, Policy.DEFAULT, null);
+  }
+
+  /** A tool without arguments. */
+  public static Tool of(String name, String description, ToolHandler<ObjectNode> handler) {
+    return of(name, description, ArgumentSchema.nothing(), handler);
+  }
+
+  private static Tool of(
+      String name, String description, ArgumentSchema schema, ToolHandler<ObjectNode> handler) {
+    return new Tool(name, description, schema, handler, Policy.DEFAULT, null);
+  }
+
+  /** How long one attempt may take; one minute unless told. */
+  public Tool timeout(Duration limit) {
+    return with(policy.timeout(limit));
+  }
+
+  /** Tries again after a failure, with waits that double and survive a restart. */
+  public Tool retry(int attempts, Duration firstWait) {
+    return with(policy.retry(Retry.of(attempts, firstWait)));
+  }
+
+  /**
+   * The call must not happen twice and the other side has no idempotency key. When its outcome is
+   * unknown after a crash or a timeout, it is not repeated: the model is told that it is unknown.
+   */
+  public Tool once() {
+    return with(policy.asOnce());
+  }
+
+  /** A person has to approve every call before it is made. */
+  public Tool approval(String question) {
+    return approval((JsonNode args) -> question);
+  }
+
+  /**
+   * A person has to approve a call before it is made.
+   *
+   * @param question what the person is asked about a call with these arguments; null if the call
+   *     needs no approval
+   */
+  public Tool approval(Function<JsonNode, @Nullable String> question) {
+    return new Tool(name, description, arguments, handler, policy, question::apply);
+  }
+
+  private Tool with(Policy value) {
+    return new Tool(name, description, arguments, handler, value, approval);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public String description() {
+    return description;
+  }
+
+  @Override
+  public ArgumentSchema arguments() {
+    return arguments;
+  }
+
+  Policy policy() {
+    return policy;
+  }
+
+  @Nullable Function<ObjectNode, @Nullable String> approval() {
+    return approval;
+  }
+
+  ToolHandler<ObjectNode> handler() {
+    return handler;
+  }
+}

@@ -1,0 +1,22 @@
+package io.fermata.agent;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a tool does. It runs on a thread of its own and may block; it is interrupted when its time
+ * is over or its thread is stopped.
+ *
+ * @param <A> the arguments: a record, or an {@code ObjectNode} where the schema is given as JSON
+ */
+@FunctionalInterface
+public interface ToolHandler<A> {
+  /**
+   * Answers one call.
+   *
+   * @param flow the thread's state; what is changed through it is journaled with the result, or not
+   *     at all
+   * @return a {@link ToolResult}, or what {@link ToolResult#success} takes
+   * @throws Exception whose message the model is told, as a failure of the call
+   */
+  @Nullable Object run(FlowState flow, A args) throws Exception;
+}

@@ -1,0 +1,604 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.model.Usage;
+import io.fermata.flow.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Drives a thread from what has happened to where it waits for an effect, for a person, or rests.
+ * What it decides are events; it performs nothing.
+ */
+final class TurnLoop {
+  /** How many calls in a row may fail with the same words. */
+  private static final int SAME_ERRORS = 8;
+
+  /** How often in a row a model may say nothing. */
+  private static final int EMPTY_REPLIES = 3;
+
+  private final Agents agents;
+  private final long now;
+  private final List<ThreadEvent> events = new ArrayList<>();
+  private ThreadState state;
+
+  TurnLoop(Agents agents, ThreadState state, long now) {
+    this.agents = agents;
+    this.state = state;
+    this.now = now;
+  }
+
+  ThreadState state() {
+    return state;
+  }
+
+  List<ThreadEvent> events() {
+    return List.copyOf(events);
+  }
+
+  void emit(ThreadEvent event) {
+    events.add(event);
+    state = state.apply(List.of(event), 0);
+  }
+
+  Agent agent() {
+    return agents.get(state.agent());
+  }
+
+  /** Goes on as far as nothing has to be waited for. */
+  void advance() {
+    while (goesOn()) {
+      // each round decides one thing, and its events are what the next one starts from
+    }
+  }
+
+  /** Decides the next thing, if there is one to be decided. */
+  private boolean goesOn() {
+    if (!state.exists() || !state.greeted() || state.compacting() > 0) {
+      return false;
+    }
+    for (Frame frame : List.copyOf(state.frames().values())) {
+      if (frame.stage() == Frame.Stage.OPENED) {
+        beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
+        return true;
+      } else if (frame.stage() == Frame.Stage.CALLING && startsCall(frame)) {
+        return true;
+      } else if (frame.stage() == Frame.Stage.CALLING && frame.calls().isEmpty()) {
+        endStep(frame);
+        return true;
+      }
+    }
+    if (state.top() != null) {
+      return false;
+    }
+    if (!state.inbox().isEmpty() && admits()) {
+      return take();
+    }
+    return state.course().running() ? turn() : wakesByForce();
+  }
+
+  // --- messages from outside -------------------------------------------------------------------
+
+  /** Whether messages that wait may come in. */
+  private boolean admits() {
+    Course course = state.course();
+    return !(course.stopped() && StopCode.ABORTED_BY_USER.equals(course.code()));
+  }
+
+  /** The message whose turn it is to come in; null if none is. */
+  static @Nullable Message due(ThreadState state, Agents agents) {
+    TurnLoop loop = new TurnLoop(agents, state, 0);
+    boolean between =
+        state.exists() && state.greeted() && state.compacting() == 0 && state.top() == null;
+    return between && !state.inbox().isEmpty() && loop.admits() ? state.inbox().get(0) : null;
+  }
+
+  /** The hooks that a message from outside passes: those of the side that is to answer it. */
+  static Hooks hooks(Agents agents, ThreadState state, Message message) {
+    Agent agent = agents.get(state.agent());
+    Party party = agent.side(Side.answering(message.role()));
+    Prompt prompt = party instanceof Party.Speaker speaker ? speaker.prompt() : null;
+    return agents.hooks(agent, prompt);
+  }
+
+  private boolean take() {
+    Message message = state.inbox().get(0);
+    if (hooks(agents, state, message).seesMessages()) {
+      return false;
+    }
+    take(message);
+    return true;
+  }
+
+  /** A message comes into the conversation, and the side it speaks to acts next. */
+  void take(Message message) {
+    boolean first = !state.course().running();
+    emit(new ThreadEvent.Taken(message));
+    Side to = Side.answering(message.role());
+    Side from = to.other();
+    if (message.role() == Role.USER || message.role() == Role.ASSISTANT) {
+      boolean person = agent().side(from) instanceof Party.Person;
+      emit(new ThreadEvent.SideTurned(from, to, person));
+    }
+    if (first) {
+      wake();
+    }
+  }
+
+  private void wake() {
+    emit(new ThreadEvent.Woke("f" + state.received() + "-" + state.steps(), now));
+  }
+
+  private boolean wakesByForce() {
+    if (state.course().forced() == null) {
+      return false;
+    }
+    wake();
+    return true;
+  }
+
+  void proceed(@Nullable Side side) {
+    if (side != null) {
+      emit(new ThreadEvent.Forced(side));
+    }
+    wake();
+  }
+
+  // --- turns -----------------------------------------------------------------------------------
+
+  /** Lets the side act whose turn it is. */
+  private boolean turn() {
+    Course course = state.course();
+    Side forced = course.forced();
+    Side side = forced == null ? course.side() : forced;
+    Party party = agent().side(side);
+    if (party instanceof Party.Person) {
+      stop(
+          null, forced == null ? StopCode.AWAITING_HUMAN : StopCode.FORCED_HUMAN_TURN, null, false);
+    } else if (party instanceof Party.Code) {
+      emit(new ThreadEvent.TurnBegan(side, answered(side), 1, now));
+    } else {
+      step(side, (Party.Speaker) party);
+    }
+    return true;
+  }
+
+  /** The message that code on a side is to answer. */
+  private String answered(Side side) {
+    List<Message> messages = state.history().messages();
+    for (int i = messages.size() - 1; i >= 0; i--) {
+      if (messages.get(i).role() == side.other().role()) {
+        return messages.get(i).id();
+      }
+    }
+    return "";
+  }
+
+  private void step(Side side, Party.Speaker speaker) {
+    Course course = state.course();
+    if (speaker.maxSteps() > 0 && course.steps(side) >= speaker.maxSteps()) {
+      stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(course.steps(side)), false);
+    } else if (course.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
+      stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(course.steps()), false);
+    } else if (spent(agent().budget(), state.usage())) {
+      stop(side, StopCode.BUDGET_SPENT, used(state.usage()), false);
+    } else if (course.empty() >= EMPTY_REPLIES) {
+      stop(side, StopCode.STEP_ERROR, "The model said nothing, again and again", false);
+    } else if (needsSummary()) {
+      emit(new ThreadEvent.Compacting(1, now));
+    } else {
+      beginStep(Frame.TOP, side, speaker.prompt().name());
+    }
+  }
+
+  static boolean spent(Budget budget, Usage usage) {
+    boolean tokens =
+        budget.tokens() > 0 && usage.inputTokens() + usage.outputTokens() >= budget.tokens();
+    return tokens || (budget.cost() != null && usage.cost().compareTo(budget.cost()) >= 0);
+  }
+
+  private static String used(Usage usage) {
+    return "%d tokens and %s US dollars used"
+        .formatted(usage.inputTokens() + usage.outputTokens(), usage.cost().toPlainString());
+  }
+
+  private boolean needsSummary() {
+    Compaction compaction = agent().compaction();
+    return compaction != null && state.history().since() >= compaction.after() + compaction.keep();
+  }
+
+  private void beginStep(String frame, Side side, String prompt) {
+    long step = state.steps() + 1;
+    emit(new ThreadEvent.StepBegan(frame, side, prompt, step, 1, "m-s" + step, now));
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  /** Starts the next call of a step, if it may begin now. */
+  private boolean startsCall(Frame frame) {
+    Prompt prompt = Scribe.prompt(agent(), frame);
+    boolean parallel = prompt != null && prompt.parallel();
+    for (CallState call : frame.calls()) {
+      if (call.phase() == CallState.Phase.WAITING) {
+        start(frame, prompt, call);
+        return true;
+      }
+      if (!parallel && !call.over()) {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  private void start(Frame frame, @Nullable Prompt prompt, CallState call) {
+    if (state.course().stopWanted()) {
+      returned(
+          frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
+      return;
+    }
+    Offered offered = Calling.offered(agent(), prompt, call.call().name(), call.queued());
+    ToolResult refusal = refusal(frame, prompt, offered, call);
+    if (refusal != null || offered == null) {
+      returned(frame, call, Objects.requireNonNull(refusal));
+      return;
+    }
+    if (asksFirst(offered, frame, call)) {
+      return;
+    }
+    if (offered instanceof SubPrompt sub) {
+      open(frame, sub, call);
+      return;
+    }
+    emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, now));
+  }
+
+  private static @Nullable ToolResult refusal(
+      Frame frame, @Nullable Prompt prompt, @Nullable Offered offered, CallState call) {
+    if (offered instanceof SubPrompt && frame.depth() >= Bounds.DEPTH) {
+      return ToolResult.error(
+          "too_deep", "Prompts call each other at most " + Bounds.DEPTH + " levels deep");
+    }
+    return call.attempt() == 0 ? Calling.refusal(prompt, offered, call.call()) : null;
+  }
+
+  /** Asks a person whether the call may be made, where its tool wants that. */
+  private boolean asksFirst(Offered offered, Frame frame, CallState call) {
+    if (!(offered instanceof Tool tool) || tool.approval() == null || call.approved()) {
+      return false;
+    }
+    ObjectNode arguments = Scribe.object(Calling.arguments(call.call()));
+    String question;
+    try {
+      question = tool.approval().apply(arguments);
+    } catch (RuntimeException e) {
+      returned(
+          frame,
+          call,
+          ToolResult.error(
+              "approval_failed",
+              "Whether the call needs approval could not be told: " + Failures.reason(e)));
+      return true;
+    }
+    if (question == null) {
+      return false;
+    }
+    ObjectNode asked = Json.object().put("question", question).put("tool", tool.name());
+    asked.set("arguments", arguments);
+    emit(new ThreadEvent.CallAsked(call.key(), true, asked, now));
+    return true;
+  }
+
+  /** A sub-prompt answers the call, a level deeper. */
+  private void open(Frame frame, SubPrompt sub, CallState call) {
+    ObjectNode arguments = Scribe.object(Calling.arguments(call.call()));
+    String argument = sub.userMessage() == null ? onlyText(arguments) : sub.userMessage();
+    JsonNode one = argument == null ? null : arguments.get(argument);
+    String words =
+        one == null ? Json.text(arguments) : one.isTextual() ? one.textValue() : Json.text(one);
+    String parentId = "m-" + call.key();
+    Message asked =
+        Message.of(frame.side().other().role(), words)
+            .placed(parentId + ".in", now * 1000, frame.depth() + 1, parentId);
+    emit(new ThreadEvent.CallDelegated(call.key(), ""));
+    emit(
+        new ThreadEvent.FrameOpened(
+            call.key(),
+            sub.prompt().name(),
+            frame.side(),
+            frame.depth() + 1,
+            parentId,
+            null,
+            List.of(asked)));
+  }
+
+  /** The one argument of a call that has no other. */
+  private static @Nullable String onlyText(ObjectNode arguments) {
+    return arguments.size() == 1 && arguments.has("message") ? "message" : null;
+  }
+
+  /** A call came back; hooks see the result first, where there are any. */
+  void returned(Frame frame, CallState call, ToolResult result) {
+    Hooks hooks = agents.hooks(agent(), Scribe.prompt(agent(), frame));
+    if (hooks.seesResults() || !result.attachments().isEmpty()) {
+      emit(new ThreadEvent.CallReturned(call.key(), result));
+      return;
+    }
+    Message message =
+        Calling.result(frame, call, result, List.of())
+            .placed("m-" + call.key(), now * 1000, frame.depth(), frame.parentId());
+    emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
+  }
+
+  // --- the end of a step -----------------------------------------------------------------------
+
+  /** All calls of a step are over: what follows from it. */
+  private void endStep(Frame frame) {
+    if (!frame.top()) {
+      endSubPrompt(frame);
+    } else if (frame.step() == 0) {
+      emit(new ThreadEvent.FrameClosed(frame.path()));
+      if (state.course().stopWanted() && state.course().running()) {
+        stopWanted();
+      }
+    } else {
+      endTopStep(frame, (Party.Speaker) agent().side(frame.side()));
+    }
+  }
+
+  private void endTopStep(Frame frame, Party.Speaker speaker) {
+    Side side = frame.side();
+    tellStatus(frame, speaker.sessionStatus());
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (endsSession(frame, speaker)) {
+      return;
+    }
+    if (state.course().stopWanted()) {
+      stopWanted();
+      return;
+    }
+    if (state.course().sameError() >= SAME_ERRORS) {
+      breakCircuit(side);
+      return;
+    }
+    Handoff handoff = handoff(frame, speaker.prompt());
+    boolean stopTool = called(frame, speaker.stopTool(), false);
+    boolean responded =
+        speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
+    Side forced = state.course().forced();
+    boolean done = stopTool || responded || (speaker.hasNoStopCondition() && saidSomething(frame));
+    if (handoff != null) {
+      handOver(frame, handoff);
+    } else if (forced != null) {
+      emit(new ThreadEvent.SideTurned(side, forced, done));
+      emit(new ThreadEvent.Forced(forced));
+    } else if (done) {
+      turnOver(side, stopTool ? StopCode.STOP_TOOL : StopCode.STOP_ON_RESPONSE);
+    }
+  }
+
+  private static boolean saidSomething(Frame frame) {
+    return !frame.made().isEmpty() || !ThreadFold.blank(frame.text());
+  }
+
+  /** The turn of a side is over: the other side's, or a pause for the person there. */
+  private void turnOver(Side side, String code) {
+    emit(new ThreadEvent.SideTurned(side, side.other(), true));
+    int cap = agent().maxSessionTurns();
+    int turns = Math.min(state.course().turnsA(), state.course().turnsB());
+    if (cap > 0 && turns >= cap) {
+      stop(side, StopCode.MAX_SESSION_TURNS, turns + " turns of each side", true);
+    } else if (agent().side(side.other()) instanceof Party.Person) {
+      stop(side, code, null, false);
+    }
+  }
+
+  /** Whether the session is over because of a tool that ends it. */
+  private boolean endsSession(Frame frame, Party.Speaker speaker) {
+    Party.Ending fail = speaker.sessionFail();
+    Party.Ending end = speaker.sessionStop();
+    if (fail != null && called(frame, fail.tool(), true)) {
+      stop(frame.side(), StopCode.SESSION_FAIL, told(frame, fail), true);
+      return true;
+    } else if (end != null && called(frame, end.tool(), true)) {
+      stop(frame.side(), StopCode.SESSION_STOP, told(frame, end), true);
+      return true;
+    }
+    return false;
+  }
+
+  private void tellStatus(Frame frame, Party.@Nullable Ending status) {
+    if (status != null && called(frame, status.tool(), true)) {
+      String text = told(frame, status);
+      emit(new ThreadEvent.StatusSet(text == null ? status.tool() : text));
+    }
+  }
+
+  private static boolean called(Frame frame, @Nullable String tool, boolean well) {
+    return tool != null
+        && frame.made().stream()
+            .anyMatch(made -> made.call().name().equals(tool) && !(well && made.failed()));
+  }
+
+  /** What a tool that ends something says by its argument, or came to. */
+  private static @Nullable String told(Frame frame, Party.Ending ending) {
+    String text = null;
+    for (Frame.Made made : frame.made()) {
+      if (made.call().name().equals(ending.tool()) && !made.failed()) {
+        String property = ending.messageProperty();
+        JsonNode value =
+            property == null ? null : Scribe.object(Calling.arguments(made.call())).get(property);
+        text =
+            value == null ? made.text() : value.isTextual() ? value.textValue() : Json.text(value);
+      }
+    }
+    return text;
+  }
+
+  private static @Nullable Handoff handoff(Frame frame, Prompt prompt) {
+    Handoff last = null;
+    for (Frame.Made made : frame.made()) {
+      Offered offered = Calling.offered(prompt, made.call().name());
+      if (offered instanceof Handoff handoff && !made.failed()) {
+        last = handoff;
+      }
+    }
+    return last;
+  }
+
+  private void handOver(Frame frame, Handoff handoff) {
+    Agent next = agents.get(handoff.agent());
+    emit(new ThreadEvent.HandedOver(next.name(), agents.window(next)));
+    for (Frame.Made made : frame.made()) {
+      String words = Scribe.object(Calling.arguments(made.call())).path("message").textValue();
+      if (made.call().name().equals(handoff.name()) && !ThreadFold.blank(words)) {
+        Message message =
+            Message.user(String.valueOf(words))
+                .asSilent()
+                .placed("m-s" + frame.step() + ".handoff", now * 1000, 0, null);
+        emit(new ThreadEvent.Said(Frame.TOP, message, null));
+      }
+    }
+  }
+
+  private void stopWanted() {
+    Course course = state.course();
+    stop(course.stopWantedBy(), StopCode.STATE_STOP_SESSION, course.stopReason(), true);
+  }
+
+  private void breakCircuit(Side side) {
+    String words =
+        "I've stopped because the same error came back %d times in a row: %s"
+            .formatted(SAME_ERRORS, state.course().error());
+    Message message =
+        Message.of(side.role(), words).placed("m-s" + state.steps() + ".stop", now * 1000, 0, null);
+    emit(new ThreadEvent.Said(Frame.TOP, message, null));
+    stop(side, StopCode.REPEATED_TOOL_ERROR, state.course().error(), false);
+  }
+
+  /** What a sub-prompt said and did becomes the result of the call that it answers. */
+  private void endSubPrompt(Frame frame) {
+    Frame above = state.frameOf(frame.path());
+    CallState call = above == null ? null : above.call(frame.path());
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (above == null || call == null) {
+      return;
+    }
+    Prompt prompt = Scribe.prompt(agent(), above);
+    Offered offered = Calling.offered(agent(), prompt, call.call().name(), true);
+    if (offered instanceof SubPrompt sub) {
+      returned(above, call, result(sub, frame));
+    } else {
+      returned(above, call, ToolResult.error("The prompt is no longer there"));
+    }
+  }
+
+  private static ToolResult result(SubPrompt sub, Frame frame) {
+    List<String> lines = new ArrayList<>();
+    long errors = frame.made().stream().filter(Frame.Made::failed).count();
+    if (sub.text() && !ThreadFold.blank(frame.text())) {
+      lines.add(String.valueOf(frame.text()));
+    }
+    List<String> executions = new ArrayList<>();
+    for (Frame.Made made : frame.made()) {
+      if (made.failed() ? sub.errors() : sub.toolCalls()) {
+        executions.add("- " + made.call().name() + ": " + made.text());
+      }
+    }
+    if (!executions.isEmpty()) {
+      lines.add("Tool Executions:");
+      lines.addAll(executions);
+    }
+    String text = String.join("\n", lines);
+    return errors == 0 || !sub.errors()
+        ? ToolResult.success(text)
+        : ToolResult.error(
+            "sub_prompt_failed",
+            "Sub-prompt failed with %d error(s)%s"
+                .formatted(errors, text.isEmpty() ? "" : "\n" + text));
+  }
+
+  /** A sub-prompt whose model did not answer. */
+  void failSubPrompt(Frame frame, String reason) {
+    Frame above = state.frameOf(frame.path());
+    CallState call = above == null ? null : above.call(frame.path());
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (above != null && call != null) {
+      returned(above, call, ToolResult.error("sub_prompt_failed", reason));
+    }
+  }
+
+  /** Code has had its turn. */
+  void endHandling(Side side, boolean spoke) {
+    if (state.course().stopWanted()) {
+      stopWanted();
+    } else if (state.course().forced() != null) {
+      Side forced = Objects.requireNonNull(state.course().forced());
+      emit(new ThreadEvent.SideTurned(side, forced, spoke));
+      emit(new ThreadEvent.Forced(forced));
+    } else if (spoke) {
+      turnOver(side, StopCode.STOP_ON_RESPONSE);
+    } else if (state.top() == null) {
+      stop(side, StopCode.HANDLER_IDLE, null, false);
+    }
+  }
+
+  // --- rest ------------------------------------------------------------------------------------
+
+  void stop(@Nullable Side by, String code, @Nullable String detail, boolean session) {
+    ThreadEvent.Parent parent = state.begun().parent();
+    emit(new ThreadEvent.Stopped(by, code, detail, session, now));
+    if (parent != null) {
+      boolean failed = StopCode.failed(code);
+      emit(new ThreadEvent.ReportOwed(state.reported() + 1, failed, report(code, detail)));
+    }
+  }
+
+  /** What a parent is told: the result of the session, or what was said last. */
+  private String report(String code, @Nullable String detail) {
+    boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);
+    if (ending && detail != null) {
+      return detail;
+    }
+    List<Message> messages = state.history().messages();
+    for (int i = messages.size() - 1; i >= 0 && !StopCode.failed(code); i--) {
+      Message message = messages.get(i);
+      if (message.role() == Role.ASSISTANT && !ThreadFold.blank(message.content())) {
+        return String.valueOf(message.content());
+      }
+    }
+    return detail == null ? code : code + ": " + detail;
+  }
+
+  /** Puts what authors' code brought about into the thread. */
+  void absorb(List<ThreadEvent.Change> changes, String origin) {
+    for (ThreadEvent.Change change : changes) {
+      if (change instanceof ThreadEvent.Queued queued) {
+        placeFor(queued, origin);
+      }
+      emit(change);
+    }
+  }
+
+  /** Calls that are queued while no step is under way get a message of their own to hang on. */
+  private void placeFor(ThreadEvent.Queued queued, String origin) {
+    Frame frame = state.frames().get(queued.frame());
+    if (frame != null && frame.stage() != Frame.Stage.HANDLING) {
+      return;
+    }
+    Side side = frame == null ? acting() : frame.side();
+    Message message =
+        Message.of(side.role(), null)
+            .asSilent()
+            .placed("m-" + origin + ".calls", now * 1000, 0, null);
+    emit(new ThreadEvent.Said(Frame.TOP, message, null));
+    emit(new ThreadEvent.FrameOpened(Frame.TOP, null, side, 0, null, message.id(), List.of()));
+  }
+
+  /** The side whose model is to see what was called at rest. */
+  private Side acting() {
+    return agent().side(Side.A) instanceof Party.Speaker ? Side.A : Side.B;
+  }
+}

@@ -1,0 +1,157 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonMappingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.exc.ValueInstantiationException;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the arguments of a tool have to be: the JSON Schema that a model is shown, and the check of
+ * what it sends.
+ *
+ * <pre>{@code
+ * record Search(@NotBlank @Describe("What to look for") String query, @Max(50) Integer limit) {}
+ *
+ * ArgumentSchema.of(Search.class).check(arguments);
+ * }</pre>
+ */
+public final class ArgumentSchema {
+  private static final String WHOLE = "arguments";
+
+  private final ObjectNode json;
+  private final Schema check;
+  private final @Nullable Class<? extends Record> type;
+
+  private ArgumentSchema(ObjectNode json, @Nullable Class<? extends Record> type) {
+    this.json = json;
+    this.check = Schemas.check(json);
+    this.type = type;
+  }
+
+  /**
+   * Arguments that are read as a record. Its primitives and what is annotated as not null have to
+   * be there; an argument that is null counts as absent.
+   *
+   * @throws IllegalArgumentException if the record cannot be described as JSON Schema
+   */
+  public static ArgumentSchema of(Class<? extends Record> type) {
+    ObjectNode json = Schemas.ofArguments(type);
+    json.remove("$schema");
+    return new ArgumentSchema(json, type);
+  }
+
+  /**
+   * Arguments as a JSON Schema describes them.
+   *
+   * @throws IllegalArgumentException if it does not describe an object
+   */
+  public static ArgumentSchema of(ObjectNode jsonSchema) {
+    if (!"object".equals(jsonSchema.path("type").textValue())) {
+      throw new IllegalArgumentException("A schema of arguments must have the type object");
+    }
+    return new ArgumentSchema(jsonSchema.deepCopy(), null);
+  }
+
+  /** No arguments. */
+  public static ArgumentSchema nothing() {
+    ObjectNode json = Json.object().put("type", "object").put("additionalProperties", false);
+    json.putObject("properties");
+    return new ArgumentSchema(json, null);
+  }
+
+  /** The JSON Schema, 2020-12. */
+  public ObjectNode json() {
+    return json.deepCopy();
+  }
+
+  /** Everything that is wrong with what a call was given, by the path of the argument. */
+  public List<Violation> check(JsonNode arguments) {
+    if (!(arguments instanceof ObjectNode sent)) {
+      return List.of(new Violation(WHOLE, "must be an object"));
+    }
+    JsonNode given = type == null ? sent : withoutNulls(sent);
+    List<Error> errors = check.validate(given);
+    List<Violation> violations =
+        errors.isEmpty() ? unreadable(given) : errors.stream().map(this::named).distinct().toList();
+    return Schemas.bounded(WHOLE, violations);
+  }
+
+  private static JsonNode withoutNulls(JsonNode whole) {
+    if (!(whole instanceof ObjectNode object)) {
+      return whole;
+    }
+    ObjectNode rest = Json.object();
+    object
+        .properties()
+        .forEach(
+            entry -> {
+              if (!entry.getValue().isNull()) {
+                rest.set(entry.getKey(), withoutNulls(entry.getValue()));
+              }
+            });
+    return rest;
+  }
+
+  private Violation named(Error error) {
+    Violation found = Schemas.violation(error);
+    String property = error.getProperty();
+    String keyword = error.getKeyword();
+    if (property != null && "required".equals(keyword)) {
+      return new Violation(at(found.field(), property), "is required");
+    } else if (property != null && "additionalProperties".equals(keyword)) {
+      return new Violation(
+          at(found.field(), Texts.shortened(property, StateSchema.LONGEST_NAME)),
+          found.field().isEmpty() ? unknown(property) : "is not known here");
+    }
+    return found.field().isEmpty() ? new Violation(WHOLE, found.message()) : found;
+  }
+
+  private static String at(String place, String property) {
+    return place.isEmpty() ? property : place + "." + property;
+  }
+
+  private String unknown(String property) {
+    List<String> known = new ArrayList<>();
+    json.path("properties").fieldNames().forEachRemaining(known::add);
+    String all = known.isEmpty() ? "there are none" : "they are " + String.join(", ", known);
+    return property.length() > StateSchema.LONGEST_NAME
+        ? "is not one of the arguments"
+        : "is not one of the arguments; "
+            + Nearest.to(property, known).map(name -> "did you mean " + name + "?").orElse(all);
+  }
+
+  /** What fits the schema and is still refused by the Java type: a range, or its constructor. */
+  private List<Violation> unreadable(JsonNode given) {
+    try {
+      if (type != null) {
+        Json.MAPPER.treeToValue(given, type);
+      }
+      return List.of();
+    } catch (JsonMappingException e) {
+      String reason =
+          e instanceof ValueInstantiationException && e.getCause() != null
+              ? e.getCause().getMessage()
+              : null;
+      return List.of(
+          new Violation(
+              path(e), reason == null ? "cannot be read as what the tool expects" : reason));
+    } catch (JsonProcessingException e) {
+      return List.of(new Violation(WHOLE, "cannot be read as what the tool expects"));
+    }
+  }
+
+  private static String path(JsonMappingException unreadable) {
+    String path =
+        unreadable.getPath().stream()
+            .map(part -> part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName())
+            .collect(Collectors.joining("."));
+    return path.isEmpty() ? WHOLE : path;
+  }
+}

@@ -1,0 +1,159 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.github.victools.jsonschema.generator.FieldScope;
+import com.github.victools.jsonschema.generator.Option;
+import com.github.victools.jsonschema.generator.OptionPreset;
+import com.github.victools.jsonschema.generator.SchemaGenerator;
+import com.github.victools.jsonschema.generator.SchemaGeneratorConfigBuilder;
+import com.github.victools.jsonschema.generator.SchemaVersion;
+import com.github.victools.jsonschema.module.jackson.JacksonModule;
+import com.github.victools.jsonschema.module.jackson.JacksonOption;
+import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationModule;
+import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationOption;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SchemaRegistryConfig;
+import com.networknt.schema.SpecificationVersion;
+import jakarta.validation.constraints.Pattern;
+import java.lang.annotation.Annotation;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** How records are described as JSON Schema, and how values are checked against one. */
+final class Schemas {
+  private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
+  private static final Map<Class<?>, String> LOCAL_TIMES =
+      Map.of(
+          LocalTime.class,
+          "^" + TIME + "$",
+          LocalDateTime.class,
+          "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$");
+
+  private static final SchemaGenerator STATE = generator(field -> false);
+  private static final SchemaGenerator ARGUMENTS =
+      generator(field -> field.getType().getErasedType().isPrimitive());
+  private static final SchemaRegistry REGISTRY =
+      SchemaRegistry.withDefaultDialect(
+          SpecificationVersion.DRAFT_2020_12,
+          builder ->
+              builder.schemaRegistryConfig(
+                  SchemaRegistryConfig.builder()
+                      .formatAssertionsEnabled(true)
+                      .locale(Locale.ENGLISH)
+                      .build()));
+
+  private Schemas() {}
+
+  static ObjectNode ofState(Class<?> record) {
+    return describe(STATE, record);
+  }
+
+  /** A primitive has no way to be absent, so it is required. */
+  static ObjectNode ofArguments(Class<?> record) {
+    return describe(ARGUMENTS, record);
+  }
+
+  private static ObjectNode describe(SchemaGenerator generator, Class<?> record) {
+    try {
+      return generator.generateSchema(record);
+    } catch (IllegalArgumentException e) {
+      String reason = String.valueOf(e.getMessage());
+      throw new IllegalArgumentException(
+          record.getSimpleName()
+              + (reason.contains("circular")
+                  ? " contains itself, and no client can be told so; make the inner part a JsonNode"
+                  : " cannot be described as JSON Schema: " + reason),
+          e);
+    }
+  }
+
+  static Schema check(ObjectNode schema) {
+    return REGISTRY.getSchema(schema);
+  }
+
+  /** An error of a check, with the path of what is wrong. */
+  static Violation violation(Error error) {
+    StringBuilder path = new StringBuilder();
+    for (int i = 0; i < error.getInstanceLocation().getNameCount(); i++) {
+      path.append(i == 0 ? "" : ".").append(error.getInstanceLocation().getElement(i));
+    }
+    String message = error.getMessage();
+    int colon = message.indexOf(": ");
+    boolean located = message.startsWith("/") && colon > 0;
+    return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
+  }
+
+  /** Bounds the reply to what is wrong in very many ways. */
+  static List<Violation> bounded(String whole, List<Violation> violations) {
+    if (violations.size() <= Limits.VIOLATIONS) {
+      return violations;
+    }
+    List<Violation> first = new ArrayList<>(violations.subList(0, Limits.VIOLATIONS));
+    int rest = violations.size() - Limits.VIOLATIONS;
+    first.add(new Violation(whole, "has " + rest + " more violations"));
+    return first;
+  }
+
+  private static SchemaGenerator generator(Predicate<FieldScope> required) {
+    SchemaGeneratorConfigBuilder config =
+        new SchemaGeneratorConfigBuilder(
+            Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON);
+    config
+        .forFields()
+        .withRequiredCheck(required)
+        .withIgnoreCheck(field -> annotation(field, Computed.class) != null)
+        .withStringPatternResolver(Schemas::pattern)
+        .withDescriptionResolver(
+            field -> {
+              Describe describe = annotation(field, Describe.class);
+              return describe == null ? null : describe.value();
+            });
+    config
+        .with(
+            new JacksonModule(
+                JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
+                JacksonOption.RESPECT_JSONPROPERTY_ORDER))
+        .with(
+            new JakartaValidationModule(
+                JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
+                JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
+        .with(
+            Option.INLINE_ALL_SCHEMAS,
+            Option.STANDARD_FORMATS,
+            Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
+            Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
+    config
+        .forTypesInGeneral()
+        .withPropertySorter((unusedLeft, unusedRight) -> 0)
+        .withTypeAttributeOverride(
+            (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
+    return new SchemaGenerator(config.build());
+  }
+
+  /** The formats time and date-time demand an offset, which these types do not have. */
+  private static void localTimes(ObjectNode schema, Class<?> type) {
+    String pattern = LOCAL_TIMES.get(type);
+    if (pattern != null) {
+      schema.remove("format");
+      schema.put("pattern", pattern);
+    }
+  }
+
+  /** Bean Validation matches the whole text, JSON Schema any part of it. */
+  private static @Nullable String pattern(FieldScope field) {
+    Pattern pattern = annotation(field, Pattern.class);
+    return pattern == null ? null : "^(?:" + pattern.regexp() + ")$";
+  }
+
+  private static <A extends Annotation> @Nullable A annotation(FieldScope field, Class<A> type) {
+    return field.getAnnotationConsideringFieldAndGetterIfSupported(type);
+  }
+}

@@ -1,0 +1,57 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Input;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.jspecify.annotations.Nullable;
+
+/** What the session actor of a flow's run is told of its callers. */
+sealed interface RunCommand extends SessionCommand {
+
+  /**
+   * A call of the flow's tool.
+   *
+   * @param id the gateway's number of the call
+   * @param key who talks; null for a signal, which belongs to a run whoever sends it
+   */
+  record Call(
+      long id,
+      @Nullable SessionKey key,
+      Action action,
+      String intent,
+      ObjectNode updates,
+      @Nullable String callId,
+      @Nullable Long expectedSeq,
+      Input.@Nullable Resolution resolution,
+      @Nullable Signal signal,
+      ActorRef<ToCaller> replyTo)
+      implements RunCommand {
+
+    /** Whether the call only wants to know how things stand. */
+    boolean asksAgain() {
+      return action == Action.CONTINUE && updates.isEmpty() && resolution == null;
+    }
+  }
+
+  /** Something that happened outside, for a run that may wait for it. */
+  record Signal(String runId, String name, @Nullable JsonNode payload) {}
+
+  /** What a session has to say about a call. */
+  sealed interface ToCaller extends GatewayCommand {}
+
+  /** The answer to a call. */
+  record SessionReply(long id, JournalRecord.Reply reply) implements ToCaller {}
+
+  /** What a node tells while a call is under way. */
+  record SessionProgress(long id, ToolProgress progress) implements ToCaller {}
+
+  /** A node tells something while its effect works. */
+  record Told(String effect, ToolProgress progress) implements RunCommand {}
+
+  /** A caller stops waiting. */
+  record DeadlinePassed(long id) implements RunCommand {}
+
+  /** The next waiting call is due. */
+  record Next() implements RunCommand {}
+}
