@@ -48,7 +48,7 @@ final class Performance {
         case STORE -> store(effect);
         case DEFERRED -> deferred(effect);
         case COMPACT -> compact();
-        case REPORT -> report(effect);
+        case REPORT -> report();
         case WITHDRAW -> withdraw(effect);
         case ERASE -> erase();
       };
@@ -113,7 +113,7 @@ final class Performance {
       ChatRequest request = request(prompt, frame, scribe, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
       ModelReply reply = prompt.model().call(request, listener(messageId));
-      return replied(prompt, frame, scribe, flow, reply, began);
+      return replied(frame, scribe, flow, reply, began);
     } catch (BlockedException e) {
       Message said =
           Message.of(frame.side().role(), Failures.reason(e))
@@ -186,7 +186,7 @@ final class Performance {
   }
 
   private ThreadInput.Result replied(
-      Prompt prompt, Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
+      Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
     List<ToolCall> calls = calls(reply.message(), frame, scribe.state());
     String content = content(reply.message(), frame, calls);
     Message said =
@@ -361,7 +361,7 @@ final class Performance {
     };
   }
 
-  private ThreadInput.Result report(ThreadEffect effect) throws InterruptedException {
+  private ThreadInput.Result report() throws InterruptedException {
     ThreadEvent.ReportOwed owed = state.reports().get(0);
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
     Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));
