@@ -285,7 +285,7 @@ public sealed interface ThreadEvent {
   record EffectDelayed(String id, int attempt, String reason, long due) implements ThreadEvent {}
 
   /**
-   * Work that was put off is over.
+   * An effect is over.
    *
    * @param error what went wrong; null if nothing did
    */
@@ -346,7 +346,7 @@ public sealed interface ThreadEvent {
 
   record StatusSet(String text) implements Change {}
 
-  @SuppressWarnings("ArrayRecordComponent") // the state keeps no bytes, so nobody compares them
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares files, and copies would be large
   record FileWritten(String path, String mimeType, byte[] data, long at) implements Change {}
 
   record FileRemoved(String path) implements Change {}

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The threads of a host's agents, as those outside see and drive them.
  *
- * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What is
- * acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
+ * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What
+ * is acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
  * ThreadException}, whose code tells why.
  */
 public interface Threads {
@@ -143,7 +143,12 @@ public interface Threads {
 
   /** A thread in a list, as it was within the last second or so. */
   record Listed(
-      String threadId, String agent, Set<String> tags, long createdAt, long activeAt, String standing) {}
+      String threadId,
+      String agent,
+      Set<String> tags,
+      long createdAt,
+      long activeAt,
+      String standing) {}
 
   record Listing(List<Listed> threads, @Nullable String cursor) {}
 
