@@ -5,4 +5,5 @@ package io.fermata.agent;
  *
  * @param data its bytes; never changed
  */
+@SuppressWarnings("ArrayRecordComponent") // compared by nobody, and copied where it is kept
 public record Attachment(String name, String mimeType, byte[] data) {}

@@ -3,6 +3,7 @@ package io.fermata.agent;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -11,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  * folders need not be made.
  */
 public final class ThreadFiles {
+  private static final Pattern PIECES = Pattern.compile("\\*\\*|\\*|[^*]+");
+
   private final Scribe scribe;
 
   ThreadFiles(Scribe scribe) {
@@ -108,16 +111,15 @@ public final class ThreadFiles {
   }
 
   private static String regex(String glob) {
-    StringBuilder regex = new StringBuilder();
-    for (String part : glob.split("(?<=\\*\\*)|(?=\\*\\*)")) {
-      if (part.equals("**")) {
-        regex.append(".*");
-      } else {
-        for (String piece : part.split("(?<=\\*)|(?=\\*)")) {
-          regex.append(piece.equals("*") ? "[^/]*" : Pattern.quote(piece));
-        }
-      }
-    }
-    return regex.toString();
+    return PIECES
+        .matcher(glob)
+        .replaceAll(
+            piece ->
+                Matcher.quoteReplacement(
+                    switch (piece.group()) {
+                      case "**" -> ".*";
+                      case "*" -> "[^/]*";
+                      default -> Pattern.quote(piece.group());
+                    }));
   }
 }
