@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The threads of a host's agents, as those outside see and drive them.
  *
- * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What is
- * acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
+ * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What
+ * is acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
  * ThreadException}, whose code tells why.
  */
 public interface Threads {
@@ -144,7 +144,12 @@ public interface Threads {
 
   /** A thread in a list, as it was within the last second or so. */
   record Listed(
-      String threadId, String agent, Set<String> tags, long createdAt, long activeAt, String standing) {}
+      String threadId,
+      String agent,
+      Set<String> tags,
+      long createdAt,
+      long activeAt,
+      String standing) {}
 
   record Listing(List<Listed> threads, @Nullable String cursor) {}
 
@@ -225,8 +230,7 @@ public interface Threads {
    * without repeating anything. The thread is not woken for it.
    *
    * @param offset the record, and
-   * @param index the event in it after which to begin, an index past its end for all of it; 0 and
-   *     -1 for the beginning
+   * @param index the event in it after which to begin, -1 for its first; 0 and -1 for the beginning
    */
   CompletionStage<Feed> follow(
       String principal, String threadId, long offset, int index, Listener listener);
