@@ -71,6 +71,15 @@ public final class Bounds {
         : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
   }
 
+  /**
+   * Refuses tags that a thread cannot have.
+   *
+   * @throws IllegalArgumentException if they are too many, too long, or blank
+   */
+  public static void check(Collection<String> tags) {
+    tags(tags);
+  }
+
   static Set<String> tags(Collection<String> tags) {
     Set<String> all = new TreeSet<>(tags);
     if (all.size() > TAGS || all.stream().anyMatch(t -> t.isBlank() || t.length() > TAG)) {

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
  * A thread that another one created.
  *
  * @param relation the name under which the parent knows it
- * @param parentCall the call of the parent that waits for it; only while it waits
+ * @param note the number of its latest report
  */
 public record ChildThread(
     String threadId, String relation, String agent, Status status, String note) {

@@ -10,11 +10,9 @@ import org.jspecify.annotations.Nullable;
  * @param forced who acts next whoever's turn it is; null if nobody was forced
  * @param stopped the thread rests until somebody speaks
  * @param stopWanted an author's code wants it to rest at the end of the step
- * @param answering the message that code is to answer
  * @param steps how often models were called in this execution
  * @param turnsA the turns of side A in the session
  * @param empty how often in a row the model said nothing and called nothing
- * @param handover the agent that goes on after the step
  * @param sameError how often in a row calls failed with the same words
  */
 public record Course(
@@ -42,7 +40,8 @@ public record Course(
           null, Side.A, null, false, null, null, null, false, null, null, 0, 0, 0, 0, 0, 0, null,
           0);
 
-  boolean running() {
+  /** Whether the thread acts, or waits for what it has begun. */
+  public boolean running() {
     return flowId != null;
   }
 

@@ -47,7 +47,7 @@ final class Performance {
         case STORE -> store(effect);
         case DEFERRED -> deferred(effect);
         case COMPACT -> compact();
-        case REPORT -> report(effect);
+        case REPORT -> report();
         case WITHDRAW -> withdraw(effect);
         case ERASE -> erase();
       };
@@ -111,7 +111,7 @@ final class Performance {
       ChatRequest request = request(prompt, frame, scribe, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
       ModelReply reply = prompt.model().call(request, listener(messageId));
-      return replied(prompt, frame, scribe, flow, reply, began);
+      return replied(frame, scribe, flow, reply, began);
     } catch (BlockedException e) {
       Message said =
           Message.of(frame.side().role(), Failures.reason(e))
@@ -181,7 +181,7 @@ final class Performance {
   }
 
   private ThreadInput.Result replied(
-      Prompt prompt, Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
+      Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
     List<ToolCall> calls = calls(reply.message(), frame);
     String content = content(reply.message(), frame, calls);
     Message said =
@@ -312,7 +312,6 @@ final class Performance {
     if (old.isEmpty()) {
       throw new IllegalStateException("There is nothing to sum up");
     }
-    Scribe scribe = scribe(null, "compact" + state.history().count(), 1);
     List<ChatMessage> told = new ArrayList<>();
     String before = Dialogue.summary(state.history());
     told.add(SystemMessage.from(compaction.instruction()));
@@ -342,7 +341,7 @@ final class Performance {
     };
   }
 
-  private ThreadInput.Result report(ThreadEffect effect) throws InterruptedException {
+  private ThreadInput.Result report() throws InterruptedException {
     ThreadEvent.ReportOwed owed = state.reports().get(0);
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
     Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));

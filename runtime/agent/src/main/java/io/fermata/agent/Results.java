@@ -23,7 +23,7 @@ final class Results {
       case GREET -> greeted(result);
       case RECEIVE -> received(effect, result);
       case STEP -> stepped(effect, result, at);
-      case HANDLE -> handled(effect, result, at);
+      case HANDLE -> handled(effect, result);
       case CALL, STORE -> called(effect, result, at);
       case DEFERRED -> deferred(effect, result, at);
       case COMPACT -> compacted(effect, result, at);
@@ -109,7 +109,7 @@ final class Results {
     }
   }
 
-  private void handled(ThreadEffect effect, ThreadInput.Result result, long at) {
+  private void handled(ThreadEffect effect, ThreadInput.Result result) {
     Frame frame = loop.state().top();
     if (frame == null
         || frame.stage() != Frame.Stage.HANDLING

@@ -273,6 +273,8 @@ public sealed interface ThreadEvent {
   record EffectDelayed(String id, int attempt, String reason, long due) implements ThreadEvent {}
 
   /**
+   * An effect is over.
+   *
    * @param error what went wrong; null if nothing did
    */
   record EffectEnded(String id, @Nullable String error, long at) implements ThreadEvent {}
@@ -321,6 +323,7 @@ public sealed interface ThreadEvent {
 
   record StatusSet(String text) implements Change {}
 
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares files, and copies would be large
   record FileWritten(String path, String mimeType, byte[] data, long at) implements Change {}
 
   record FileRemoved(String path) implements Change {}

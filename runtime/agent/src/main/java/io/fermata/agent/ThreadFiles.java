@@ -109,13 +109,13 @@ public final class ThreadFiles {
 
   private static String regex(String glob) {
     StringBuilder regex = new StringBuilder();
-    for (String part : glob.split("(?<=\\*\\*)|(?=\\*\\*)")) {
-      if (part.equals("**")) {
+    for (int i = 0; i < glob.length(); i++) {
+      if (glob.startsWith("**", i)) {
         regex.append(".*");
+        i++;
       } else {
-        for (String piece : part.split("(?<=\\*)|(?=\\*)")) {
-          regex.append(piece.equals("*") ? "[^/]*" : Pattern.quote(piece));
-        }
+        char c = glob.charAt(i);
+        regex.append(c == '*' ? "[^/]*" : Pattern.quote(String.valueOf(c)));
       }
     }
     return regex.toString();
