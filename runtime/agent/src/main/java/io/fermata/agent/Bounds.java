@@ -46,6 +46,15 @@ public final class Bounds {
     }
   }
 
+  /** Tools that queue each other come to an end. */
+  static void requireFewCalls(ThreadState state, @Nullable Frame frame) {
+    int calls =
+        state.waiting().size() + (frame == null ? 0 : frame.calls().size() + frame.made().size());
+    if (calls >= CALLS) {
+      throw new IllegalArgumentException("A step has at most %d calls".formatted(CALLS));
+    }
+  }
+
   private static long size(Map<String, JsonNode> values, String except) {
     long size = 0;
     for (Map.Entry<String, JsonNode> entry : values.entrySet()) {

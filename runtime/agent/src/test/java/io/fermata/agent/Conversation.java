@@ -1,0 +1,408 @@
+package io.fermata.agent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.fermata.flow.Outcome;
+import io.fermata.flow.Program;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Drives one thread without a host: it journals, folds and performs, one thing at a time, in this
+ * thread. What it folds is what was read back from the journal's text.
+ *
+ * <p>An effect sees the thread as it was when the effect was first wanted, as it does on a host.
+ * Nothing is performed before {@link #run} or {@link #perform}; a model's script or a tool may call
+ * back into the conversation for what happens meanwhile.
+ */
+final class Conversation {
+  /** Reads and writes records as a journal does. */
+  static final ObjectMapper JOURNAL =
+      JsonMapper.builder()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .defaultPropertyInclusion(
+              JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
+          .build();
+
+  private static final int MOST_EFFECTS = 5_000;
+
+  private final ThreadProgram program;
+  private final Agent first;
+  private final World world = new World(this);
+  private final List<String> journal = new ArrayList<>();
+  private final Map<String, ThreadState> inFlight = new HashMap<>();
+  private final List<String> performed = new ArrayList<>();
+  private ThreadState state = ThreadState.NONE;
+  private Function<List<ThreadEffect>, ThreadEffect> order = effects -> effects.get(0);
+  private Outcome.@Nullable Failure refusal;
+  private long now = 1_000_000;
+
+  private Conversation(List<Agent> agents) {
+    program = new ThreadProgram(new Agents(agents));
+    first = agents.get(0);
+  }
+
+  /** A thread of the first agent, which is yet to be created. */
+  static Conversation of(Agent... agents) {
+    return new Conversation(List.of(agents));
+  }
+
+  /** A thread of the first agent, created. */
+  static Conversation with(Agent... agents) {
+    return of(agents).create().run();
+  }
+
+  // --- what comes in ---------------------------------------------------------------------------
+
+  Conversation create(Message... messages) {
+    return create(null, messages);
+  }
+
+  Conversation create(ThreadEvent.@Nullable Parent parent, Message... messages) {
+    return accept(
+        new ThreadInput.Create(
+            "t1",
+            first.name(),
+            "ann",
+            Set.of("new"),
+            Map.of("lang", "en"),
+            parent,
+            List.of(messages),
+            now));
+  }
+
+  Conversation post(String text) {
+    return post(null, Message.user(text));
+  }
+
+  Conversation post(@Nullable String key, Message message, Attachment... attachments) {
+    return accept(new ThreadInput.Post(key, message, List.of(attachments), now));
+  }
+
+  /** Posts, and lets the thread go on to where it rests. */
+  Conversation say(String text) {
+    return post(text).run();
+  }
+
+  Conversation stop() {
+    return accept(new ThreadInput.Stop(now));
+  }
+
+  Conversation proceed(@Nullable Side side) {
+    return accept(new ThreadInput.Proceed(side, now));
+  }
+
+  Conversation approve(String call) {
+    return accept(new ThreadInput.Answer(call, "a1", true, null, null, "ann", now));
+  }
+
+  Conversation deny(String call, @Nullable String reason) {
+    return accept(new ThreadInput.Answer(call, "a1", false, null, reason, "ann", now));
+  }
+
+  Conversation answer(String call, String answerId, JsonNode answers) {
+    return accept(new ThreadInput.Answer(call, answerId, null, answers, null, "ann", now));
+  }
+
+  Conversation report(String child, long number, boolean failed, String text) {
+    return accept(new ThreadInput.Report(child, number, failed, text, now));
+  }
+
+  /** Takes an input in; a refusal is kept for {@link #refusal}. */
+  Conversation accept(ThreadInput input) {
+    refusal = null;
+    Program.Acceptance<ThreadEvent> acceptance = program.accept(state, input);
+    if (acceptance instanceof Program.Accepted<ThreadEvent> accepted) {
+      journal(accepted.events());
+    } else {
+      refusal = ((Program.Refused<ThreadEvent>) acceptance).failure();
+    }
+    track();
+    return this;
+  }
+
+  private void journal(List<ThreadEvent> events) {
+    now++;
+    if (events.isEmpty()) {
+      return;
+    }
+    try {
+      journal.add(
+          JOURNAL.writerFor(new TypeReference<List<ThreadEvent>>() {}).writeValueAsString(events));
+    } catch (JsonProcessingException e) {
+      throw new AssertionError(e);
+    }
+    state = state.apply(record(journal.size()), journal.size());
+  }
+
+  // --- what is done ----------------------------------------------------------------------------
+
+  /** Which of the effects that are wanted is performed, or ends, next; the first unless told. */
+  Conversation order(Function<List<ThreadEffect>, ThreadEffect> chosen) {
+    order = chosen;
+    return this;
+  }
+
+  Conversation lastFirst() {
+    return order(effects -> effects.get(effects.size() - 1));
+  }
+
+  /** Performs effects until none is wanted that does not wait for its time. */
+  Conversation run() {
+    return runUntil(effect -> false);
+  }
+
+  /** Performs effects until one of these is wanted, which is left. */
+  Conversation runUntil(Predicate<ThreadEffect> point) {
+    for (int i = 0; i < MOST_EFFECTS; i++) {
+      List<ThreadEffect> ready = ready();
+      if (ready.isEmpty() || ready.stream().anyMatch(point)) {
+        return this;
+      }
+      perform(order.apply(ready));
+    }
+    throw new AssertionError("The thread does not come to rest: " + lines());
+  }
+
+  /** Performs an effect, and brings its end to the thread. */
+  Conversation perform(ThreadEffect effect) {
+    return accept(new ThreadInput.EffectEnded(effect, outcome(effect), now));
+  }
+
+  /** Performs an effect, and keeps what it came to from the thread. */
+  ThreadInput.Result outcome(ThreadEffect effect) {
+    ThreadState then = Objects.requireNonNull(inFlight.get(effect.key()), effect.key());
+    performed.add(effect.key());
+    return program.perform(then, effect, world).toCompletableFuture().join();
+  }
+
+  /** Goes on to the first of these effects, performs it, and loses its end in a crash. */
+  Conversation crashDuring(Predicate<ThreadEffect> point) {
+    runUntil(point);
+    outcome(ready().stream().filter(point).findFirst().orElseThrow());
+    return crash();
+  }
+
+  /** Loses everything but the journal, and reads that back. */
+  Conversation crash() {
+    JsonNode before = JOURNAL.valueToTree(state);
+    ThreadState back = folded(journal.size());
+    JsonNode refolded = JOURNAL.valueToTree(back);
+    JsonNode restored = JOURNAL.valueToTree(snapshot());
+    assertThat(refolded).isEqualTo(before);
+    assertThat(restored).isEqualTo(before);
+    state = back;
+    inFlight.clear();
+    return accept(new ThreadInput.Recovered(now));
+  }
+
+  /** The state as a snapshot would bring it back. */
+  private ThreadState snapshot() {
+    try {
+      return JOURNAL.readValue(JOURNAL.writeValueAsString(state), ThreadState.class);
+    } catch (JsonProcessingException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Lets time pass, tells the thread of the moments that it waits for, and lets it go on. */
+  Conversation pass(Duration time) {
+    now += time.toMillis();
+    for (int i = 0; i < MOST_EFFECTS; i++) {
+      List<ThreadEffect> due =
+          wanted().stream()
+              .filter(ThreadEffect::timer)
+              .filter(effect -> Objects.requireNonNull(effect.due()) <= now)
+              .toList();
+      if (due.isEmpty()) {
+        return run();
+      }
+      accept(new ThreadInput.EffectDue(due.get(0), now));
+    }
+    throw new AssertionError("A timer does not end");
+  }
+
+  /** What the thread wants done, timers included. */
+  List<ThreadEffect> wanted() {
+    Program.Next<ThreadEffect> next = program.next(state);
+    return next instanceof Program.Perform<ThreadEffect> perform
+        ? perform.effects()
+        : next instanceof Program.Pause<ThreadEffect> pause ? pause.timers() : List.of();
+  }
+
+  List<ThreadEffect> ready() {
+    return wanted().stream().filter(effect -> !effect.timer()).toList();
+  }
+
+  private void track() {
+    List<ThreadEffect> wanted = ready();
+    inFlight.keySet().retainAll(wanted.stream().map(ThreadEffect::key).toList());
+    wanted.forEach(effect -> inFlight.putIfAbsent(effect.key(), state));
+  }
+
+  static Predicate<ThreadEffect> kind(ThreadEffect.Kind kind) {
+    return effect -> effect.kind() == kind;
+  }
+
+  // --- what is seen ----------------------------------------------------------------------------
+
+  ThreadState state() {
+    return state;
+  }
+
+  ThreadProgram program() {
+    return program;
+  }
+
+  World world() {
+    return world;
+  }
+
+  long now() {
+    return now;
+  }
+
+  /** Why the last input was refused; null if it was not. */
+  Outcome.@Nullable Failure refusal() {
+    return refusal;
+  }
+
+  /** The keys of the effects that were performed, in order. */
+  List<String> performed() {
+    return performed;
+  }
+
+  /** Why the thread rests; null if it does not. */
+  @Nullable String code() {
+    return state.course().code();
+  }
+
+  int records() {
+    return journal.size();
+  }
+
+  /** A record of the journal, counted from 1. */
+  List<ThreadEvent> record(int number) {
+    try {
+      return JOURNAL.readValue(journal.get(number - 1), new TypeReference<List<ThreadEvent>>() {});
+    } catch (JsonProcessingException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  List<ThreadEvent> events() {
+    List<ThreadEvent> all = new ArrayList<>();
+    for (int i = 1; i <= journal.size(); i++) {
+      all.addAll(record(i));
+    }
+    return all;
+  }
+
+  <T extends ThreadEvent> List<T> events(Class<T> type) {
+    return events().stream().filter(type::isInstance).map(type::cast).toList();
+  }
+
+  /** The state after the first so many records. */
+  ThreadState folded(int records) {
+    ThreadState folded = ThreadState.NONE;
+    for (int i = 1; i <= records; i++) {
+      folded = folded.apply(record(i), i);
+    }
+    return folded;
+  }
+
+  /** The messages at top level that the state has at hand. */
+  List<Message> messages() {
+    return state.history().messages();
+  }
+
+  Message last() {
+    return messages().get(messages().size() - 1);
+  }
+
+  /** The messages at top level, a line each: {@code user: hi}. */
+  List<String> lines() {
+    return messages().stream().map(Conversation::line).toList();
+  }
+
+  static String line(Message message) {
+    String who =
+        message.role() == Role.TOOL
+            ? message.name() + (message.failed() ? " failed" : "")
+            : message.role().name().toLowerCase(java.util.Locale.ROOT);
+    String calls =
+        message.toolCalls().stream().map(ToolCall::name).collect(Collectors.joining(", "));
+    return who
+        + (message.silent() ? " (silent)" : "")
+        + ":"
+        + (message.content() == null ? "" : " " + message.content())
+        + (calls.isEmpty() ? "" : " [" + calls + "]");
+  }
+
+  /** All messages of the journal, inside sub-prompts too, the oldest first. */
+  List<Message> allMessages() {
+    List<Message> all = new ArrayList<>();
+    ThreadState whole = ThreadState.NONE;
+    for (int i = 1; i <= journal.size(); i++) {
+      for (ThreadEvent event : record(i)) {
+        whole = whole.apply(List.of(withoutWindow(event)), i);
+        inside(event).forEach(all::add);
+      }
+    }
+    all.addAll(whole.history().messages());
+    all.sort(Comparator.comparingLong(Message::createdAt));
+    return all;
+  }
+
+  private static ThreadEvent withoutWindow(ThreadEvent event) {
+    int wide = 1_000_000;
+    if (event instanceof ThreadEvent.Created c) {
+      return new ThreadEvent.Created(
+          c.threadId(), c.agent(), c.principal(), c.tags(), c.env(), c.parent(), wide, c.at());
+    } else if (event instanceof ThreadEvent.HandedOver over) {
+      return new ThreadEvent.HandedOver(over.agent(), wide);
+    }
+    return event instanceof ThreadEvent.Widened ? new ThreadEvent.Widened(wide) : event;
+  }
+
+  private static List<Message> inside(ThreadEvent event) {
+    List<Message> said =
+        event instanceof ThreadEvent.FrameOpened opened
+            ? opened.said()
+            : event instanceof ThreadEvent.StepEnded ended
+                ? List.of(ended.message())
+                : event instanceof ThreadEvent.CallEnded ended
+                    ? List.of(ended.message())
+                    : event instanceof ThreadEvent.Said one ? List.of(one.message()) : List.of();
+    return said.stream().filter(message -> message.depth() > 0).toList();
+  }
+
+  /** The latest first, as a host reads them back. */
+  List<Message> newestFirst(int limit, int depth) {
+    List<Message> all = new ArrayList<>(allMessages());
+    all.removeIf(message -> message.depth() > depth);
+    Collections.reverse(all);
+    return all.subList(0, Math.min(limit, all.size()));
+  }
+}

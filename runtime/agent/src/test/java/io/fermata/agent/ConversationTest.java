@@ -1,0 +1,22 @@
+package io.fermata.agent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+class ConversationTest {
+  @Test
+  void aModelAnswersAPerson() {
+    Scripted model = Scripted.saying("Hello, Ann.");
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", Prompt.of("support", model.model()).text("Help.")));
+
+    talk.say("Hi");
+
+    assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Hello, Ann.");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.A);
+    assertThat(model.lastRequest()).containsExactly("system: Help.", "user: Hi");
+    talk.crash();
+  }
+}

@@ -1,0 +1,136 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** A host that remembers what a thread asked of it and answers as a test wants. */
+final class World implements Outside {
+  private final Conversation conversation;
+  private final Map<String, FlowOutcome> begun = new HashMap<>();
+  private final Map<String, FlowOutcome> answered = new HashMap<>();
+  private final Map<String, String> children = new HashMap<>();
+
+  final Map<String, String> env = new HashMap<>();
+  final List<Tiding> tidings = new ArrayList<>();
+  final List<String> flowCalls = new ArrayList<>();
+  final List<String> withdrawn = new ArrayList<>();
+  final List<String> delegated = new ArrayList<>();
+  final List<String> reports = new ArrayList<>();
+  final List<String> stoppedChildren = new ArrayList<>();
+  final List<String> erased = new ArrayList<>();
+
+  /** What a flow comes to when it is called. */
+  Function<ObjectNode, FlowOutcome> flow = arguments -> result("done");
+
+  /** What a flow comes to when it is answered. */
+  Function<ObjectNode, FlowOutcome> flowAnswer = answers -> result("done");
+
+  World(Conversation conversation) {
+    this.conversation = conversation;
+  }
+
+  static FlowOutcome result(String text) {
+    return new FlowOutcome.Result(text, false, List.of());
+  }
+
+  @Override
+  public long now() {
+    return conversation.now();
+  }
+
+  @Override
+  public void tell(Tiding tiding) {
+    tidings.add(tiding);
+  }
+
+  @Override
+  public @Nullable String env(String property) {
+    return env.get(property);
+  }
+
+  @Override
+  public CompletionStage<FlowOutcome> callFlow(String name, String callKey, ObjectNode arguments) {
+    flowCalls.add(name + " " + callKey + " " + arguments);
+    FlowOutcome known = begun.get(callKey);
+    if (known == null || known instanceof FlowOutcome.Unfinished) {
+      known = flow.apply(arguments);
+      begun.put(callKey, known);
+    }
+    return CompletableFuture.completedFuture(known);
+  }
+
+  @Override
+  public CompletionStage<FlowOutcome> answerFlow(
+      String name, String callKey, String answerId, ObjectNode answers) {
+    flowCalls.add(name + " " + callKey + " " + answerId + " " + answers);
+    String key = callKey + "/" + answerId;
+    FlowOutcome known = answered.computeIfAbsent(key, k -> flowAnswer.apply(answers));
+    begun.put(callKey, known);
+    return CompletableFuture.completedFuture(known);
+  }
+
+  @Override
+  public CompletionStage<Void> withdrawFlow(String name, String callKey) {
+    withdrawn.add(name + " " + callKey);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<String> delegate(
+      SubAgent relation, String callKey, @Nullable String child, String message) {
+    String threadId =
+        children.computeIfAbsent(
+            callKey,
+            key -> {
+              String id = child == null ? "child-" + key : child;
+              delegated.add(id + ": " + message);
+              return id;
+            });
+    return CompletableFuture.completedFuture(threadId);
+  }
+
+  @Override
+  public CompletionStage<Void> report(
+      ThreadEvent.Parent parent, long report, boolean failed, String text) {
+    reports.add(report + (failed ? " failed: " : ": ") + text);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> stopChild(String threadId) {
+    stoppedChildren.add(threadId);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
+    return CompletableFuture.completedFuture(conversation.newestFirst(limit, depth));
+  }
+
+  @Override
+  public CompletionStage<byte[]> file(Shelf.StoredFile file) {
+    byte[] found = null;
+    for (ThreadEvent event : conversation.record((int) file.seq())) {
+      if (event instanceof ThreadEvent.FileWritten written
+          && written.path().equals(file.written())) {
+        found = written.data();
+      }
+    }
+    return found == null
+        ? CompletableFuture.failedFuture(new IllegalStateException("No bytes of " + file.path()))
+        : CompletableFuture.completedFuture(found);
+  }
+
+  @Override
+  public CompletionStage<Void> erase(List<String> childIds) {
+    erased.addAll(childIds);
+    return CompletableFuture.completedFuture(null);
+  }
+}
