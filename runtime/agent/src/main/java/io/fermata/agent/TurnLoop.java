@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelError;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Json;
@@ -41,8 +42,33 @@ final class TurnLoop {
   }
 
   void emit(ThreadEvent event) {
-    events.add(event);
-    state = state.apply(List.of(event), 0);
+    ThreadEvent timed = timed(event);
+    events.add(timed);
+    state = state.apply(List.of(timed), 0);
+  }
+
+  /** What comes into the conversation has the same time there as in the journal. */
+  private ThreadEvent timed(ThreadEvent event) {
+    History history = state.history();
+    if (event instanceof ThreadEvent.Taken taken) {
+      return new ThreadEvent.Taken(history.timed(taken.message(), null));
+    } else if (event instanceof ThreadEvent.Said said && said.message().depth() == 0) {
+      Message message = history.timed(said.message(), said.before());
+      return new ThreadEvent.Said(said.frame(), message, said.before());
+    } else if (event instanceof ThreadEvent.StepEnded ended && ended.message().depth() == 0) {
+      Message message = history.timed(ended.message(), null);
+      return new ThreadEvent.StepEnded(ended.frame(), message, ended.calls(), ended.log());
+    } else if (event instanceof ThreadEvent.CallEnded ended && isNext(ended.call())) {
+      Message message = history.timed(ended.message(), null);
+      return new ThreadEvent.CallEnded(ended.call(), message, ended.code(), ended.at());
+    }
+    return event;
+  }
+
+  /** Whether the result of a call comes into the conversation as soon as it is there. */
+  private boolean isNext(String call) {
+    Frame top = state.top();
+    return top != null && !top.calls().isEmpty() && top.calls().get(0).key().equals(call);
   }
 
   Agent agent() {
@@ -400,9 +426,7 @@ final class TurnLoop {
     Side side = frame.side();
     if (state.course().empty() >= EMPTY_REPLIES) {
       String reason = "The model said nothing %d times in a row".formatted(EMPTY_REPLIES);
-      emit(
-          new ThreadEvent.StepFailed(
-              frame.path(), ModelError.EMPTY.wireName(), reason, List.of(), now));
+      failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
       stop(side, StopCode.STEP_ERROR, reason, false);
       return;
     }
@@ -588,6 +612,20 @@ final class TurnLoop {
             "sub_prompt_failed",
             "Sub-prompt failed with %d error(s)%s"
                 .formatted(errors, text.isEmpty() ? "" : "\n" + text));
+  }
+
+  /** A model did not answer; at top level, a message that clients can read says why. */
+  void failStep(Frame frame, String code, String reason, List<ModelAttempt> attempts) {
+    ObjectNode error = Json.object();
+    error.putObject("error").put("code", code).put("message", reason);
+    Message message =
+        Message.of(frame.side().role(), null)
+            .placed(String.valueOf(frame.messageId()), now * 1000, 0, null)
+            .withStatus(Message.Status.FAILED)
+            .from("s" + frame.step())
+            .withMetadata(error);
+    Message told = frame.top() ? state.history().timed(message, null) : null;
+    emit(new ThreadEvent.StepFailed(frame.path(), code, reason, attempts, told, now));
   }
 
   /** A sub-prompt whose model did not answer. */

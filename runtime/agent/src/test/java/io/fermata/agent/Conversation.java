@@ -177,11 +177,19 @@ final class Conversation {
     for (int i = 0; i < MOST_EFFECTS; i++) {
       List<ThreadEffect> ready = ready();
       if (ready.isEmpty() || ready.stream().anyMatch(point)) {
-        return this;
+        return listed();
       }
       perform(order.apply(ready));
     }
     throw new AssertionError("The thread does not come to rest: " + lines());
+  }
+
+  /** What clients read back from the journal is the conversation. */
+  private Conversation listed() {
+    List<Message> latestFirst = new ArrayList<>(messages());
+    Collections.reverse(latestFirst);
+    assertThat(newestFirst(null, latestFirst.size(), 0)).isEqualTo(latestFirst);
+    return this;
   }
 
   /** Performs an effect, and brings its end to the thread. */

@@ -110,10 +110,17 @@ class FlowStateTest {
     assertThat(noted).containsExactly("tea");
     assertThat(talk.lines())
         .containsExactly(
-            "user: Hi", "assistant: [work, note]", "work: note", "note: noted tea", "assistant: Done.");
+            "user: Hi",
+            "assistant: [work, note]",
+            "work: note",
+            "note: noted tea",
+            "assistant: Done.");
     assertThat(model.lastRequest())
         .containsExactly(
-            "user: Hi", "assistant: [work, note]", "result of work: note", "result of note: noted tea");
+            "user: Hi",
+            "assistant: [work, note]",
+            "result of work: note",
+            "result of note: noted tea");
   }
 
   @Test
@@ -180,10 +187,7 @@ class FlowStateTest {
         .containsExactly("user: Hi", "assistant: [note]", "result of note: noted heard");
     assertThat(talk.lines())
         .containsExactly(
-            "user: Hi",
-            "assistant (silent): [note]",
-            "note: noted heard",
-            "assistant: Hello.");
+            "user: Hi", "assistant (silent): [note]", "note: noted heard", "assistant: Hello.");
   }
 
   @Test
@@ -348,8 +352,7 @@ class FlowStateTest {
   }
 
   private Conversation longOne(int turns, Work work) {
-    Prompt prompt =
-        Prompt.of("support", model.model()).tools(work(work)).window(4);
+    Prompt prompt = Prompt.of("support", model.model()).tools(work(work)).window(4);
     Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt));
     model.always(request -> AiMessage.from("ok"));
     for (int i = 1; i <= turns; i++) {
@@ -479,8 +482,16 @@ class FlowStateTest {
 
     assertThat(seen)
         .containsExactly(
-            "null", "null", "en", Set.of("new"), List.of(),
-            "7", "\"good\"", "de", Set.of("vip"), List.of("/a/b.txt"));
+            "null",
+            "null",
+            "en",
+            Set.of("new"),
+            List.of(),
+            "7",
+            "\"good\"",
+            "de",
+            Set.of("vip"),
+            List.of("/a/b.txt"));
     assertThat(talk.state().shelf().status()).isEqualTo("working");
   }
 
@@ -539,8 +550,7 @@ class FlowStateTest {
               return "ok";
             });
     model.call("work").say("Done.");
-    Conversation talk =
-        Conversation.with(agent(look).env("lang", "fr").env("city", "Bonn"));
+    Conversation talk = Conversation.with(agent(look).env("lang", "fr").env("city", "Bonn"));
     talk.world().env.put("city", "Rome");
     talk.world().env.put("planet", "Earth");
 
@@ -606,8 +616,7 @@ class FlowStateTest {
                   .hasMessageContaining("files");
               assertThatThrownBy(() -> flow.files().write("/a/../b", "x"))
                   .hasMessageContaining("path");
-              assertThatThrownBy(
-                      () -> flow.files().write("/big", "x/y", new byte[Bounds.FILE + 1]))
+              assertThatThrownBy(() -> flow.files().write("/big", "x/y", new byte[Bounds.FILE + 1]))
                   .hasMessageContaining("bytes");
               return "ok";
             });
@@ -622,7 +631,9 @@ class FlowStateTest {
     Conversation talk =
         Conversation.with(
             agent(
-                work(flow -> flow.files().readText(flow.messageHistory().get(0).attachments().get(0)))));
+                work(
+                    flow ->
+                        flow.files().readText(flow.messageHistory().get(0).attachments().get(0)))));
 
     talk.post(
             "k1",

@@ -190,8 +190,7 @@ class RequestTest {
 
   @Test
   void aSummaryThatCannotBeMadeStopsNothing() {
-    Scripted summarizer =
-        new Scripted().always(request -> AiMessage.from(" "));
+    Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
     Conversation talk = compacting(summarizer);
     for (int i = 1; i <= 6; i++) {
       talk.say("number " + i);
@@ -265,8 +264,7 @@ class RequestTest {
               order.add("model");
               return AiMessage.from("Done.");
             });
-    Conversation talk =
-        Conversation.with(Agent.aiHuman("desk", support(schedule)).effects(tick));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support(schedule)).effects(tick));
     talk.post("Hi").runUntil(effect -> effect.key().startsWith("STEP/s2"));
 
     talk.lastFirst().pass(Duration.ofSeconds(2));

@@ -111,8 +111,7 @@ class SubPromptTest {
     talk.say("Hi");
 
     assertThat(child.requests()).hasSize(1);
-    assertThat(result(talk).content())
-        .isEqualTo("Let me see.\nTool Executions:\n- look: seen");
+    assertThat(result(talk).content()).isEqualTo("Let me see.\nTool Executions:\n- look: seen");
     assertThat(inside(talk))
         .containsExactly("user: What is it?", "assistant: Let me see. [look]", "look: seen");
   }
@@ -175,16 +174,14 @@ class SubPromptTest {
     child.say("Brown.").say("Brown.");
     Prompt wide = expert().requiredSchema(Question.class);
 
-    Conversation.with(
-            Agent.aiHuman("desk", Prompt.of("s", asking.model()).tools(wide.asTool())))
+    Conversation.with(Agent.aiHuman("desk", Prompt.of("s", asking.model()).tools(wide.asTool())))
         .say("Hi");
     assertThat(child.lastRequest().get(1)).contains("\"subject\":\"tea\"", "\"depth\":2");
 
     asking.call("expert", Map.of("subject", "tea", "depth", 2)).say("Told.");
     Conversation.with(
             Agent.aiHuman(
-                "desk",
-                Prompt.of("s", asking.model()).tools(wide.asTool().userMessage("subject"))))
+                "desk", Prompt.of("s", asking.model()).tools(wide.asTool().userMessage("subject"))))
         .say("Hi");
     assertThat(child.lastRequest().get(1)).isEqualTo("user: tea");
   }
@@ -246,15 +243,13 @@ class SubPromptTest {
   @Test
   void promptsCallPromptsInTheSameThread() {
     Scripted deepest = Scripted.saying("Earl Grey.");
-    Prompt sommelier =
-        Prompt.of("sommelier", deepest.model()).toolDescription("Knows drinks.");
+    Prompt sommelier = Prompt.of("sommelier", deepest.model()).toolDescription("Knows drinks.");
     child.call("sommelier", Map.of("message", "Which tea?"));
     Conversation talk = desk(expert(sommelier.asTool()).asTool());
 
     talk.say("Hi");
 
-    assertThat(result(talk).content())
-        .isEqualTo("Tool Executions:\n- sommelier: Earl Grey.");
+    assertThat(result(talk).content()).isEqualTo("Tool Executions:\n- sommelier: Earl Grey.");
     assertThat(talk.allMessages())
         .filteredOn(message -> message.depth() == 2)
         .extracting(Conversation::line)
@@ -277,8 +272,7 @@ class SubPromptTest {
 
     talk.say("Hi");
 
-    assertThat(result(talk).content())
-        .isEqualTo("Tool Executions:\n- queue: queued\n- look: seen");
+    assertThat(result(talk).content()).isEqualTo("Tool Executions:\n- queue: queued\n- look: seen");
     assertThat(talk.lines()).hasSize(4);
   }
 
