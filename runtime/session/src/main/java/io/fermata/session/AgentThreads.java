@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
@@ -39,6 +40,7 @@ final class AgentThreads implements Threads {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
   private static final int PAGE = 64;
+  private static final String UNAVAILABLE = "store_unavailable";
 
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
@@ -107,12 +109,25 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> get(String principal, String threadId) {
-    return view(look(principal, threadId, false));
+    return view(look(principal, threadId));
   }
 
   @Override
-  public CompletionStage<View> settled(String principal, String threadId) {
-    return view(look(principal, threadId, true));
+  public CompletionStage<View> settled(String principal, String threadId, Duration patience) {
+    return view(keyed(
+            threadId,
+            key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, true, replyTo))))
+        .exceptionallyCompose(
+            thrown ->
+                unreached(thrown)
+                    ? get(principal, threadId)
+                    : CompletableFuture.failedFuture(thrown));
+  }
+
+  /** Patience that is over looks like a journal that cannot be read; looking again tells. */
+  private static boolean unreached(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    return cause instanceof ThreadException known && known.code().equals(UNAVAILABLE);
   }
 
   @Override
@@ -209,13 +224,10 @@ final class AgentThreads implements Threads {
     return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
   }
 
-  private CompletionStage<ThreadCommand.Reply> look(
-      String principal, String threadId, boolean whenSettled) {
-    Duration patience = whenSettled ? Duration.ofHours(1) : PATIENCE;
+  private CompletionStage<ThreadCommand.Reply> look(String principal, String threadId) {
     return keyed(
         threadId,
-        key ->
-            ask(key, patience, replyTo -> new ThreadCommand.Look(principal, whenSettled, replyTo)));
+        key -> ask(key, PATIENCE, replyTo -> new ThreadCommand.Look(principal, false, replyTo)));
   }
 
   private CompletionStage<ThreadCommand.Reply> ask(
@@ -243,7 +255,7 @@ final class AgentThreads implements Threads {
               ? "The thread's journal could not be read or written in time"
               : "The thread could not be reached";
       throw new ThreadException(
-          "store_unavailable", why + "; what was not acknowledged may be missing. Try again");
+          UNAVAILABLE, why + "; what was not acknowledged may be missing. Try again");
     }
     Outcome.Failure failure = reply.failure();
     if (failure != null) {
@@ -306,7 +318,7 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<Attachment> file(String principal, String threadId, String path) {
-    return look(principal, threadId, false)
+    return look(principal, threadId)
         .thenComposeAsync(
             reply -> {
               Shelf.StoredFile file = reply.state().shelf().files().get(path);

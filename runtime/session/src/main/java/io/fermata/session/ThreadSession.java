@@ -313,8 +313,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
         standing(
             state,
             next instanceof Program.Perform<ThreadEffect> perform ? perform.effects() : List.of());
-    boolean waits =
-        next instanceof Program.Pause<ThreadEffect> pause && !pause.timers().isEmpty();
+    boolean waits = next instanceof Program.Pause<ThreadEffect> pause && !pause.timers().isEmpty();
     return works || waits;
   }
 
