@@ -83,7 +83,8 @@ final class ThreadFold {
                   List.of(),
                   List.of(),
                   null))
-          .with(draft -> draft.steps = began.step());
+          .with(draft -> draft.steps = began.step())
+          .with(state.course().forced(null));
     } else if (event instanceof ThreadEvent.StepBegan began) {
       return stepBegan(state, began);
     } else if (event instanceof ThreadEvent.StepEnded ended) {

@@ -231,7 +231,7 @@ final class TurnLoop {
       if (!before.isEmpty() && !free) {
         return false;
       }
-      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(frame, prompt, call, before)) {
+      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(prompt, call, before)) {
         start(frame, prompt, call);
         return true;
       }
@@ -246,8 +246,7 @@ final class TurnLoop {
    * Whether a call speaks to a child that works for an earlier one, or may have to: a child answers
    * one call at a time, and how many there are is known when the earlier calls have theirs.
    */
-  private boolean waitsForChild(
-      Frame frame, @Nullable Prompt prompt, CallState call, List<CallState> before) {
+  private boolean waitsForChild(@Nullable Prompt prompt, CallState call, List<CallState> before) {
     return Calling.offered(agent(), prompt, call.call().name(), call.queued())
             instanceof SubAgent relation
         && (relation.blocking() || relation.maxInstances() > 0)

@@ -97,6 +97,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     } else if (command instanceof ThreadCommand.Enter) {
       entering = false;
       enter(state);
+      if (sleepy()) {
+        self().tell(new ShellCommand.Sleep(true));
+      }
     }
     return Effect().none();
   }
