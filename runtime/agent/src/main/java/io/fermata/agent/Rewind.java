@@ -132,13 +132,16 @@ public final class Rewind {
         continue;
       }
       over.put(call, item);
-      while (next < order.size() && over.containsKey(order.get(next))) {
-        Message result = over.get(order.get(next++)).message();
+      for (Item done = inOrder(order, next, over);
+          done != null;
+          done = inOrder(order, ++next, over)) {
+        Message result = done.message();
         if (result != null) {
-          Message timed =
+          Message told =
               result.depth() > 0 ? result : result.at(Math.max(result.createdAt(), last + 1));
-          placed.add(new Item(null, timed));
-          last = Math.max(last, time(placed.get(placed.size() - 1)));
+          Item place = new Item(null, told);
+          placed.add(place);
+          last = Math.max(last, time(place));
         }
       }
     }
@@ -151,6 +154,10 @@ public final class Rewind {
       unplaced.clear();
       all.stream().map(Item::message).forEach(message -> add(Objects.requireNonNull(message)));
     }
+  }
+
+  private static @Nullable Item inOrder(List<String> order, int place, Map<String, Item> over) {
+    return place < order.size() ? over.get(order.get(place)) : null;
   }
 
   private static long time(Item item) {
