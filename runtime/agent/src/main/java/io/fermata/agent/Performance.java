@@ -160,10 +160,27 @@ final class Performance {
     }
     List<Message> shown = new ArrayList<>();
     if (prompt.includesChat()) {
-      shown.addAll(state.history().tail(prompt.window()));
+      shown.addAll(withoutCallsUnderWay(state.history().tail(prompt.window())));
     }
     shown.addAll(frame.said());
     return shown;
+  }
+
+  /** A sub-prompt works for one of these calls; it is not to take them for cut off. */
+  private List<Message> withoutCallsUnderWay(List<Message> chat) {
+    Frame top = state.top();
+    Set<String> open = new HashSet<>();
+    if (top != null) {
+      top.calls().forEach(call -> open.add(call.call().id()));
+    }
+    return chat.stream()
+        .map(
+            message ->
+                message.withToolCalls(
+                    message.toolCalls().stream()
+                        .filter(call -> !open.contains(call.id()))
+                        .toList()))
+        .toList();
   }
 
   private ModelListener listener(String messageId) {

@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.data.message.AiMessage;
 import java.time.Duration;
@@ -237,6 +238,29 @@ class SidesTest {
     assertThat(talk.lines())
         .containsExactly(
             "user: Is it?", "assistant: [force, other]", "force: forced", "other: ok", "user: No.");
+  }
+
+  @Test
+  void theTurnThatWasForcedLastIsTheOneThatBegins() {
+    Tool back =
+        Tool.of(
+            "back",
+            "Forces a turn.",
+            (flow, args) -> {
+              flow.forceTurn(Side.A);
+              return "forced back";
+            });
+    Scripted pro = new Scripted().calls("force", "back").say("Yes.");
+    Scripted contra = new Scripted();
+    Conversation talk =
+        Conversation.with(
+            Agent.dualAi("debate", prompt("pro", pro, force(Side.B), back), prompt("c", contra))
+                .maxSteps(2));
+
+    talk.say("Is it?");
+
+    assertThat(talk.lines()).endsWith("assistant: Yes.");
+    assertThat(contra.requests()).isEmpty();
   }
 
   @Test
@@ -524,6 +548,16 @@ class SidesTest {
     assertThat(talk.lines()).contains("user (silent): Order 7, paid twice.");
     assertThat(second.lastRequest()).contains("user: Order 7, paid twice.");
     assertThat(talk.state().course().turnsA()).isEqualTo(1);
+  }
+
+  @Test
+  void anAgentThatIsNotThereCannotBeHandedOverTo() {
+    Agent desk =
+        Agent.aiHuman("desk", prompt("support", new Scripted(), Handoff.to("nobody", "For all.")));
+
+    assertThatThrownBy(() -> Conversation.of(desk))
+        .isInstanceOf(InvalidAgentException.class)
+        .hasMessageContaining("nobody");
   }
 
   // --- what waits ------------------------------------------------------------------------------
