@@ -346,6 +346,19 @@ class SubPromptTest {
   }
 
   @Test
+  void aSpentBudgetHoldsForItToo() {
+    Prompt support = Prompt.of("support", parent.model()).tools(expert().asTool());
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", support).budget(Budget.tokens(15)));
+
+    talk.say("Hi");
+
+    assertThat(child.requests()).isEmpty();
+    assertThat(result(talk).content()).contains("budget", "15 tokens");
+    assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
+  }
+
+  @Test
   void aTurnForcedInsideBeginsWhenTheStepIsOver() {
     Tool force =
         Tool.of(
