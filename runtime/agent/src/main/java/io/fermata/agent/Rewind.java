@@ -132,16 +132,14 @@ public final class Rewind {
         continue;
       }
       over.put(call, item);
-      for (Item done = inOrder(order, next, over);
-          done != null;
-          done = inOrder(order, ++next, over)) {
-        Message result = done.message();
+      for (; next < order.size() && over.containsKey(order.get(next)); next++) {
+        Item ready = over.get(order.get(next));
+        Message result = ready == null ? null : ready.message();
         if (result != null) {
-          Message told =
+          Message timed =
               result.depth() > 0 ? result : result.at(Math.max(result.createdAt(), last + 1));
-          Item place = new Item(null, told);
-          placed.add(place);
-          last = Math.max(last, time(place));
+          placed.add(new Item(null, timed));
+          last = Math.max(last, time(placed.get(placed.size() - 1)));
         }
       }
     }
@@ -154,10 +152,6 @@ public final class Rewind {
       unplaced.clear();
       all.stream().map(Item::message).forEach(message -> add(Objects.requireNonNull(message)));
     }
-  }
-
-  private static @Nullable Item inOrder(List<String> order, int place, Map<String, Item> over) {
-    return place < order.size() ? over.get(order.get(place)) : null;
   }
 
   private static long time(Item item) {
