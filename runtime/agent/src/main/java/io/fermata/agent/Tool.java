@@ -82,7 +82,7 @@ public final class Tool implements Offered {
     return of(name, description, ArgumentSchema.nothing(), handler);
   }
 
-  private static Tool of(
+  static Tool of(
       String name, String description, ArgumentSchema schema, ToolHandler<ObjectNode> handler) {
     return new Tool(name, description, schema, handler, Policy.DEFAULT, null);
   }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.exc.ValueInstantiationException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.networknt.schema.Error;
 import com.networknt.schema.Schema;
+import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -27,12 +28,26 @@ public final class ArgumentSchema {
 
   private final ObjectNode json;
   private final Schema check;
-  private final @Nullable Class<? extends Record> type;
+  private final @Nullable Reading reading;
 
-  private ArgumentSchema(ObjectNode json, @Nullable Class<? extends Record> type) {
+  /** Reads arguments that fit the schema as the Java types they are meant for. */
+  @FunctionalInterface
+  private interface Reading {
+    void read(ObjectNode given) throws JsonProcessingException;
+  }
+
+  /**
+   * One argument of several.
+   *
+   * @param required whether it has to be there; if not, one that is null counts as absent
+   * @param description what it means, in the words a model reads; null to say nothing
+   */
+  public record Argument(String name, Type type, boolean required, @Nullable String description) {}
+
+  private ArgumentSchema(ObjectNode json, @Nullable Reading reading) {
     this.json = json;
     this.check = Schemas.check(json);
-    this.type = type;
+    this.reading = reading;
   }
 
   /**
@@ -44,7 +59,49 @@ public final class ArgumentSchema {
   public static ArgumentSchema of(Class<? extends Record> type) {
     ObjectNode json = Schemas.ofArguments(type);
     json.remove("$schema");
-    return new ArgumentSchema(json, type);
+    return new ArgumentSchema(json, given -> Json.MAPPER.treeToValue(given, type));
+  }
+
+  /**
+   * Arguments that are read one by one.
+   *
+   * @throws IllegalArgumentException if one of them cannot be described as JSON Schema
+   */
+  public static ArgumentSchema of(List<Argument> arguments) {
+    ObjectNode json = Json.object().put("type", "object");
+    ObjectNode properties = json.putObject("properties");
+    List<String> required = new ArrayList<>();
+    for (Argument argument : arguments) {
+      ObjectNode described = Schemas.ofArguments(argument.type());
+      described.remove("$schema");
+      if (argument.description() != null) {
+        described.put("description", argument.description());
+      }
+      properties.set(argument.name(), described);
+      if (argument.required()) {
+        required.add(argument.name());
+      }
+    }
+    if (!required.isEmpty()) {
+      required.forEach(json.putArray("required")::add);
+    }
+    json.put("additionalProperties", false);
+    return new ArgumentSchema(json, given -> readEach(given, List.copyOf(arguments)));
+  }
+
+  private static void readEach(ObjectNode given, List<Argument> arguments)
+      throws JsonProcessingException {
+    for (Argument argument : arguments) {
+      JsonNode value = given.get(argument.name());
+      if (value != null) {
+        try {
+          Json.read(value, argument.type());
+        } catch (JsonMappingException e) {
+          e.prependPath(argument, argument.name());
+          throw e;
+        }
+      }
+    }
   }
 
   /**
@@ -76,24 +133,24 @@ public final class ArgumentSchema {
     if (!(arguments instanceof ObjectNode sent)) {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
-    JsonNode given = type == null ? sent : withoutNulls(sent);
+    ObjectNode given = reading == null ? sent : withoutNulls(sent);
     List<Error> errors = check.validate(given);
     List<Violation> violations =
         errors.isEmpty() ? unreadable(given) : errors.stream().map(this::named).distinct().toList();
     return Schemas.bounded(WHOLE, violations);
   }
 
-  private static JsonNode withoutNulls(JsonNode whole) {
-    if (!(whole instanceof ObjectNode object)) {
-      return whole;
-    }
+  private static ObjectNode withoutNulls(ObjectNode object) {
     ObjectNode rest = Json.object();
     object
         .properties()
         .forEach(
             entry -> {
-              if (!entry.getValue().isNull()) {
-                rest.set(entry.getKey(), withoutNulls(entry.getValue()));
+              JsonNode value = entry.getValue();
+              if (!value.isNull()) {
+                rest.set(
+                    entry.getKey(),
+                    value instanceof ObjectNode inner ? withoutNulls(inner) : value);
               }
             });
     return rest;
@@ -128,10 +185,10 @@ public final class ArgumentSchema {
   }
 
   /** What fits the schema and is still refused by the Java type: a range, or its constructor. */
-  private List<Violation> unreadable(JsonNode given) {
+  private List<Violation> unreadable(ObjectNode given) {
     try {
-      if (type != null) {
-        Json.MAPPER.treeToValue(given, type);
+      if (reading != null) {
+        reading.read(given);
       }
       return List.of();
     } catch (JsonMappingException e) {

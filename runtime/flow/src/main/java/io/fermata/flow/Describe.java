@@ -7,11 +7,12 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * What a field of the state means, in the words a model reads: {@code @Describe("Full name") String
- * name}. It becomes the field's description in every JSON Schema that Fermata publishes.
+ * What a field of the state, or an argument of a tool, means, in the words a model reads:
+ * {@code @Describe("Full name") String name}. It becomes the description in every JSON Schema that
+ * Fermata publishes.
  */
 @Documented
-@Target({ElementType.RECORD_COMPONENT, ElementType.FIELD})
+@Target({ElementType.RECORD_COMPONENT, ElementType.FIELD, ElementType.PARAMETER})
 @Retention(RetentionPolicy.RUNTIME)
 public @interface Describe {
   String value();

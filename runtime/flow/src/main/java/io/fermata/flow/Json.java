@@ -20,6 +20,7 @@ import com.fasterxml.jackson.databind.node.TextNode;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
+import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,6 +101,23 @@ public final class Json {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException(e.getOriginalMessage(), e);
     }
+  }
+
+  /**
+   * A tree as a value of any type, generic ones and primitives included.
+   *
+   * @throws IllegalArgumentException if it is none, with the reason
+   */
+  public static @Nullable Object value(JsonNode tree, Type type) {
+    try {
+      return read(tree, type);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
+  }
+
+  static @Nullable Object read(JsonNode tree, Type type) throws JsonProcessingException {
+    return MAPPER.treeToValue(tree, MAPPER.constructType(type));
   }
 
   /** Whether two trees say the same; 1, 1.0 and 1.00 do. */

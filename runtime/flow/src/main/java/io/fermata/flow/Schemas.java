@@ -18,6 +18,7 @@ import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
+import java.lang.reflect.Type;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.util.ArrayList;
@@ -57,17 +58,17 @@ final class Schemas {
   }
 
   /** A primitive has no way to be absent, so it is required. */
-  static ObjectNode ofArguments(Class<?> record) {
-    return describe(ARGUMENTS, record);
+  static ObjectNode ofArguments(Type type) {
+    return describe(ARGUMENTS, type);
   }
 
-  private static ObjectNode describe(SchemaGenerator generator, Class<?> record) {
+  private static ObjectNode describe(SchemaGenerator generator, Type type) {
     try {
-      return generator.generateSchema(record);
+      return generator.generateSchema(type);
     } catch (IllegalArgumentException e) {
       String reason = String.valueOf(e.getMessage());
       throw new IllegalArgumentException(
-          record.getSimpleName()
+          (type instanceof Class<?> named ? named.getSimpleName() : type.getTypeName())
               + (reason.contains("circular")
                   ? " contains itself, and no client can be told so; make the inner part a JsonNode"
                   : " cannot be described as JSON Schema: " + reason),

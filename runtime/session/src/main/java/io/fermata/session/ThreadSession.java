@@ -97,6 +97,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     } else if (command instanceof ThreadCommand.Enter) {
       entering = false;
       enter(state);
+      if (sleepy()) {
+        self().tell(new ShellCommand.Sleep(true));
+      }
     }
     return Effect().none();
   }
@@ -313,8 +316,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
         standing(
             state,
             next instanceof Program.Perform<ThreadEffect> perform ? perform.effects() : List.of());
-    boolean waits =
-        next instanceof Program.Pause<ThreadEffect> pause && !pause.timers().isEmpty();
+    boolean waits = next instanceof Program.Pause<ThreadEffect> pause && !pause.timers().isEmpty();
     return works || waits;
   }
 

@@ -1,0 +1,54 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** A thread that stands still, for tools to be called in. */
+public final class Rig {
+  private static final Outside NOWHERE =
+      (Outside)
+          java.lang.reflect.Proxy.newProxyInstance(
+              Rig.class.getClassLoader(),
+              new Class<?>[] {Outside.class},
+              (proxy, method, arguments) -> {
+                if (method.getName().equals("now")) {
+                  return 1L;
+                }
+                throw new UnsupportedOperationException(method.getName());
+              });
+
+  private final Scribe scribe;
+  private final FlowState flow;
+
+  public Rig(String callKey) {
+    Agent agent = Agent.of("desk", Party.person(), Party.code((flow, message) -> {}));
+    ThreadEvent.Created created =
+        new ThreadEvent.Created("t1", "desk", "ada", Set.of(), Map.of(), null, 10, 1);
+    scribe =
+        new Scribe(
+            new Agents(List.of(agent)),
+            agent,
+            ThreadState.NONE.apply(List.of(created), 1),
+            Hooks.NONE,
+            NOWHERE,
+            callKey,
+            1);
+    flow = new FlowState(scribe, Frame.TOP);
+  }
+
+  public FlowState flow() {
+    return flow;
+  }
+
+  /** What has been done to the thread. */
+  List<ThreadEvent.Change> changes() {
+    return scribe.changes();
+  }
+
+  /** Calls a tool as the turn loop does. */
+  public ToolResult call(Tool tool, ObjectNode arguments) throws Exception {
+    return Calling.run(tool, flow, arguments);
+  }
+}
