@@ -153,7 +153,9 @@ final class Conversation {
     } catch (JsonProcessingException e) {
       throw new AssertionError(e);
     }
+    ThreadState live = state.apply(events, journal.size());
     state = state.apply(record(journal.size()), journal.size());
+    assertThat(state).as("what was read back").isEqualTo(live);
   }
 
   // --- what is done ----------------------------------------------------------------------------
@@ -180,9 +182,14 @@ final class Conversation {
       if (ready.isEmpty() || ready.stream().anyMatch(point)) {
         return this;
       }
-      perform(order.apply(ready));
+      step();
     }
     throw new AssertionError("The thread does not come to rest: " + lines());
+  }
+
+  /** Performs the effect whose turn it is, and brings its end to the thread. */
+  Conversation step() {
+    return perform(order.apply(ready()));
   }
 
   /** Performs an effect, and brings its end to the thread. */
@@ -363,16 +370,20 @@ final class Conversation {
   /** All messages of the journal, inside sub-prompts too, the oldest first. */
   List<Message> allMessages() {
     List<Message> all = new ArrayList<>();
-    ThreadState whole = ThreadState.NONE;
-    for (int i = 1; i <= journal.size(); i++) {
-      for (ThreadEvent event : record(i)) {
-        whole = whole.apply(List.of(withoutWindow(event)), i);
-        inside(event).forEach(all::add);
-      }
-    }
-    all.addAll(whole.history().messages());
+    events().forEach(event -> inside(event).forEach(all::add));
+    all.addAll(everything().messages());
     all.sort(Comparator.comparingLong(Message::createdAt));
     return all;
+  }
+
+  /** The messages at top level, as they would be if the state kept all of them. */
+  History everything() {
+    ThreadState whole = ThreadState.NONE;
+    for (int i = 1; i <= journal.size(); i++) {
+      List<ThreadEvent> record = record(i);
+      whole = whole.apply(record.stream().map(Conversation::withoutWindow).toList(), i);
+    }
+    return whole.history();
   }
 
   private static ThreadEvent withoutWindow(ThreadEvent event) {
