@@ -160,10 +160,18 @@ final class Performance {
     }
     List<Message> shown = new ArrayList<>();
     if (prompt.includesChat()) {
-      shown.addAll(state.history().tail(prompt.window()));
+      state.history().tail(prompt.window()).stream()
+          .takeWhile(message -> !message.id().equals(asking()))
+          .forEach(shown::add);
     }
     shown.addAll(frame.said());
     return shown;
+  }
+
+  /** The message whose calls are being made; a sub-prompt sees the conversation before it. */
+  private @Nullable String asking() {
+    Frame top = state.top();
+    return top == null ? null : top.messageId();
   }
 
   private ModelListener listener(String messageId) {

@@ -1,6 +1,8 @@
 package io.fermata.agent;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.Json;
 import io.fermata.flow.Policy;
 import java.time.Duration;
 import java.util.List;
@@ -112,12 +114,24 @@ final class Results {
       String reason,
       List<io.fermata.agent.model.ModelAttempt> failed,
       long at) {
-    loop.emit(new ThreadEvent.StepFailed(frame.path(), code, reason, failed, at));
+    Message told = frame.top() ? failure(frame, code, reason, at) : null;
+    loop.emit(new ThreadEvent.StepFailed(frame.path(), told, code, reason, failed, at));
     if (frame.top()) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     } else {
       loop.failSubPrompt(frame, reason);
     }
+  }
+
+  /** The message that could not be had, with an error that a client can read. */
+  private static Message failure(Frame frame, String code, String reason, long at) {
+    ObjectNode error = Json.object();
+    error.putObject("error").put("code", code).put("message", reason);
+    return Message.of(frame.side().role(), null)
+        .placed(String.valueOf(frame.messageId()), at * 1000, 0, null)
+        .withStatus(Message.Status.FAILED)
+        .from("s" + frame.step())
+        .withMetadata(error);
   }
 
   private void handled(ThreadEffect effect, ThreadInput.Result result) {

@@ -175,8 +175,18 @@ public sealed interface ThreadEvent {
       long began,
       long ended) {}
 
-  /** No model answered. */
-  record StepFailed(String frame, String code, String reason, List<ModelAttempt> failed, long at)
+  /**
+   * No model answered.
+   *
+   * @param message what tells so in the conversation; null inside a sub-prompt
+   */
+  record StepFailed(
+      String frame,
+      @Nullable Message message,
+      String code,
+      String reason,
+      List<ModelAttempt> failed,
+      long at)
       implements ThreadEvent {}
 
   /** A place for calls was opened: a sub-prompt, or calls that no model asked for. */

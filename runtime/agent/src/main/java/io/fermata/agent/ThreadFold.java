@@ -1,7 +1,5 @@
 package io.fermata.agent;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -389,18 +387,10 @@ final class ThreadFold {
   }
 
   private static ThreadState stepFailed(ThreadState state, ThreadEvent.StepFailed failed) {
-    Frame frame = state.frames().get(failed.frame());
-    if (frame == null || !frame.top()) {
+    Message message = failed.message();
+    if (message == null) {
       return state;
     }
-    ObjectNode error = Json.object();
-    error.putObject("error").put("code", failed.code()).put("message", failed.reason());
-    Message message =
-        Message.of(frame.side().role(), null)
-            .placed(String.valueOf(frame.messageId()), failed.at() * 1000, 0, null)
-            .withStatus(Message.Status.FAILED)
-            .from("s" + frame.step())
-            .withMetadata(error);
     return state
         .with(state.history().plus(message, null))
         .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));

@@ -16,13 +16,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Agents of any kind. What their models, tools and hooks do depends on nothing but what they are
  * given, so a run that is cut off and goes on comes to the same end as one that is not.
  */
 final class RandomAgents {
-  private record Number(int n) {}
+  private record Amount(int n) {}
 
   private static final ObjectNode ANYTHING = Json.object().put("type", "object");
   private static final Duration MINUTE = Duration.ofMinutes(1);
@@ -59,7 +61,8 @@ final class RandomAgents {
             Prompt.of(name + "-sub", model(random.nextInt(1_000)))
                 .toolDescription("Helps")
                 .tools(tools()));
-    Prompt inner = random.nextBoolean() ? sub.includeChat() : sub;
+    boolean parallel = quiet || random.nextBoolean();
+    Prompt inner = seesOthersAtWork(parallel) ? sub : sub.includeChat();
     Prompt top =
         maybeHooked(
             Prompt.of(name + "-top", model(random.nextInt(1_000)))
@@ -67,7 +70,7 @@ final class RandomAgents {
                 .tools(tools())
                 .tools(others)
                 .tools(inner.asTool()));
-    if (random.nextBoolean() || quiet) {
+    if (parallel) {
       top = top.parallelToolCalls();
     }
     if (random.nextInt(4) == 0) {
@@ -83,12 +86,20 @@ final class RandomAgents {
     return agent.maxSteps(8).effects(deferred());
   }
 
+  /** What a sub-prompt sees of the conversation is not to depend on the calls beside its own. */
+  private boolean seesOthersAtWork(boolean parallel) {
+    return (parallel && !quiet) || random.nextBoolean();
+  }
+
   private Agent sides(String name, Prompt top) {
     Party.Speaker speaker = Party.prompt(top);
-    if (random.nextInt(5) == 0) {
-      speaker = speaker.stopTool("plain", "text");
-    } else if (random.nextInt(5) == 0) {
-      speaker = speaker.sessionStop("store", null).sessionFail("fails", null);
+    List<String> names = top.tools().stream().map(Offered::name).toList();
+    if (names.contains("plain") && random.nextInt(5) == 0) {
+      speaker = speaker.stopTool("plain");
+    } else if (names.contains("store") && random.nextInt(5) == 0) {
+      speaker = speaker.sessionStop("store", null);
+    } else if (names.contains("attaches") && random.nextInt(5) == 0) {
+      speaker = speaker.sessionFail("attaches", "n");
     }
     return switch (quiet ? 0 : random.nextInt(5)) {
       case 0, 1 -> Agent.of(name, speaker, Party.person());
@@ -104,7 +115,7 @@ final class RandomAgents {
   private static void handle(FlowState flow, Message message) {
     int n = hash(message.content());
     if (n % 5 == 0) {
-      flow.scheduleEffect("later", new Number(n % 10), MINUTE);
+      flow.scheduleEffect("later", new Amount(n % 10), MINUTE);
     }
     if (n % 4 != 0) {
       flow.injectMessage(Message.of(flow.currentSide().role(), "code " + n % 10));
@@ -113,7 +124,7 @@ final class RandomAgents {
 
   // --- models ----------------------------------------------------------------------------------
 
-  private static int hash(Object value) {
+  private static int hash(@Nullable Object value) {
     return Math.floorMod(String.valueOf(value).hashCode() * 31 + 17, 10_007);
   }
 
@@ -173,42 +184,46 @@ final class RandomAgents {
   // --- tools and hooks -------------------------------------------------------------------------
 
   private interface Doing {
-    Object does(FlowState flow, int n) throws Exception;
+    @Nullable Object does(FlowState flow, int n) throws Exception;
   }
 
   private static Tool tool(String name, Doing doing) {
-    return Tool.of(name, "Does " + name, Number.class, (flow, args) -> doing.does(flow, args.n()));
+    return Tool.of(name, "Does " + name, Amount.class, (flow, args) -> doing.does(flow, args.n()));
   }
 
   private Offered[] tools() {
-    List<Offered> all = new ArrayList<>();
-    all.add(tool("plain", (flow, n) -> "plain " + n));
-    all.add(tool("fails", (flow, n) -> failing(n)));
-    all.add(tool("asks", (flow, n) -> "asked " + n).approval(args -> "May I " + args + "?"));
-    all.add(
-        tool(
-            "attaches",
-            (flow, n) ->
-                ToolResult.success("see")
-                    .attach(new Attachment("f" + n, "text/plain", bytes("file " + n)))));
-    if (!quiet) {
-      all.add(FlowCall.of("flow", "Flows", ANYTHING));
-      all.add(tool("injects", (flow, n) -> flow.injectMessage(Message.assistant("inj " + n)).id()));
-      all.add(tool("inserts", RandomAgents::inserts));
-      all.add(tool("edits", RandomAgents::edits));
-      all.add(tool("queues", (flow, n) -> flow.queueTool("plain", new Number(n)).id()));
-      all.add(tool("chains", RandomAgents::chains));
-      all.add(tool("invokes", (flow, n) -> flow.invokeTool("plain", new Number(n)).text()));
-      all.add(tool("forces", RandomAgents::forces));
-      all.add(tool("stops", RandomAgents::stops));
-      all.add(tool("store", RandomAgents::store));
-      all.add(
+    return Stream.concat(QUIET.stream(), quiet ? Stream.<Offered>empty() : LOUD.stream())
+        .filter(tool -> random.nextInt(4) > 0)
+        .toArray(Offered[]::new);
+  }
+
+  private static final List<Offered> QUIET =
+      List.of(
+          tool("plain", (flow, n) -> "plain " + n),
+          tool("fails", (flow, n) -> failing(n)),
+          tool("asks", (flow, n) -> "asked " + n).approval(args -> "May I " + args + "?"),
+          tool(
+              "attaches",
+              (flow, n) ->
+                  ToolResult.success("see")
+                      .attach(new Attachment("f" + n, "text/plain", bytes("file " + n)))));
+
+  /** What these do is done in the order in which they end. */
+  private static final List<Offered> LOUD =
+      List.of(
+          FlowCall.of("flow", "Flows", ANYTHING),
+          tool("injects", (flow, n) -> flow.injectMessage(Message.assistant("inj " + n)).id()),
+          tool("inserts", RandomAgents::inserts),
+          tool("edits", RandomAgents::edits),
+          tool("queues", (flow, n) -> flow.queueTool("plain", new Amount(n)).id()),
+          tool("chains", RandomAgents::chains),
+          tool("invokes", (flow, n) -> flow.invokeTool("plain", new Amount(n)).text()),
+          tool("forces", RandomAgents::forces),
+          tool("stops", RandomAgents::stops),
+          tool("store", RandomAgents::store),
           tool(
               "schedules",
-              (flow, n) -> flow.scheduleEffect("later", new Number(n), MINUTE.multipliedBy(n))));
-    }
-    return all.stream().filter(tool -> random.nextInt(4) > 0).toArray(Offered[]::new);
-  }
+              (flow, n) -> flow.scheduleEffect("later", new Amount(n), MINUTE.multipliedBy(n))));
 
   private static byte[] bytes(String text) {
     return text.getBytes(StandardCharsets.UTF_8);
@@ -222,21 +237,33 @@ final class RandomAgents {
   }
 
   private static Object inserts(FlowState flow, int n) {
-    List<Message> history = flow.messageHistory();
-    flow.injectMessage(Message.system("ins " + n), history.get(history.size() - 1).id());
+    String last = lastPosted(flow);
+    if (last != null) {
+      flow.injectMessage(Message.system("ins " + n), last);
+    }
     return "inserted";
   }
 
   private static Object edits(FlowState flow, int n) {
-    List<Message> history = flow.messageHistory();
-    Message last = history.get(history.size() - 1);
-    return flow.updateMessage(last.id(), MessageUpdate.content("edited " + n)).id();
+    String last = lastPosted(flow);
+    return last == null
+        ? "nothing"
+        : flow.updateMessage(last, MessageUpdate.content("edited " + n)).id();
+  }
+
+  /** What came from outside is the same for calls side by side, whichever is made first. */
+  private static @Nullable String lastPosted(FlowState flow) {
+    String last = null;
+    for (Message message : flow.messageHistory()) {
+      last = message.id().matches("m-u\\d+") ? message.id() : last;
+    }
+    return last;
   }
 
   private static Object chains(FlowState flow, int n) {
     if (n > 5) {
-      flow.queueTool("chains", new Number(n - 3));
-      flow.queueTool("plain", new Number(n));
+      flow.queueTool("chains", new Amount(n - 3));
+      flow.queueTool("plain", new Amount(n));
     }
     return "chained " + n;
   }
@@ -267,14 +294,14 @@ final class RandomAgents {
     return Deferred.of(
         "later",
         "Later",
-        Number.class,
+        Amount.class,
         (flow, args) -> {
           int n = args.n();
           flow.emitEvent("deferred", n);
           if (n % 5 == 1) {
             flow.injectMessage(Message.assistant("later " + n));
           } else if (n % 5 == 2) {
-            flow.scheduleEffect("later", new Number(n + 1), MINUTE.multipliedBy(3));
+            flow.scheduleEffect("later", new Amount(n + 1), MINUTE.multipliedBy(3));
           } else if (n % 5 == 3) {
             flow.forceTurn(Side.A);
           } else if (n % 5 == 4) {
