@@ -1,8 +1,7 @@
 package io.fermata.agent;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
-import io.fermata.flow.Json;
 import io.fermata.flow.Policy;
 import java.time.Duration;
 import java.util.List;
@@ -24,7 +23,7 @@ final class Results {
     switch (effect.kind()) {
       case GREET -> greeted(result);
       case RECEIVE -> received(effect, result);
-      case STEP -> stepped(effect, result, at);
+      case STEP -> stepped(effect, result);
       case HANDLE -> handled(effect, result);
       case CALL, STORE -> called(effect, result, at);
       case DEFERRED -> deferred(effect, result, at);
@@ -66,7 +65,7 @@ final class Results {
         .orElse(null);
   }
 
-  private void stepped(ThreadEffect effect, ThreadInput.Result result, long at) {
+  private void stepped(ThreadEffect effect, ThreadInput.Result result) {
     Frame frame = thinking(effect);
     if (frame == null) {
       return;
@@ -76,9 +75,9 @@ final class Results {
     } else if (result instanceof ThreadInput.Blocked blocked) {
       blocked(frame, blocked);
     } else if (result instanceof ThreadInput.Unanswered unanswered) {
-      unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed(), at);
+      unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed());
     } else if (result instanceof ThreadInput.Failed failed) {
-      unanswered(frame, failed.code(), failed.reason(), List.of(), at);
+      unanswered(frame, failed.code(), failed.reason(), List.of());
     }
   }
 
@@ -108,30 +107,13 @@ final class Results {
     loop.stop(frame.side(), StopCode.HOOK_BLOCKED, words, false);
   }
 
-  private void unanswered(
-      Frame frame,
-      String code,
-      String reason,
-      List<io.fermata.agent.model.ModelAttempt> failed,
-      long at) {
-    Message told = frame.top() ? failure(frame, code, reason, at) : null;
-    loop.emit(new ThreadEvent.StepFailed(frame.path(), told, code, reason, failed, at));
+  private void unanswered(Frame frame, String code, String reason, List<ModelAttempt> failed) {
+    loop.failStep(frame, code, reason, failed);
     if (frame.top()) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     } else {
       loop.failSubPrompt(frame, reason);
     }
-  }
-
-  /** The message that could not be had, with an error that a client can read. */
-  private static Message failure(Frame frame, String code, String reason, long at) {
-    ObjectNode error = Json.object();
-    error.putObject("error").put("code", code).put("message", reason);
-    return Message.of(frame.side().role(), null)
-        .placed(String.valueOf(frame.messageId()), at * 1000, 0, null)
-        .withStatus(Message.Status.FAILED)
-        .from("s" + frame.step())
-        .withMetadata(error);
   }
 
   private void handled(ThreadEffect effect, ThreadInput.Result result) {

@@ -5,12 +5,8 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,21 +18,22 @@ public final class Rewind {
   private final int limit;
   private final int depth;
   private final boolean silent;
-  private static final Pattern CALL = Pattern.compile("(s\\d+)\\.(\\d+)");
-
-  private final List<Slot> slots = new ArrayList<>();
-  private final Map<String, NavigableMap<Integer, Slot>> results = new HashMap<>();
+  private final List<Message> found = new ArrayList<>();
   private final Map<String, List<MessageUpdate>> updates = new HashMap<>();
   private final Map<String, List<Message>> preceding = new HashMap<>();
   private final Map<String, List<ToolCall>> queued = new HashMap<>();
   private final Set<String> struck = new HashSet<>();
-  private @Nullable Slot boundary;
-  private int listed;
+  private final List<Item> unplaced = new ArrayList<>();
+  private boolean begun;
 
-  /** The place of a message; without one where none is to be listed. */
-  private static final class Slot {
-    private @Nullable Message message;
-  }
+  /**
+   * A message that follows the calls of a step, whose results come in the order of the calls
+   * however they ended.
+   *
+   * @param call the call that came to this; null if it is no result
+   * @param message null if the call was struck out
+   */
+  private record Item(@Nullable String call, @Nullable Message message) {}
 
   /**
    * Nothing is read yet.
@@ -50,21 +47,17 @@ public final class Rewind {
     this.limit = limit;
     this.depth = depth;
     this.silent = silent;
+    this.begun = before == null;
   }
 
   /** Whether as many messages are found as were wanted. */
   public boolean full() {
-    return listed >= limit && preceding.isEmpty() && results.isEmpty();
+    return found.size() >= limit && preceding.isEmpty();
   }
 
   /** The messages found so far, the latest first. */
   public List<Message> messages() {
-    return slots.stream()
-        .map(slot -> slot.message)
-        .filter(Objects::nonNull)
-        .map(Message.class::cast)
-        .limit(limit)
-        .toList();
+    return List.copyOf(found.subList(0, Math.min(limit, found.size())));
   }
 
   /** The next earlier record of the journal. */
@@ -79,66 +72,105 @@ public final class Rewind {
       updates.computeIfAbsent(updated.messageId(), id -> new ArrayList<>()).add(updated.update());
     } else if (event instanceof ThreadEvent.CallStruck gone) {
       struck.add(gone.call());
-      result(gone.call(), null);
-    } else if (event instanceof ThreadEvent.Queued call && call.frame() == null) {
-      return;
+      unplaced.add(new Item(gone.call(), null));
     } else if (event instanceof ThreadEvent.Queued call) {
-      queued.computeIfAbsent(call.frame(), frame -> new ArrayList<>()).add(0, call.call());
+      queued.computeIfAbsent(frame(call), frame -> new ArrayList<>()).add(0, call.call());
     } else if (event instanceof ThreadEvent.CallEnded ended) {
-      result(ended.call(), ended.message());
+      unplaced.add(new Item(ended.call(), ended.message()));
     } else if (event instanceof ThreadEvent.StepEnded ended) {
       said(ended);
     } else if (event instanceof ThreadEvent.StepFailed failed && failed.message() != null) {
-      add(failed.message());
+      place(failed.message());
     } else if (event instanceof ThreadEvent.Said said) {
       said(said);
     } else if (event instanceof ThreadEvent.Taken taken) {
-      add(taken.message());
+      place(taken.message());
     } else if (event instanceof ThreadEvent.FrameOpened opened) {
       opened(opened);
     }
   }
 
+  /** The frame that a call follows others in; one that has yet to be given a place is in none. */
+  private static String frame(ThreadEvent.Queued call) {
+    return String.valueOf(call.frame());
+  }
+
   private void said(ThreadEvent.StepEnded ended) {
     List<ToolCall> calls = new ArrayList<>();
+    List<String> order = new ArrayList<>();
     for (int i = 0; i < ended.calls().size(); i++) {
-      if (!struck.contains(ended.log().id() + "." + i)) {
+      String key = ended.log().id() + "." + i;
+      order.add(key);
+      if (!struck.contains(key)) {
         calls.add(ended.calls().get(i));
       }
     }
     List<ToolCall> more = queued.remove(ended.frame());
     if (more != null) {
+      more.forEach(call -> order.add(call.id()));
       more.stream().filter(call -> !struck.contains(call.id())).forEach(calls::add);
     }
-    results.remove(ended.log().id());
+    settle(order, ended.message().createdAt());
     Message message = ended.message().withToolCalls(calls);
-    boolean kept = !calls.isEmpty() || !ThreadFold.blank(message.content());
-    add(message, kept, slots.size());
+    if (!calls.isEmpty() || !ThreadFold.blank(message.content())) {
+      place(message);
+    }
   }
 
-  /**
-   * A result came into the conversation when those of the calls before it were there, too: after
-   * them, however early its call ended.
-   */
-  private void result(String call, @Nullable Message message) {
-    Matcher named = CALL.matcher(call);
-    int at = slots.size();
-    if (named.matches()) {
-      NavigableMap<Integer, Slot> step =
-          results.computeIfAbsent(named.group(1), id -> new TreeMap<>());
-      int number = Integer.parseInt(named.group(2));
-      Map.Entry<Integer, Slot> earlier = step.lowerEntry(number);
-      at = earlier == null ? at : slots.indexOf(earlier.getValue());
-      step.put(number, message == null ? place(null, at) : add(message, true, at));
-    } else if (message != null) {
+  /** The calls of a step are known: what they came to is put where the conversation has it. */
+  private void settle(List<String> order, long began) {
+    List<Item> placed = new ArrayList<>();
+    Map<String, Item> over = new HashMap<>();
+    long last = began;
+    int next = 0;
+    for (int i = unplaced.size() - 1; i >= 0; i--) {
+      Item item = unplaced.get(i);
+      String call = item.call();
+      if (call == null || !order.contains(call)) {
+        placed.add(item);
+        last = Math.max(last, time(item));
+        continue;
+      }
+      over.put(call, item);
+      for (; next < order.size() && over.containsKey(order.get(next)); next++) {
+        Item ready = over.get(order.get(next));
+        Message result = ready == null ? null : ready.message();
+        if (result != null) {
+          Message timed =
+              result.depth() > 0 ? result : result.at(Math.max(result.createdAt(), last + 1));
+          placed.add(new Item(null, timed));
+          last = Math.max(last, time(placed.get(placed.size() - 1)));
+        }
+      }
+    }
+    unplaced.clear();
+    for (int i = placed.size() - 1; i >= 0; i--) {
+      unplaced.add(placed.get(i));
+    }
+    if (unplaced.stream().allMatch(item -> item.call() == null)) {
+      List<Item> all = List.copyOf(unplaced);
+      unplaced.clear();
+      all.stream().map(Item::message).forEach(message -> add(Objects.requireNonNull(message)));
+    }
+  }
+
+  private static long time(Item item) {
+    Message message = item.message();
+    return message == null || message.depth() > 0 ? 0 : message.createdAt();
+  }
+
+  private void place(Message message) {
+    if (unplaced.isEmpty()) {
       add(message);
+    } else {
+      unplaced.add(new Item(null, message));
     }
   }
 
   private void said(ThreadEvent.Said said) {
     String target = said.before();
     if (target == null) {
-      add(said.message());
+      place(said.message());
     } else {
       preceding.computeIfAbsent(target, id -> new ArrayList<>()).add(said.message());
     }
@@ -149,61 +181,37 @@ public final class Rewind {
     String asking = opened.messageId();
     if (calls != null && asking != null) {
       queued.put(asking, calls);
+      settle(calls.stream().map(ToolCall::id).toList(), 0);
     }
     for (int i = opened.said().size() - 1; i >= 0; i--) {
-      add(opened.said().get(i));
+      place(opened.said().get(i));
     }
   }
 
   private void add(Message message) {
+    Message now = message;
     List<ToolCall> calls = queued.remove(message.id());
-    if (calls == null) {
-      add(message, true, slots.size());
-      return;
-    }
-    List<ToolCall> left = calls.stream().filter(call -> !struck.contains(call.id())).toList();
-    boolean kept = !left.isEmpty() || !ThreadFold.blank(message.content());
-    add(message.withToolCalls(left), kept, slots.size());
-  }
-
-  private Slot add(Message message, boolean kept, int at) {
-    Slot slot = place(kept ? updated(message) : null, at);
-    List<Message> earlier = preceding.remove(message.id());
-    if (earlier != null) {
-      int next = at + 1;
-      for (Message inserted : earlier) {
-        int all = slots.size();
-        add(inserted, true, next);
-        next += slots.size() - all;
+    if (calls != null) {
+      now = now.withToolCalls(calls.stream().filter(call -> !struck.contains(call.id())).toList());
+      if (now.toolCalls().isEmpty() && ThreadFold.blank(now.content())) {
+        return;
       }
     }
-    return slot;
-  }
-
-  private Message updated(Message message) {
-    Message now = message;
     List<MessageUpdate> changes = updates.remove(message.id());
     for (int i = changes == null ? -1 : changes.size() - 1; i >= 0 && changes != null; i--) {
       now = changes.get(i).of(now);
     }
-    return now;
+    list(now);
+    List<Message> earlier = preceding.remove(message.id());
+    if (earlier != null) {
+      earlier.forEach(this::add);
+    }
   }
 
-  private Slot place(@Nullable Message message, int at) {
-    Slot slot = new Slot();
-    boolean older =
-        before == null
-            || (boundary != null && (at == slots.size() || at > slots.indexOf(boundary)));
-    slots.add(at, slot);
-    if (message != null && message.id().equals(before)) {
-      boundary = slot;
-    } else if (message != null
-        && older
-        && message.depth() <= depth
-        && (silent || !message.silent())) {
-      slot.message = message;
-      listed++;
+  private void list(Message message) {
+    if (begun && message.depth() <= depth && (silent || !message.silent())) {
+      found.add(message);
     }
-    return slot;
+    begun |= message.id().equals(before);
   }
 }

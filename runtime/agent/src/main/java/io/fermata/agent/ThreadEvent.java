@@ -178,14 +178,14 @@ public sealed interface ThreadEvent {
   /**
    * No model answered.
    *
-   * @param message what tells so in the conversation; null inside a sub-prompt
+   * @param message what tells of it in the conversation; null in a sub-prompt, whose call tells it
    */
   record StepFailed(
       String frame,
-      @Nullable Message message,
       String code,
       String reason,
       List<ModelAttempt> failed,
+      @Nullable Message message,
       long at)
       implements ThreadEvent {}
 

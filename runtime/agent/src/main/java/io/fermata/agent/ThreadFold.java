@@ -81,8 +81,8 @@ final class ThreadFold {
                   List.of(),
                   List.of(),
                   null))
-          .with(draft -> draft.steps = began.step())
-          .with(state.course().forced(null));
+          .with(state.course().acting(began.side()))
+          .with(draft -> draft.steps = began.step());
     } else if (event instanceof ThreadEvent.StepBegan began) {
       return stepBegan(state, began);
     } else if (event instanceof ThreadEvent.StepEnded ended) {
@@ -312,10 +312,12 @@ final class ThreadFold {
 
   private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
     String id = taken.message().id();
+    boolean decides = taken.message().role() != Role.SYSTEM;
     return state.with(
         draft -> {
           draft.inbox = state.inbox().stream().filter(m -> !m.id().equals(id)).toList();
           draft.history = state.history().plus(taken.message(), null);
+          draft.course = decides ? state.course().spokenTo() : state.course();
         });
   }
 
@@ -388,12 +390,11 @@ final class ThreadFold {
 
   private static ThreadState stepFailed(ThreadState state, ThreadEvent.StepFailed failed) {
     Message message = failed.message();
-    if (message == null) {
-      return state;
-    }
-    return state
-        .with(state.history().plus(message, null))
-        .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));
+    return message == null
+        ? state
+        : state
+            .with(state.history().plus(message, null))
+            .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));
   }
 
   // --- calls -----------------------------------------------------------------------------------
