@@ -160,27 +160,18 @@ final class Performance {
     }
     List<Message> shown = new ArrayList<>();
     if (prompt.includesChat()) {
-      shown.addAll(withoutCallsUnderWay(state.history().tail(prompt.window())));
+      state.history().tail(prompt.window()).stream()
+          .takeWhile(message -> !message.id().equals(asking()))
+          .forEach(shown::add);
     }
     shown.addAll(frame.said());
     return shown;
   }
 
-  /** A sub-prompt works for one of these calls; it is not to take them for cut off. */
-  private List<Message> withoutCallsUnderWay(List<Message> chat) {
+  /** The message whose calls are being made; a sub-prompt sees the conversation before it. */
+  private @Nullable String asking() {
     Frame top = state.top();
-    Set<String> open = new HashSet<>();
-    if (top != null) {
-      top.calls().forEach(call -> open.add(call.call().id()));
-    }
-    return chat.stream()
-        .map(
-            message ->
-                message.withToolCalls(
-                    message.toolCalls().stream()
-                        .filter(call -> !open.contains(call.id()))
-                        .toList()))
-        .toList();
+    return top == null ? null : top.messageId();
   }
 
   private ModelListener listener(String messageId) {
