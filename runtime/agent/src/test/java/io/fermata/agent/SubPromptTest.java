@@ -348,8 +348,7 @@ class SubPromptTest {
   @Test
   void aSpentBudgetHoldsForItToo() {
     Prompt support = Prompt.of("support", parent.model()).tools(expert().asTool());
-    Conversation talk =
-        Conversation.with(Agent.aiHuman("desk", support).budget(Budget.tokens(15)));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support).budget(Budget.tokens(15)));
 
     talk.say("Hi");
 
