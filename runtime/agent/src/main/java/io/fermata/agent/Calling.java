@@ -1,8 +1,6 @@
 package io.fermata.agent;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.flow.Violation;
@@ -13,7 +11,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes one call of a tool, and turns what it comes to into what the thread keeps. */
 final class Calling {
-  private static final ObjectMapper PARSER = new ObjectMapper();
   private static final String NO_WORDS = "Tool executed successfully";
 
   /** How long a flow that goes on by itself is left alone before it is asked again. */
@@ -56,9 +53,8 @@ final class Calling {
       return Json.object();
     }
     try {
-      JsonNode tree = PARSER.readTree(text);
-      return tree instanceof ObjectNode ? (ObjectNode) Json.tree(tree) : null;
-    } catch (JsonProcessingException e) {
+      return Json.parse(text) instanceof ObjectNode object ? object : null;
+    } catch (IllegalArgumentException e) {
       return null;
     }
   }

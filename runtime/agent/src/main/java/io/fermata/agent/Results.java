@@ -168,7 +168,8 @@ final class Results {
     Policy policy = effect.policy();
     if (effect.kind() == ThreadEffect.Kind.CALL
         && policy.once()
-        && failed.code().equals("timeout")) {
+        && (failed.code().equals("timeout")
+            || failed.code().equals(OutcomeUnknownException.CODE))) {
       loop.returned(frame, call, ThreadProgram.unknown());
     } else if (effect.kind() == ThreadEffect.Kind.CALL
         && call.attempt() < policy.retry().attempts()) {

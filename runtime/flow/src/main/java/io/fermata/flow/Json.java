@@ -120,6 +120,19 @@ public final class Json {
     return MAPPER.treeToValue(tree, MAPPER.constructType(type));
   }
 
+  /**
+   * The tree of a text, with its decimals as they are written.
+   *
+   * @throws IllegalArgumentException if it is no JSON, with the reason
+   */
+  public static JsonNode parse(String text) {
+    try {
+      return MAPPER.readTree(text);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
+  }
+
   /** Whether two trees say the same; 1, 1.0 and 1.00 do. */
   static boolean same(JsonNode a, JsonNode b) {
     return a.equals(Json::compare, b);

@@ -1,0 +1,15 @@
+package io.fermata.agent;
+
+/**
+ * Thrown by a tool that cannot tell whether what it asked for was done: the other side broke off
+ * before it answered. A tool that may run only {@link Tool#once} is not tried again after it.
+ */
+public final class OutcomeUnknownException extends Exception {
+  private static final long serialVersionUID = 1;
+
+  static final String CODE = "outcome_unknown";
+
+  public OutcomeUnknownException(String message, Throwable cause) {
+    super(message, cause);
+  }
+}
