@@ -64,9 +64,13 @@ final class OpenSqliteStore implements OpenStore {
   @Override
   public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
     return whileOpen(
-        () ->
-            database.transact(
-                connection -> SqliteAppointments.due(connection, untilEpochMillis, max)));
+            () ->
+                database.transact(
+                    connection -> SqliteAppointments.forget(connection, untilEpochMillis)))
+        .thenCompose(
+            forgotten ->
+                readers.read(
+                    connection -> SqliteAppointments.due(connection, untilEpochMillis, max)));
   }
 
   @Override

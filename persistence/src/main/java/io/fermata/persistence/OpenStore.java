@@ -65,6 +65,9 @@ public interface OpenStore extends AutoCloseable {
    * ended since costs one look at an index, and what a crash left unswept is found by the next
    * sweep.
    *
+   * <p>Tags {@link JournalTags#WORKING} that a later record left behind go as well, so that {@link
+   * #working()} looks at few however long the journals are.
+   *
    * @return how many journals were swept; a large backlog takes several calls
    */
   CompletionStage<Integer> sweep();

@@ -10,9 +10,6 @@ import java.util.List;
 /** Which journals are to be looked at again, and when. */
 final class SqliteAppointments {
 
-  /** Bounds how long writers wait for one look. */
-  private static final int FORGOTTEN_AT_ONCE = 10_000;
-
   static final String DUE =
       """
       SELECT last.persistence_id, tag.tag
@@ -27,24 +24,9 @@ final class SqliteAppointments {
       LIMIT ?
       """;
 
-  static final String FORGET =
-      """
-      DELETE FROM event_tag WHERE (event_id, tag) IN (
-        SELECT tag.event_id, tag.tag
-        FROM event_tag AS tag JOIN event_journal AS past ON past.ordering = tag.event_id
-        WHERE tag.tag BETWEEN ? AND ?
-          AND EXISTS (
-            SELECT 1 FROM event_journal AS later
-            WHERE later.persistence_id = past.persistence_id
-              AND later.sequence_number > past.sequence_number)
-        LIMIT %d)
-      """
-          .formatted(FORGOTTEN_AT_ONCE);
-
   private SqliteAppointments() {}
 
   static List<Due> due(Connection connection, long until, int max) throws SQLException {
-    forget(connection, until);
     try (PreparedStatement select = connection.prepareStatement(DUE)) {
       select.setString(1, JournalTags.due(0));
       select.setString(2, JournalTags.due(until));
@@ -59,12 +41,8 @@ final class SqliteAppointments {
     }
   }
 
-  /** A record that is not the last will never be the last again, so its time means nothing. */
-  private static void forget(Connection connection, long until) throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(FORGET)) {
-      delete.setString(1, JournalTags.due(0));
-      delete.setString(2, JournalTags.due(until));
-      delete.executeUpdate();
-    }
+  /** Forgets times that have passed and were left behind, and says how many. */
+  static int forget(Connection connection, long until) throws SQLException {
+    return SqliteUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until));
   }
 }

@@ -11,6 +11,17 @@ import java.util.Optional;
 /** The tables that say what the journals are about. */
 final class SqliteDirectory {
 
+  /** What most puts come to; the indexes over what has not changed are left alone. */
+  static final String TOUCH =
+      """
+      UPDATE directory SET seq = ?, active_at = ?
+      WHERE persistence_id = ? AND seq <= ?
+        AND kind = ? AND principal = ? AND name = ? AND created_at = ? AND labels = ?
+      """;
+
+  static final String TOUCH_TAGS =
+      "UPDATE directory_tag SET active_at = ? WHERE persistence_id = ?";
+
   private static final String PUT =
       """
       INSERT INTO directory (
@@ -41,56 +52,77 @@ final class SqliteDirectory {
   private SqliteDirectory() {}
 
   static void put(Connection connection, DirectoryEntry entry) throws SQLException {
-    try (PreparedStatement put = connection.prepareStatement(PUT)) {
-      put.setString(1, entry.persistenceId());
-      put.setString(2, entry.kind());
-      put.setString(3, entry.principal());
-      put.setString(4, entry.name());
-      put.setLong(5, entry.seq());
-      put.setLong(6, entry.createdAt());
-      put.setLong(7, entry.activeAt());
-      put.setString(8, DirectoryLabels.of(entry).write());
-      put.setString(9, entry.searchable());
-      if (put.executeUpdate() > 0) {
-        putTags(connection, entry);
-      }
+    String labels = DirectoryLabels.of(entry).write();
+    if (!touch(connection, entry, labels) && enter(connection, entry, labels)) {
+      putTags(connection, entry);
     }
   }
 
+  private static boolean touch(Connection connection, DirectoryEntry entry, String labels)
+      throws SQLException {
+    return update(
+            connection,
+            TOUCH,
+            entry.seq(),
+            entry.activeAt(),
+            entry.persistenceId(),
+            entry.seq(),
+            entry.kind(),
+            entry.principal(),
+            entry.name(),
+            entry.createdAt(),
+            labels)
+        && (entry.tags().isEmpty()
+            || update(connection, TOUCH_TAGS, entry.activeAt(), entry.persistenceId()));
+  }
+
+  private static boolean enter(Connection connection, DirectoryEntry entry, String labels)
+      throws SQLException {
+    return update(
+        connection,
+        PUT,
+        entry.persistenceId(),
+        entry.kind(),
+        entry.principal(),
+        entry.name(),
+        entry.seq(),
+        entry.createdAt(),
+        entry.activeAt(),
+        labels,
+        entry.searchable());
+  }
+
   private static void putTags(Connection connection, DirectoryEntry entry) throws SQLException {
-    delete(connection, DELETE_TAGS, entry.persistenceId());
-    if (entry.tags().isEmpty()) {
-      return;
-    }
-    try (PreparedStatement put = connection.prepareStatement(PUT_TAG)) {
-      for (String tag : entry.tags()) {
-        put.setString(1, entry.persistenceId());
-        put.setString(2, tag);
-        put.setString(3, entry.kind());
-        put.setLong(4, entry.createdAt());
-        put.setLong(5, entry.activeAt());
-        put.executeUpdate();
-      }
+    update(connection, DELETE_TAGS, entry.persistenceId());
+    for (String tag : entry.tags()) {
+      update(
+          connection,
+          PUT_TAG,
+          entry.persistenceId(),
+          tag,
+          entry.kind(),
+          entry.createdAt(),
+          entry.activeAt());
     }
   }
 
   /** The tags go with their entry. */
   static void remove(Connection connection, String persistenceId) throws SQLException {
-    delete(connection, DELETE, persistenceId);
+    update(connection, DELETE, persistenceId);
   }
 
-  private static void delete(Connection connection, String sql, String persistenceId)
+  private static boolean update(Connection connection, String sql, Object... parameters)
       throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(sql)) {
-      delete.setString(1, persistenceId);
-      delete.executeUpdate();
+    try (PreparedStatement update = connection.prepareStatement(sql)) {
+      bind(update, List.of(parameters));
+      return update.executeUpdate() > 0;
     }
   }
 
   static Optional<DirectoryEntry> get(Connection connection, String persistenceId)
       throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(GET)) {
-      select.setString(1, persistenceId);
+      bind(select, List.of(persistenceId));
       return entries(select).stream().findFirst();
     }
   }
@@ -98,10 +130,15 @@ final class SqliteDirectory {
   static DirectoryPage list(Connection connection, DirectoryQuery query) throws SQLException {
     SqliteListing listing = SqliteListing.of(query);
     try (PreparedStatement select = connection.prepareStatement(listing.sql())) {
-      for (int index = 0; index < listing.parameters().size(); index++) {
-        select.setObject(index + 1, listing.parameters().get(index));
-      }
+      bind(select, listing.parameters());
       return query.page(entries(select));
+    }
+  }
+
+  private static void bind(PreparedStatement statement, List<Object> parameters)
+      throws SQLException {
+    for (int index = 0; index < parameters.size(); index++) {
+      statement.setObject(index + 1, parameters.get(index));
     }
   }
 

@@ -13,6 +13,9 @@ final class SqliteUpkeep {
   /** Bounds how long writers wait for one sweep. */
   private static final int ENDS_PER_SWEEP = 10_000;
 
+  /** Bounds it too. */
+  private static final int FORGOTTEN_AT_ONCE = 10_000;
+
   static final String WORKING =
       """
       SELECT last.persistence_id
@@ -25,6 +28,20 @@ final class SqliteUpkeep {
             AND later.sequence_number > last.sequence_number)
       ORDER BY last.persistence_id
       """;
+
+  static final String FORGET_LEFT_BEHIND =
+      """
+      DELETE FROM event_tag WHERE (event_id, tag) IN (
+        SELECT tag.event_id, tag.tag
+        FROM event_tag AS tag JOIN event_journal AS past ON past.ordering = tag.event_id
+        WHERE tag.tag BETWEEN ? AND ?
+          AND EXISTS (
+            SELECT 1 FROM event_journal AS later
+            WHERE later.persistence_id = past.persistence_id
+              AND later.sequence_number > past.sequence_number)
+        LIMIT %d)
+      """
+          .formatted(FORGOTTEN_AT_ONCE);
 
   static final String NEWEST_END_OF_SWEEP =
       """
@@ -79,7 +96,20 @@ final class SqliteUpkeep {
     }
   }
 
+  /**
+   * Forgets the tags from one to another that records carry which are not the last of their
+   * journal. Such a record will never be the last again, so they mean nothing.
+   */
+  static int forgetLeftBehind(Connection connection, String from, String to) throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(FORGET_LEFT_BEHIND)) {
+      delete.setString(1, from);
+      delete.setString(2, to);
+      return delete.executeUpdate();
+    }
+  }
+
   static int sweep(Connection connection) throws SQLException {
+    forgetLeftBehind(connection, JournalTags.WORKING, JournalTags.WORKING);
     long newestEnd = newestEnd(connection);
     if (newestEnd == 0) {
       return 0;

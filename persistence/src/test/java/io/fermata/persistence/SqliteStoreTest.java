@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.persistence.Note.Appointment;
 import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.Note.Plan;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -102,7 +103,7 @@ final class SqliteStoreTest extends JournalContract {
   @Test
   void aSweepTakesTheTagsToo() {
     try (Host host = Host.on(store())) {
-      host.open("a").write(new Note.Plan("one")).write(new Conclusion("over"));
+      host.open("a").write(new Plan("one")).write(new Conclusion("over"));
       host.sweep();
       assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", ""))
           .containsExactly(0L);
@@ -122,6 +123,21 @@ final class SqliteStoreTest extends JournalContract {
   }
 
   @Test
+  void workThatWasLeftBehindIsForgottenByTheNextSweep() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      IntStream.rangeClosed(1, 30).forEach(plan -> desk.write(new Plan("plan " + plan)));
+      host.sweep();
+      assertThat(tags()).isEqualTo(1);
+      assertThat(host.working()).containsExactly("a");
+      desk.write(new Line("did it"));
+      host.sweep();
+      assertThat(tags()).isZero();
+      assertThat(desk.lines()).hasSize(31);
+    }
+  }
+
+  @Test
   void aSweepTakesTheTimesOfTheEndedRunToo() {
     try (Host host = Host.on(store())) {
       host.open("a").write(new Appointment(Long.MAX_VALUE)).write(new Conclusion("over"));
@@ -137,7 +153,7 @@ final class SqliteStoreTest extends JournalContract {
   @Test
   void whatIsDueIsReadFromTheIndexInItsOrder() {
     prepared();
-    for (String statement : List.of(SqliteAppointments.DUE, SqliteAppointments.FORGET)) {
+    for (String statement : List.of(SqliteAppointments.DUE, SqliteUpkeep.FORGET_LEFT_BEHIND)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
           .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
@@ -173,6 +189,8 @@ final class SqliteStoreTest extends JournalContract {
             SqliteRecords.DELETE_SNAPSHOTS,
             SqliteDirectory.DELETE,
             SqliteDirectory.DELETE_TAGS,
+            SqliteDirectory.TOUCH,
+            SqliteDirectory.TOUCH_TAGS,
             SqliteDirectory.GET)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .as(statement)

@@ -237,6 +237,13 @@ public final class Agent {
   }
 
   private static void checkTools(Prompt prompt, List<String> wrong) {
+    for (Hook hook : prompt.hooks()) {
+      if (hook instanceof Hook.AfterThreadCreated) {
+        wrong.add(
+            "the prompt %s lists the hook %s, but no prompt speaks when a thread is created; list it with the agent"
+                .formatted(prompt.name(), hook.id()));
+      }
+    }
     Set<String> names = new LinkedHashSet<>();
     for (Offered tool : prompt.tools()) {
       if (!names.add(tool.name())) {

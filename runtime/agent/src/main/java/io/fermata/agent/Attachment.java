@@ -5,5 +5,5 @@ package io.fermata.agent;
  *
  * @param data its bytes; never changed
  */
-@SuppressWarnings("ArrayRecordComponent") // compared by nobody, and copied where it is kept
+@SuppressWarnings("ArrayRecordComponent") // nobody compares attachments, and copies would be large
 public record Attachment(String name, String mimeType, byte[] data) {}

@@ -46,6 +46,15 @@ public final class Bounds {
     }
   }
 
+  /** Tools that queue each other come to an end. */
+  static void requireFewCalls(ThreadState state, @Nullable Frame frame) {
+    int calls =
+        state.waiting().size() + (frame == null ? 0 : frame.calls().size() + frame.made().size());
+    if (calls >= CALLS) {
+      throw new IllegalArgumentException("A step has at most %d calls".formatted(CALLS));
+    }
+  }
+
   private static long size(Map<String, JsonNode> values, String except) {
     long size = 0;
     for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
@@ -69,6 +78,15 @@ public final class Bounds {
     return text == null || text.length() <= TEXT
         ? text
         : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
+  }
+
+  /**
+   * Refuses tags that a thread cannot have.
+   *
+   * @throws IllegalArgumentException if they are too many, too long, or blank
+   */
+  public static void check(Collection<String> tags) {
+    tags(tags);
   }
 
   static Set<String> tags(Collection<String> tags) {

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param retryAt when the next attempt is due; null if none waits
  * @param question what a person is asked about it; null if nobody is
  * @param answer what the person said
+ * @param begun hooks have seen it begin, and what they did is journaled
  * @param child the thread that works for it; null if none does
  * @param result what came back, before hooks have seen it
  * @param message what it came to, until the calls before it are over, too
@@ -26,6 +27,7 @@ public record CallState(
     @Nullable Long retryAt,
     @Nullable JsonNode question,
     @Nullable Answer answer,
+    boolean begun,
     @Nullable String child,
     @Nullable ToolResult result,
     @Nullable Message message,
@@ -67,7 +69,7 @@ public record CallState(
 
   static CallState of(String key, ToolCall call, boolean queued) {
     return new CallState(
-        key, call, Phase.WAITING, 0, queued, null, null, null, null, null, null, false);
+        key, call, Phase.WAITING, 0, queued, null, null, null, false, null, null, null, false);
   }
 
   boolean over() {
@@ -93,6 +95,7 @@ public record CallState(
         null,
         question,
         answer,
+        begun,
         child,
         null,
         null,
@@ -109,6 +112,25 @@ public record CallState(
         due,
         question,
         answer,
+        begun,
+        child,
+        null,
+        null,
+        false);
+  }
+
+  /** The flow behind it goes on by itself. */
+  CallState waiting(long until) {
+    return new CallState(
+        key,
+        call,
+        Phase.RETRYING,
+        attempt,
+        queued,
+        until,
+        question,
+        answer,
+        true,
         child,
         null,
         null,
@@ -118,12 +140,36 @@ public record CallState(
   CallState asked(boolean approval, JsonNode what) {
     Phase next = approval ? Phase.APPROVING : Phase.ASKING;
     return new CallState(
-        key, call, next, attempt, queued, null, what, answer, child, null, null, false);
+        key,
+        call,
+        next,
+        attempt,
+        queued,
+        null,
+        what,
+        answer,
+        begun || !approval,
+        child,
+        null,
+        null,
+        false);
   }
 
   CallState answered(Answer given) {
     return new CallState(
-        key, call, Phase.WAITING, attempt, queued, null, question, given, child, null, null, false);
+        key,
+        call,
+        Phase.WAITING,
+        attempt,
+        queued,
+        null,
+        question,
+        given,
+        begun,
+        child,
+        null,
+        null,
+        false);
   }
 
   CallState delegated(@Nullable String threadId) {
@@ -136,6 +182,7 @@ public record CallState(
         null,
         question,
         answer,
+        true,
         threadId,
         null,
         null,
@@ -152,6 +199,7 @@ public record CallState(
         null,
         question,
         answer,
+        begun,
         child,
         what,
         null,
@@ -160,6 +208,18 @@ public record CallState(
 
   CallState ended(@Nullable Message told) {
     return new CallState(
-        key, call, Phase.OVER, attempt, queued, null, null, null, child, null, told, told == null);
+        key,
+        call,
+        Phase.OVER,
+        attempt,
+        queued,
+        null,
+        null,
+        null,
+        begun,
+        child,
+        null,
+        told,
+        told == null);
   }
 }

@@ -101,13 +101,17 @@ final class Calling {
   /** Makes the call. */
   ThreadInput.Result make(Offered offered) throws Exception {
     ObjectNode arguments = Scribe.object(arguments(call.call()));
-    scribe.hooks().callStarted(flow, call.call(), arguments);
+    if (!call.begun()) {
+      scribe.hooks().callStarted(flow, call.call(), arguments);
+    }
     if (offered instanceof Tool tool) {
       return ended(run(tool, flow, arguments));
     } else if (offered instanceof FlowCall flowCall) {
       return flow(flowCall, arguments);
     } else if (offered instanceof SubAgent relation) {
       return delegated(relation, arguments);
+    } else if (offered instanceof SubPrompt) {
+      return new ThreadInput.Delegated(null, scribe.changes());
     }
     return ended(ToolResult.success("Handoff complete"));
   }
@@ -123,9 +127,9 @@ final class Calling {
                 : outside.answerFlow(
                     called.name(), call.key(), answer.id(), Scribe.object(answer.answers())));
     if (outcome instanceof Outside.FlowOutcome.Asking asking) {
-      return new ThreadInput.Asks(asking.question());
+      return new ThreadInput.Asks(asking.question(), scribe.changes());
     } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
-      return new ThreadInput.Later(scribe.now() + ASK_AGAIN);
+      return new ThreadInput.Later(scribe.now() + ASK_AGAIN, scribe.changes());
     }
     Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
     result.changes().forEach(scribe::write);
@@ -179,15 +183,16 @@ final class Calling {
   ThreadInput.Result ended(ToolResult result) {
     ToolResult kept = scribe.hooks().callEnded(flow, call.call(), result);
     if (kept == null) {
-      return new ThreadInput.Called(null, null, scribe.changes());
+      return new ThreadInput.Called(null, null, scribe.changes(), List.of());
     }
     List<String> paths = attach(kept);
     Message told =
         result(frame, call, kept, paths)
             .placed("m-" + call.key(), scribe.now() * 1000, frame.depth(), frame.parentId());
     Message message = scribe.beforeCreate(flow, told);
+    scribe.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), scribe.now()));
     scribe.afterCreate(flow, message);
-    return new ThreadInput.Called(message, kept.code(), scribe.changes());
+    return new ThreadInput.Called(message, kept.code(), scribe.before(), scribe.after());
   }
 
   private List<String> attach(ToolResult result) {

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
  * A thread that another one created.
  *
  * @param relation the name under which the parent knows it
- * @param note the number of its latest report; empty if there was none
+ * @param note the number of its latest report
  */
 public record ChildThread(
     String threadId, String relation, String agent, Status status, String note) {

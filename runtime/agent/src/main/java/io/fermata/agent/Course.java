@@ -40,7 +40,8 @@ public record Course(
           null, Side.A, null, false, null, null, null, false, null, null, 0, 0, 0, 0, 0, 0, null,
           0);
 
-  boolean running() {
+  /** Whether the thread acts, or waits for what it has begun. */
+  public boolean running() {
     return flowId != null;
   }
 

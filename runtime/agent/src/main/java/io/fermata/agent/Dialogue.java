@@ -14,6 +14,7 @@ import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.request.json.JsonRawSchema;
 import io.fermata.flow.Json;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
@@ -21,6 +22,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +33,8 @@ import org.jspecify.annotations.Nullable;
 final class Dialogue {
   /** How many of the latest messages are shown with their pictures. */
   private static final int PICTURES = 10;
+
+  private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
 
   private static final String MISSING =
       "No result is known for this call; it was cut off. Take it as failed, or look before you"
@@ -106,8 +111,9 @@ final class Dialogue {
     }
     AiMessage.Builder said = AiMessage.builder().toolExecutionRequests(calls);
     told.add(ThreadFold.blank(text) ? said.build() : said.text(String.valueOf(text)).build());
-    for (ToolExecutionRequest call : calls) {
-      Message result = results.get(call.id());
+    for (int i = 0; i < calls.size(); i++) {
+      ToolExecutionRequest call = calls.get(i);
+      Message result = results.get(message.toolCalls().get(i).id());
       String words = result == null ? MISSING : String.valueOf(result.content());
       told.add(ToolExecutionResultMessage.from(call, words));
     }
@@ -115,10 +121,17 @@ final class Dialogue {
 
   private static ToolExecutionRequest request(ToolCall call) {
     return ToolExecutionRequest.builder()
-        .id(call.id())
+        .id(wire(call.id()))
         .name(call.name())
         .arguments(call.function().arguments())
         .build();
+  }
+
+  /** The id of a call as every provider takes it; the same in every request. */
+  private static String wire(String id) {
+    return WIRE_ID.matcher(id).matches()
+        ? id
+        : UUID.nameUUIDFromBytes(id.getBytes(StandardCharsets.UTF_8)).toString();
   }
 
   private List<Content> contents(Message message, boolean pictures) throws InterruptedException {

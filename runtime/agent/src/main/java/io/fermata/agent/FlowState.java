@@ -217,6 +217,7 @@ public final class FlowState {
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(Calling.misfit(tool, wrong));
     }
+    Bounds.requireFewCalls(scribe.state(), current());
     ToolCall call = ToolCall.of(scribe.newId("q"), tool, given);
     scribe.write(new ThreadEvent.Queued(frame, call));
     return call;
@@ -232,7 +233,12 @@ public final class FlowState {
       throw new IllegalArgumentException(
           "The tool " + tool + " may have to wait; use queueTool for it");
     }
-    return Calling.run(java, this, arguments(arguments));
+    ObjectNode given = arguments(arguments);
+    if (java.approval() != null && java.approval().apply(given) != null) {
+      throw new IllegalArgumentException(
+          "A person has to approve this call of " + tool + "; use queueTool for it");
+    }
+    return Calling.run(java, this, given);
   }
 
   private static ObjectNode arguments(Object arguments) {

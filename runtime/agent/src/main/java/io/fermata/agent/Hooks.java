@@ -41,23 +41,28 @@ final class Hooks {
     T call() throws Exception;
   }
 
+  /** What one that throws, or returns nothing, has done is undone. */
   private static <T> T attempt(FlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
+    Scribe.Mark mark = flow.scribe().mark();
+    String reason;
     try {
       T result = attempt.call();
-      if (result == null) {
-        flow.scribe().failed(hook, "returned null");
-        return otherwise;
+      if (result != null) {
+        return result;
       }
-      return result;
-    } catch (BlockedException e) {
-      throw e;
+      reason = "returned null";
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new CancelledException(e);
     } catch (Throwable e) {
-      flow.scribe().failed(hook, Failures.reason(e));
-      return otherwise;
+      if (e instanceof BlockedException blocked && hook instanceof Hook.PrefilterLlmHistory) {
+        throw blocked;
+      }
+      reason = Failures.reason(e);
     }
+    flow.scribe().backTo(mark);
+    flow.scribe().failed(hook, reason);
+    return otherwise;
   }
 
   private static final Object SEEN = new Object();

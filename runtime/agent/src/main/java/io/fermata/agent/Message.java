@@ -120,6 +120,18 @@ public record Message(
     return with(draft -> draft.toolCalls = calls);
   }
 
+  /** This message as a hook wants it: what it says and shows may change, not what it is. */
+  Message as(Message changed) {
+    return with(
+        draft -> {
+          draft.content = Bounds.shortened(changed.content);
+          draft.name = role == Role.TOOL ? name : changed.name;
+          draft.silent = changed.silent;
+          draft.attachments = changed.attachments;
+          draft.metadata = changed.metadata;
+        });
+  }
+
   Message placed(String newId, long at, int newDepth, @Nullable String parent) {
     return with(
         draft -> {

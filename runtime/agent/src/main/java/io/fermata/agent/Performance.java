@@ -17,6 +17,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Carries out one effect of a thread: here models, tools and hooks are called. */
@@ -89,8 +90,9 @@ final class Performance {
             effect.attempt());
     FlowState flow = new FlowState(scribe, Frame.TOP);
     Message changed = scribe.beforeCreate(flow, message);
+    scribe.kept(new ThreadEvent.Taken(changed));
     scribe.afterCreate(flow, changed);
-    return new ThreadInput.Admitted(changed, scribe.changes());
+    return new ThreadInput.Admitted(changed, scribe.before(), scribe.after());
   }
 
   // --- steps -----------------------------------------------------------------------------------
@@ -122,7 +124,10 @@ final class Performance {
                   outside.now() * 1000,
                   frame.depth(),
                   frame.parentId());
-      return new ThreadInput.Blocked(said, scribe.changes());
+      Message message = scribe.beforeCreate(flow, said);
+      scribe.kept(new ThreadEvent.Said(frame.path(), message, null));
+      scribe.afterCreate(flow, message);
+      return new ThreadInput.Blocked(message, scribe.before(), scribe.after());
     } catch (ModelException e) {
       return new ThreadInput.Unanswered(e.code().wireName(), Failures.reason(e), e.attempts());
     }
@@ -184,7 +189,7 @@ final class Performance {
 
   private ThreadInput.Result replied(
       Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
-    List<ToolCall> calls = calls(reply.message(), frame);
+    List<ToolCall> calls = calls(reply.message(), frame, scribe.state());
     String content = content(reply.message(), frame, calls);
     Message said =
         Message.of(frame.side().role(), Bounds.shortened(content))
@@ -196,10 +201,7 @@ final class Performance {
                 frame.depth(),
                 frame.parentId());
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
-    Message message = nothing ? said : scribe.beforeCreate(flow, said).withToolCalls(calls);
-    if (!nothing) {
-      scribe.afterCreate(flow, message);
-    }
+    Message message = nothing ? said : scribe.beforeCreate(flow, said);
     ThreadEvent.StepLog log =
         new ThreadEvent.StepLog(
             "s" + frame.step(),
@@ -209,13 +211,22 @@ final class Performance {
             reply.attempts(),
             began,
             outside.now());
-    return new ThreadInput.Replied(message, calls, log, scribe.changes());
+    scribe.kept(new ThreadEvent.StepEnded(frame.path(), message, calls, log));
+    if (!nothing) {
+      scribe.afterCreate(flow, message);
+    }
+    return new ThreadInput.Replied(message, calls, log, scribe.before(), scribe.after());
   }
 
-  /** What the model wants called, each under an id of its own. */
-  private static List<ToolCall> calls(AiMessage message, Frame frame) {
+  /**
+   * What the model wants called, each under an id of its own: many models use the same ones again
+   * in every reply.
+   */
+  private static List<ToolCall> calls(AiMessage message, Frame frame, ThreadState state) {
     List<ToolCall> calls = new ArrayList<>();
     Set<String> ids = new HashSet<>();
+    Stream.concat(state.history().messages().stream(), frame.said().stream())
+        .forEach(earlier -> earlier.toolCalls().forEach(call -> ids.add(call.id())));
     if (!message.hasToolExecutionRequests()) {
       return calls;
     }
@@ -226,6 +237,9 @@ final class Performance {
       String given = request.id();
       boolean usable = given != null && !given.isBlank() && ids.add(given);
       String id = usable ? given : "s" + frame.step() + "." + calls.size();
+      while (!usable && !ids.add(id)) {
+        id += "x";
+      }
       String arguments = request.arguments() == null ? "" : request.arguments();
       calls.add(ToolCall.of(id, request.name(), arguments));
     }
@@ -253,8 +267,8 @@ final class Performance {
     if (!(agent.side(frame.side()) instanceof Party.Code code)) {
       throw new IllegalStateException("No code is on side " + frame.side() + " any more");
     }
-    Scribe scribe = scribe(null, effect.id() + ".h", effect.attempt());
-    Message message = state.history().message(effect.id());
+    Scribe scribe = scribe(null, effect.id(), effect.attempt());
+    Message message = state.history().message(String.valueOf(frame.messageId()));
     code.handler()
         .handle(
             new FlowState(scribe, Frame.TOP),
@@ -269,7 +283,7 @@ final class Performance {
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     Prompt prompt = Scribe.prompt(agent, frame);
     Offered offered = Calling.offered(agent, prompt, call.call().name(), call.queued());
-    Calling calling = new Calling(scribe(prompt, call.key(), effect.attempt()), frame, call);
+    Calling calling = new Calling(scribe(prompt, call, effect.attempt()), frame, call);
     if (offered == null) {
       return calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there"));
     }
@@ -280,8 +294,14 @@ final class Performance {
     Frame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     Prompt prompt = Scribe.prompt(agent, frame);
-    return new Calling(scribe(prompt, call.key(), effect.attempt()), frame, call)
+    return new Calling(scribe(prompt, call, effect.attempt()), frame, call)
         .ended(Objects.requireNonNull(call.result()));
+  }
+
+  /** What is journaled when a call has begun, and when it is over, has names of its own. */
+  private Scribe scribe(@Nullable Prompt prompt, CallState call, int attempt) {
+    Scribe scribe = scribe(prompt, call.key(), attempt);
+    return call.begun() ? scribe.naming(call.key() + ".e") : scribe;
   }
 
   private Frame frameOf(ThreadEffect effect) {

@@ -27,15 +27,15 @@ final class Results {
       case CALL, STORE -> called(effect, result, at);
       case DEFERRED -> deferred(effect, result, at);
       case COMPACT -> compacted(effect, result, at);
-      case REPORT -> reported(effect, result);
-      case WITHDRAW -> withdrawn(effect, result);
+      case REPORT -> reported(effect, result, at);
+      case WITHDRAW -> withdrawn(effect, result, at);
       case ERASE -> {}
     }
   }
 
   private void greeted(ThreadInput.Result result) {
     if (result instanceof ThreadInput.Done done) {
-      loop.absorb(done.changes(), "greet");
+      loop.absorb(done.changes());
     }
     loop.emit(new ThreadEvent.Greeted());
   }
@@ -46,8 +46,9 @@ final class Results {
       return;
     }
     if (result instanceof ThreadInput.Admitted admitted) {
+      loop.absorb(admitted.before());
       loop.take(admitted.message());
-      loop.absorb(admitted.changes(), effect.id());
+      loop.absorb(admitted.after());
     } else {
       loop.take(waiting);
     }
@@ -69,12 +70,9 @@ final class Results {
       return;
     }
     if (result instanceof ThreadInput.Replied replied) {
-      loop.emit(
-          new ThreadEvent.StepEnded(
-              frame.path(), replied.message(), replied.calls(), replied.log()));
-      loop.absorb(replied.changes(), effect.id());
+      replied(frame, replied);
     } else if (result instanceof ThreadInput.Blocked blocked) {
-      blocked(frame, blocked, effect);
+      blocked(frame, blocked);
     } else if (result instanceof ThreadInput.Unanswered unanswered) {
       unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed(), at);
     } else if (result instanceof ThreadInput.Failed failed) {
@@ -82,16 +80,29 @@ final class Results {
     }
   }
 
-  private void blocked(Frame frame, ThreadInput.Blocked blocked, ThreadEffect effect) {
+  /** What hooks did before there was a message comes before it; the calls of the message do not. */
+  private void replied(Frame frame, ThreadInput.Replied replied) {
+    List<ThreadEvent.Change> calls =
+        replied.before().stream().filter(ThreadEvent.Queued.class::isInstance).toList();
+    loop.absorb(replied.before().stream().filter(change -> !calls.contains(change)).toList());
+    loop.emit(
+        new ThreadEvent.StepEnded(frame.path(), replied.message(), replied.calls(), replied.log()));
+    loop.absorb(calls);
+    loop.absorb(replied.after());
+  }
+
+  private void blocked(Frame frame, ThreadInput.Blocked blocked) {
     String words = blocked.message().content();
     if (!frame.top()) {
-      loop.absorb(blocked.changes(), effect.id());
+      loop.absorb(blocked.before());
+      loop.absorb(blocked.after());
       loop.failSubPrompt(frame, String.valueOf(words));
       return;
     }
+    loop.absorb(blocked.before());
     loop.emit(new ThreadEvent.FrameClosed(frame.path()));
     loop.emit(new ThreadEvent.Said(Frame.TOP, blocked.message(), null));
-    loop.absorb(blocked.changes(), effect.id());
+    loop.absorb(blocked.after());
     loop.stop(frame.side(), StopCode.HOOK_BLOCKED, words, false);
   }
 
@@ -113,12 +124,12 @@ final class Results {
     Frame frame = loop.state().top();
     if (frame == null
         || frame.stage() != Frame.Stage.HANDLING
-        || !effect.id().equals(frame.messageId())) {
+        || !effect.id().equals("t" + frame.step())) {
       return;
     }
     loop.emit(new ThreadEvent.FrameClosed(Frame.TOP));
     if (result instanceof ThreadInput.Done done) {
-      loop.absorb(done.changes(), effect.id());
+      loop.absorb(done.changes());
       loop.endHandling(frame.side(), spoke(done.changes(), frame.side()));
     } else if (result instanceof ThreadInput.Failed failed) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, failed.reason(), false);
@@ -137,39 +148,58 @@ final class Results {
   private void called(ThreadEffect effect, ThreadInput.Result result, long at) {
     Frame frame = loop.state().frameOf(effect.id());
     CallState call = frame == null ? null : frame.call(effect.id());
-    if (frame == null || call == null || call.over() || call.attempt() != effect.attempt()) {
+    CallState.Phase phase =
+        effect.kind() == ThreadEffect.Kind.CALL
+            ? CallState.Phase.RUNNING
+            : CallState.Phase.RETURNED;
+    if (frame == null
+        || call == null
+        || call.phase() != phase
+        || call.attempt() != effect.attempt()) {
       return;
     }
     if (result instanceof ThreadInput.Called called) {
       over(call, called, at);
     } else if (result instanceof ThreadInput.Asks asks) {
+      loop.absorb(asks.changes());
       loop.emit(new ThreadEvent.CallAsked(call.key(), false, asks.question(), at));
     } else if (result instanceof ThreadInput.Later later) {
-      loop.emit(new ThreadEvent.CallFailed(call.key(), call.attempt(), "unfinished", later.due()));
+      loop.absorb(later.changes());
+      loop.emit(new ThreadEvent.CallWaits(call.key(), later.due()));
     } else if (result instanceof ThreadInput.Delegated delegated) {
-      loop.absorb(delegated.changes(), call.key());
-      loop.emit(new ThreadEvent.CallDelegated(call.key(), delegated.threadId()));
+      delegated(frame, call, delegated);
     } else if (result instanceof ThreadInput.Failed failed) {
       failed(frame, call, effect, failed, at);
     }
   }
 
+  private void delegated(Frame frame, CallState call, ThreadInput.Delegated delegated) {
+    loop.absorb(delegated.changes());
+    String child = delegated.threadId();
+    Prompt prompt = Scribe.prompt(loop.agent(), frame);
+    if (child != null) {
+      loop.emit(new ThreadEvent.CallDelegated(call.key(), child));
+    } else if (Calling.offered(loop.agent(), prompt, call.call().name(), call.queued())
+        instanceof SubPrompt sub) {
+      loop.open(frame, sub, call);
+    }
+  }
+
   private void over(CallState call, ThreadInput.Called called, long at) {
-    loop.absorb(called.changes(), call.key());
+    loop.absorb(called.before());
     if (called.message() == null) {
       loop.emit(new ThreadEvent.CallStruck(call.key(), at));
     } else {
       loop.emit(new ThreadEvent.CallEnded(call.key(), called.message(), called.code(), at));
     }
+    loop.absorb(called.after());
   }
 
   private void failed(
       Frame frame, CallState call, ThreadEffect effect, ThreadInput.Failed failed, long at) {
     Policy policy = effect.policy();
-    if (effect.kind() == ThreadEffect.Kind.CALL
-        && policy.once()
-        && (failed.code().equals("timeout")
-            || failed.code().equals(OutcomeUnknownException.CODE))) {
+    boolean unknown = !failed.code().equals("failed");
+    if (effect.kind() == ThreadEffect.Kind.CALL && policy.once() && unknown) {
       loop.returned(frame, call, ThreadProgram.unknown());
     } else if (effect.kind() == ThreadEffect.Kind.CALL
         && call.attempt() < policy.retry().attempts()) {
@@ -178,7 +208,8 @@ final class Results {
           new ThreadEvent.CallFailed(
               call.key(), call.attempt(), failed.reason(), at + wait.toMillis()));
     } else if (effect.kind() == ThreadEffect.Kind.CALL) {
-      String code = failed.code().equals("failed") ? null : failed.code();
+      loop.leaveBehind(frame, call);
+      String code = unknown ? failed.code() : null;
       loop.returned(frame, call, new ToolResult(true, failed.reason(), code, null, List.of()));
     } else {
       ToolResult result = call.result() == null ? ToolResult.error("lost") : call.result();
@@ -197,7 +228,7 @@ final class Results {
       return;
     }
     if (result instanceof ThreadInput.Done done) {
-      loop.absorb(done.changes(), effect.id());
+      loop.absorb(done.changes());
       loop.emit(new ThreadEvent.EffectEnded(effect.id(), null, at));
     } else if (result instanceof ThreadInput.Failed failed) {
       boolean again = running.attempt() < effect.policy().retry().attempts();
@@ -224,14 +255,27 @@ final class Results {
     }
   }
 
-  private void reported(ThreadEffect effect, ThreadInput.Result result) {
-    if (result instanceof ThreadInput.Done) {
+  private void reported(ThreadEffect effect, ThreadInput.Result result, long at) {
+    if (!toldLater(effect, result, at)) {
       loop.emit(new ThreadEvent.Reported(Long.parseLong(effect.id())));
     }
   }
 
-  private void withdrawn(ThreadEffect effect, ThreadInput.Result result) {
-    if (result instanceof ThreadInput.Done) {
+  /** Whether somebody could not be told, and is to be told again. */
+  private boolean toldLater(ThreadEffect effect, ThreadInput.Result result, long at) {
+    boolean again =
+        result instanceof ThreadInput.Failed
+            && effect.attempt() < effect.policy().retry().attempts();
+    if (again && result instanceof ThreadInput.Failed failed) {
+      long due = at + effect.policy().retry().after(effect.attempt()).toMillis();
+      String what = ThreadEffect.telling(effect.kind(), effect.id());
+      loop.emit(new ThreadEvent.TellingFailed(what, effect.attempt(), failed.reason(), due));
+    }
+    return again;
+  }
+
+  private void withdrawn(ThreadEffect effect, ThreadInput.Result result, long at) {
+    if (!toldLater(effect, result, at)) {
       loop.emit(new ThreadEvent.TakenBack(effect.id()));
     }
   }

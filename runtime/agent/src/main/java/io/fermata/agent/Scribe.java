@@ -1,9 +1,11 @@
 package io.fermata.agent;
 
 import io.fermata.flow.Json;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +15,9 @@ import org.jspecify.annotations.Nullable;
  * done.
  */
 final class Scribe {
+  /** What providers of models take for the id of a call. */
+  private static final int LONGEST_ID = 40;
+
   private final Agents agents;
   private final Agent agent;
   private final Outside outside;
@@ -24,6 +29,8 @@ final class Scribe {
   private @Nullable List<Message> whole;
   private int ids;
   private boolean inMessageHook;
+  private String naming;
+  private int before = -1;
 
   /**
    * @param origin what the effect is about; the same when it is performed again
@@ -43,6 +50,13 @@ final class Scribe {
     this.outside = outside;
     this.origin = origin;
     this.attempt = attempt;
+    this.naming = origin;
+  }
+
+  /** Names what is made from now on after something else than what the effect is about. */
+  Scribe naming(String prefix) {
+    naming = prefix;
+    return this;
   }
 
   synchronized ThreadState state() {
@@ -77,8 +91,12 @@ final class Scribe {
     return outside.now();
   }
 
+  /** The same when the effect is performed again, and unlike any other of the thread. */
   synchronized String newId(String prefix) {
-    return origin + "." + prefix + ++ids;
+    String id = naming + "." + prefix + ++ids;
+    return id.length() <= LONGEST_ID
+        ? id
+        : UUID.nameUUIDFromBytes(id.getBytes(StandardCharsets.UTF_8)).toString();
   }
 
   synchronized void write(ThreadEvent.Change change) {
@@ -88,6 +106,35 @@ final class Scribe {
 
   synchronized List<ThreadEvent.Change> changes() {
     return List.copyOf(changes);
+  }
+
+  /** What the effect is about has happened: what follows comes after it. */
+  synchronized void kept(ThreadEvent event) {
+    before = changes.size();
+    state = state.apply(List.of(event), 0);
+  }
+
+  /** What was done before it. */
+  synchronized List<ThreadEvent.Change> before() {
+    return List.copyOf(changes.subList(0, before));
+  }
+
+  /** What was done after it. */
+  synchronized List<ThreadEvent.Change> after() {
+    return List.copyOf(changes.subList(before, changes.size()));
+  }
+
+  /** How far it has come, to come back to. */
+  synchronized Mark mark() {
+    return new Mark(state, changes.size());
+  }
+
+  /** A moment of what an effect does. */
+  record Mark(ThreadState state, int changes) {}
+
+  synchronized void backTo(Mark mark) {
+    changes.subList(mark.changes(), changes.size()).clear();
+    state = mark.state();
   }
 
   void failed(Hook hook, String reason) {
@@ -144,13 +191,15 @@ final class Scribe {
     if (message.role() == Role.TOOL) {
       throw new IllegalArgumentException(
           "What a tool comes to is told by its call; queue a call, or use another role");
+    } else if (!message.toolCalls().isEmpty()) {
+      throw new IllegalArgumentException(
+          "A message that is injected calls nothing; queue the calls");
     }
     Bounds.text("message", message.content() == null ? "" : message.content());
     Frame place = state().frames().get(frame);
     int depth = place == null ? 0 : place.depth();
     String parent = place == null ? null : place.parentId();
-    String id = message.id().isEmpty() ? "m-" + newId("m") : message.id();
-    Message placed = message.placed(id, now() * 1000, depth, parent);
+    Message placed = message.placed("m-" + newId("m"), now() * 1000, depth, parent);
     FlowState flow = new FlowState(this, frame);
     Message kept = inMessageHook ? placed : beforeCreate(flow, placed);
     write(new ThreadEvent.Said(frame, kept, before));
@@ -164,10 +213,7 @@ final class Scribe {
   Message beforeCreate(FlowState flow, Message message) {
     inMessageHook = true;
     try {
-      Message changed = hooks.beforeCreate(flow, message);
-      return changed
-          .placed(message.id(), message.createdAt(), message.depth(), message.parentId())
-          .withContent(Bounds.shortened(changed.content()));
+      return message.as(hooks.beforeCreate(flow, message));
     } finally {
       inMessageHook = false;
     }
@@ -183,19 +229,37 @@ final class Scribe {
   }
 
   Message update(FlowState flow, String id, MessageUpdate update) {
-    Message before = state().history().message(id);
+    Message before = state().message(id);
     if (before == null) {
       throw new IllegalArgumentException(
           "There is no message " + id + " among the latest, which alone can be changed");
     }
-    MessageUpdate changed = hooks.beforeUpdate(flow, id, update);
+    if (inMessageHook) {
+      write(new ThreadEvent.Updated(id, update));
+      return update.of(before);
+    }
+    MessageUpdate changed = beforeUpdate(flow, id, update);
     if (changed.content() != null) {
       Bounds.text("message", changed.content());
     }
     write(new ThreadEvent.Updated(id, changed));
     Message after = changed.of(before);
-    hooks.afterUpdate(flow, after);
+    inMessageHook = true;
+    try {
+      hooks.afterUpdate(flow, after);
+    } finally {
+      inMessageHook = false;
+    }
     return after;
+  }
+
+  private MessageUpdate beforeUpdate(FlowState flow, String id, MessageUpdate update) {
+    inMessageHook = true;
+    try {
+      return hooks.beforeUpdate(flow, id, update);
+    } finally {
+      inMessageHook = false;
+    }
   }
 
   // --- tools, environment, files ---------------------------------------------------------------

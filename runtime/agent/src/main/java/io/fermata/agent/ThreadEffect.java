@@ -40,6 +40,11 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     ERASE
   }
 
+  /** The name of something that somebody is to be told. */
+  static String telling(Kind kind, String id) {
+    return kind + "/" + id;
+  }
+
   @Override
   public String key() {
     return kind + "/" + id + "/" + attempt + (timer() ? "/due" : "");

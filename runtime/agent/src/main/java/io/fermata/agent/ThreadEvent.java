@@ -34,6 +34,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.FrameClosed.class, name = "frame_closed"),
   @JsonSubTypes.Type(value = ThreadEvent.CallBegan.class, name = "call_began"),
   @JsonSubTypes.Type(value = ThreadEvent.CallFailed.class, name = "call_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallWaits.class, name = "call_waits"),
   @JsonSubTypes.Type(value = ThreadEvent.CallAsked.class, name = "call_asked"),
   @JsonSubTypes.Type(value = ThreadEvent.CallAnswered.class, name = "call_answered"),
   @JsonSubTypes.Type(value = ThreadEvent.CallDelegated.class, name = "call_delegated"),
@@ -51,6 +52,8 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.TellingBegan.class, name = "telling_began"),
   @JsonSubTypes.Type(value = ThreadEvent.LeftBehind.class, name = "left_behind"),
   @JsonSubTypes.Type(value = ThreadEvent.TakenBack.class, name = "taken_back"),
   @JsonSubTypes.Type(value = ThreadEvent.Deleted.class, name = "deleted"),
@@ -129,8 +132,14 @@ public sealed interface ThreadEvent {
   /** The thread began to act. */
   record Woke(String flowId, long at) implements ThreadEvent {}
 
-  /** Code takes the turn of a side. */
-  record TurnBegan(Side side, String messageId, int attempt, long at) implements ThreadEvent {}
+  /**
+   * Code takes the turn of a side.
+   *
+   * @param step how many steps there have been in the thread, this one included
+   * @param messageId the message that it is to answer; empty if there is none
+   */
+  record TurnBegan(Side side, String messageId, long step, int attempt, long at)
+      implements ThreadEvent {}
 
   /**
    * A model is asked for the next message.
@@ -218,6 +227,9 @@ public sealed interface ThreadEvent {
   /** An attempt failed and will be followed by another. */
   record CallFailed(String call, int attempt, String reason, long retryAt) implements ThreadEvent {}
 
+  /** The flow behind a call goes on by itself: it is asked again then. */
+  record CallWaits(String call, long until) implements ThreadEvent {}
+
   /**
    * A person is asked about a call.
    *
@@ -273,7 +285,7 @@ public sealed interface ThreadEvent {
   record EffectDelayed(String id, int attempt, String reason, long due) implements ThreadEvent {}
 
   /**
-   * Work that was put off is over.
+   * An effect is over.
    *
    * @param error what went wrong; null if nothing did
    */
@@ -291,6 +303,16 @@ public sealed interface ThreadEvent {
   /** The parent knows. */
   record Reported(long report) implements ThreadEvent {}
 
+  /**
+   * Somebody who is to be told something could not be reached.
+   *
+   * @param what the effect that tells
+   */
+  record TellingFailed(String what, int attempt, String reason, long due) implements ThreadEvent {}
+
+  /** It is tried again. */
+  record TellingBegan(String what, int attempt) implements ThreadEvent {}
+
   // --- what authors' code brings about ---------------------------------------------------------
 
   /**
@@ -305,9 +327,10 @@ public sealed interface ThreadEvent {
   /**
    * A tool is to be called, though no model asked for it.
    *
+   * @param frame the step whose calls it follows; null if it waits for a place of its own
    * @param call what tells it from every other call of the thread
    */
-  record Queued(String frame, ToolCall call) implements Change {}
+  record Queued(@Nullable String frame, ToolCall call) implements Change {}
 
   record Forced(Side side) implements Change {}
 
@@ -323,7 +346,7 @@ public sealed interface ThreadEvent {
 
   record StatusSet(String text) implements Change {}
 
-  @SuppressWarnings("ArrayRecordComponent") // the state keeps no bytes, so nobody compares them
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares files, and copies would be large
   record FileWritten(String path, String mimeType, byte[] data, long at) implements Change {}
 
   record FileRemoved(String path) implements Change {}

@@ -3,7 +3,6 @@ package io.fermata.agent;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -12,8 +11,6 @@ import org.jspecify.annotations.Nullable;
  * folders need not be made.
  */
 public final class ThreadFiles {
-  private static final Pattern PIECES = Pattern.compile("\\*\\*|\\*|[^*]+");
-
   private final Scribe scribe;
 
   ThreadFiles(Scribe scribe) {
@@ -111,15 +108,16 @@ public final class ThreadFiles {
   }
 
   private static String regex(String glob) {
-    return PIECES
-        .matcher(glob)
-        .replaceAll(
-            piece ->
-                Matcher.quoteReplacement(
-                    switch (piece.group()) {
-                      case "**" -> ".*";
-                      case "*" -> "[^/]*";
-                      default -> Pattern.quote(piece.group());
-                    }));
+    StringBuilder regex = new StringBuilder();
+    for (int i = 0; i < glob.length(); i++) {
+      if (glob.startsWith("**", i)) {
+        regex.append(".*");
+        i++;
+      } else {
+        char c = glob.charAt(i);
+        regex.append(c == '*' ? "[^/]*" : Pattern.quote(String.valueOf(c)));
+      }
+    }
+    return regex.toString();
   }
 }

@@ -67,21 +67,24 @@ final class ThreadFold {
 
   private static ThreadState stepsAndCalls(ThreadState state, ThreadEvent event) {
     if (event instanceof ThreadEvent.TurnBegan began) {
-      return state.with(
-          new Frame(
-              Frame.TOP,
-              null,
-              began.side(),
-              0,
-              null,
-              Frame.Stage.HANDLING,
-              began.attempt(),
-              0,
-              began.messageId(),
-              List.of(),
-              List.of(),
-              List.of(),
-              null));
+      return state
+          .with(
+              new Frame(
+                  Frame.TOP,
+                  null,
+                  began.side(),
+                  0,
+                  null,
+                  Frame.Stage.HANDLING,
+                  began.attempt(),
+                  began.step(),
+                  began.messageId(),
+                  List.of(),
+                  List.of(),
+                  List.of(),
+                  null))
+          .with(draft -> draft.steps = began.step())
+          .with(state.course().forced(null));
     } else if (event instanceof ThreadEvent.StepBegan began) {
       return stepBegan(state, began);
     } else if (event instanceof ThreadEvent.StepEnded ended) {
@@ -111,6 +114,8 @@ final class ThreadFold {
       return call(state, began.call(), call -> call.running(began.attempt()));
     } else if (event instanceof ThreadEvent.CallFailed failed) {
       return call(state, failed.call(), call -> call.retrying(failed.retryAt()));
+    } else if (event instanceof ThreadEvent.CallWaits waits) {
+      return call(state, waits.call(), call -> call.waiting(waits.until()));
     } else if (event instanceof ThreadEvent.CallAsked asked) {
       return call(state, asked.call(), call -> call.asked(asked.approval(), asked.question()));
     } else if (event instanceof ThreadEvent.CallAnswered answered) {
@@ -121,7 +126,11 @@ final class ThreadFold {
               answered.answers(),
               answered.reason(),
               answered.by());
-      return call(state, answered.call(), call -> call.answered(answer));
+      return call(state, answered.call(), call -> call.answered(answer))
+          .with(
+              draft ->
+                  draft.answers =
+                      remembered(state.answers(), answered.answerId(), answered.call()));
     } else if (event instanceof ThreadEvent.CallDelegated delegated) {
       String child = delegated.threadId().isEmpty() ? null : delegated.threadId();
       return call(state, delegated.call(), call -> call.delegated(child));
@@ -174,25 +183,37 @@ final class ThreadFold {
       all.add(left);
       return state.with(draft -> draft.leftBehind = List.copyOf(all));
     } else if (event instanceof ThreadEvent.TakenBack back) {
-      return state.with(
-          draft ->
-              draft.leftBehind =
-                  state.leftBehind().stream()
-                      .filter(left -> !left.call().equals(back.call()))
-                      .toList());
+      return telling(state, ThreadEffect.telling(ThreadEffect.Kind.WITHDRAW, back.call()), null)
+          .with(
+              draft ->
+                  draft.leftBehind =
+                      state.leftBehind().stream()
+                          .filter(left -> !left.call().equals(back.call()))
+                          .toList());
+    }
+    if (event instanceof ThreadEvent.TellingFailed failed) {
+      return telling(state, failed.what(), new ThreadState.Telling(failed.attempt(), failed.due()));
+    } else if (event instanceof ThreadEvent.TellingBegan began) {
+      return telling(state, began.what(), new ThreadState.Telling(began.attempt(), null));
     }
     ThreadEvent.Reported told = (ThreadEvent.Reported) event;
-    return state.with(
-        draft ->
-            draft.reports =
-                state.reports().stream().filter(r -> r.report() != told.report()).toList());
+    return telling(state, ThreadEffect.telling(ThreadEffect.Kind.REPORT, "" + told.report()), null)
+        .with(
+            draft ->
+                draft.reports =
+                    state.reports().stream().filter(r -> r.report() != told.report()).toList());
+  }
+
+  private static ThreadState telling(
+      ThreadState state, String what, ThreadState.@Nullable Telling telling) {
+    return state.with(draft -> draft.tellings = ThreadState.put(state.tellings(), what, telling));
   }
 
   private static ThreadState changed(ThreadState state, ThreadEvent.Change change, long seq) {
     if (change instanceof ThreadEvent.Said said) {
       return said(state, said);
     } else if (change instanceof ThreadEvent.Updated updated) {
-      return state.with(state.history().changed(updated.messageId(), updated.update()::of));
+      return updated(state, updated);
     } else if (change instanceof ThreadEvent.Queued queued) {
       return queued(state, queued);
     } else if (change instanceof ThreadEvent.Forced forced) {
@@ -239,7 +260,7 @@ final class ThreadFold {
       return state.with(
           draft -> draft.effects = ThreadState.put(state.effects(), effect.id(), effect));
     } else if (change instanceof ThreadEvent.Unscheduled gone) {
-      return state.with(draft -> draft.effects = ThreadState.put(state.effects(), gone.id(), null));
+      return unscheduled(state, gone.id());
     } else if (change instanceof ThreadEvent.ChildCreated born) {
       ChildThread child = born.child();
       return state.with(
@@ -478,8 +499,42 @@ final class ThreadFold {
     return state.with(frame.saying(all));
   }
 
-  private static ThreadState queued(ThreadState state, ThreadEvent.Queued queued) {
-    Frame frame = state.frames().get(queued.frame());
+  /** The message may be one that waits for the calls before it, or one of a sub-prompt's. */
+  private static ThreadState updated(ThreadState state, ThreadEvent.Updated updated) {
+    String id = updated.messageId();
+    ThreadState after = state.with(state.history().changed(id, updated.update()::of));
+    for (Frame frame : state.frames().values()) {
+      List<Message> said = new ArrayList<>(frame.said());
+      said.replaceAll(m -> m.id().equals(id) ? updated.update().of(m) : m);
+      List<CallState> calls = new ArrayList<>(frame.calls());
+      calls.replaceAll(
+          call -> {
+            Message told = call.message();
+            return told != null && told.id().equals(id)
+                ? call.ended(updated.update().of(told))
+                : call;
+          });
+      after = after.with(frame.saying(said).withCalls(calls));
+    }
+    return after;
+  }
+
+  /** Only what has not begun can be taken back. */
+  private static ThreadState unscheduled(ThreadState state, String id) {
+    ScheduledEffect effect = state.effects().get(id);
+    return effect == null || effect.status() != ScheduledEffect.Status.PENDING
+        ? state
+        : state.with(draft -> draft.effects = ThreadState.put(state.effects(), id, null));
+  }
+
+  private static ThreadState queued(ThreadState before, ThreadEvent.Queued queued) {
+    List<ToolCall> waiting = new ArrayList<>(before.waiting());
+    waiting.removeIf(call -> call.id().equals(queued.call().id()));
+    Frame frame = queued.frame() == null ? null : before.frames().get(queued.frame());
+    if (frame == null) {
+      waiting.add(queued.call());
+    }
+    ThreadState state = before.with(draft -> draft.waiting = List.copyOf(waiting));
     if (frame == null) {
       return state;
     }

@@ -76,24 +76,30 @@ public sealed interface ThreadInput {
   /** The thread was read back from its journal: attempts that were under way are gone. */
   record Recovered(long at) implements ThreadInput {}
 
-  /** How an effect ended. Changes are what authors' code brought about meanwhile. */
+  /**
+   * How an effect ended. Changes are what authors' code brought about meanwhile: before the message
+   * that the effect is about was there, and after.
+   */
   sealed interface Result {}
 
   record Done(List<ThreadEvent.Change> changes) implements Result {}
 
   /** A message from outside, as the hooks want it. */
-  record Admitted(Message message, List<ThreadEvent.Change> changes) implements Result {}
+  record Admitted(Message message, List<ThreadEvent.Change> before, List<ThreadEvent.Change> after)
+      implements Result {}
 
   /** What a model said. */
   record Replied(
       Message message,
       List<ToolCall> calls,
       ThreadEvent.StepLog log,
-      List<ThreadEvent.Change> changes)
+      List<ThreadEvent.Change> before,
+      List<ThreadEvent.Change> after)
       implements Result {}
 
   /** A hook did not let the model be called. */
-  record Blocked(Message message, List<ThreadEvent.Change> changes) implements Result {}
+  record Blocked(Message message, List<ThreadEvent.Change> before, List<ThreadEvent.Change> after)
+      implements Result {}
 
   /** No model answered. */
   record Unanswered(String code, String reason, List<ModelAttempt> failed) implements Result {}
@@ -103,17 +109,25 @@ public sealed interface ThreadInput {
    *
    * @param message null if a hook struck the call out
    */
-  record Called(@Nullable Message message, @Nullable String code, List<ThreadEvent.Change> changes)
+  record Called(
+      @Nullable Message message,
+      @Nullable String code,
+      List<ThreadEvent.Change> before,
+      List<ThreadEvent.Change> after)
       implements Result {}
 
   /** The flow behind a call asks a person. */
-  record Asks(JsonNode question) implements Result {}
+  record Asks(JsonNode question, List<ThreadEvent.Change> changes) implements Result {}
 
   /** The flow behind a call goes on by itself: ask again then. */
-  record Later(long due) implements Result {}
+  record Later(long due, List<ThreadEvent.Change> changes) implements Result {}
 
-  /** A child works for the call. */
-  record Delegated(String threadId, List<ThreadEvent.Change> changes) implements Result {}
+  /**
+   * A child works for the call.
+   *
+   * @param threadId null if it is a sub-prompt
+   */
+  record Delegated(@Nullable String threadId, List<ThreadEvent.Change> changes) implements Result {}
 
   /** The older messages in short. */
   record Summed(String summary, String upTo, Usage usage) implements Result {}

@@ -54,7 +54,7 @@ public final class ThreadProgram
     if (!state.exists()) {
       return absent(state, input);
     }
-    if (agents.find(state.agent()) == null) {
+    if (agents.find(state.agent()) == null && !(input instanceof ThreadInput.Delete)) {
       return refused(
           "unknown_agent",
           "The thread's agent %s is not registered; register it to go on".formatted(state.agent()));
@@ -68,7 +68,9 @@ public final class ThreadProgram
   }
 
   private static Acceptance<ThreadEvent> absent(ThreadState state, ThreadInput input) {
-    if (state.deleted() && input instanceof ThreadInput.EffectEnded) {
+    boolean late =
+        input instanceof ThreadInput.EffectEnded || input instanceof ThreadInput.EffectDue;
+    if (input instanceof ThreadInput.Recovered || (late && state.deleted())) {
       return new Accepted<>(List.of());
     }
     return refused(
@@ -230,7 +232,7 @@ public final class ThreadProgram
     for (Frame frame : deepestFirst) {
       for (CallState call : frame.calls()) {
         if (!call.over()) {
-          leaveBehind(loop, frame, call);
+          loop.leaveBehind(frame, call);
           ToolResult result = ToolResult.error("stopped", "Execution stopped by user");
           Message message =
               Calling.result(frame, call, result, List.of())
@@ -241,26 +243,15 @@ public final class ThreadProgram
     }
     Message message =
         Message.system("Execution stopped by user")
-            .placed("m-stop" + state.steps() + "-" + state.received(), at * 1000, 0, null);
+            .placed("m-stop" + state.history().count(), at * 1000, 0, null);
     loop.emit(new ThreadEvent.Said(Frame.TOP, message, null));
     loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
-  }
-
-  /** What works for a call elsewhere has to be told that it is over. */
-  private void leaveBehind(TurnLoop loop, Frame frame, CallState call) {
-    Prompt prompt = Scribe.prompt(loop.agent(), frame);
-    Offered offered = Calling.offered(loop.agent(), prompt, call.call().name(), true);
-    if (offered instanceof FlowCall && call.attempt() > 0) {
-      loop.emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null));
-    } else if (call.child() != null) {
-      loop.emit(new ThreadEvent.LeftBehind(call.key(), null, call.child()));
-    }
   }
 
   private Outcome.@Nullable Failure answer(
       TurnLoop loop, ThreadState state, ThreadInput.Answer answer) {
     CallState call = find(state, answer.call());
-    if (call != null && call.answer() != null && call.answer().id().equals(answer.answerId())) {
+    if (state.answers().containsKey(answer.answerId())) {
       return null;
     }
     if (call == null || !call.open()) {
@@ -325,8 +316,10 @@ public final class ThreadProgram
   private Outcome.@Nullable Failure report(
       TurnLoop loop, ThreadState state, ThreadInput.Report report) {
     ChildThread child = state.children().get(report.child());
-    if (child == null || delegating(loop, state)) {
+    if (delegating(loop, state, child)) {
       return failure("not_yet", "The call that the report is for is still being made; try again");
+    } else if (child == null) {
+      return null;
     } else if (!child.note().isEmpty() && Long.parseLong(child.note()) >= report.report()) {
       return null;
     }
@@ -367,8 +360,8 @@ public final class ThreadProgram
     return null;
   }
 
-  /** Whether a call is just being handed to a child that it will wait for. */
-  private static boolean delegating(TurnLoop loop, ThreadState state) {
+  /** Whether a call is just being handed to a child: to a new one, or one that it will wait for. */
+  private static boolean delegating(TurnLoop loop, ThreadState state, @Nullable ChildThread child) {
     for (Frame frame : state.frames().values()) {
       Prompt prompt = Scribe.prompt(loop.agent(), frame);
       for (CallState call : frame.calls()) {
@@ -376,7 +369,7 @@ public final class ThreadProgram
         if (running
             && Calling.offered(loop.agent(), prompt, call.call().name(), true)
                 instanceof SubAgent relation
-            && relation.blocking()) {
+            && (relation.blocking() || child == null)) {
           return true;
         }
       }
@@ -393,7 +386,11 @@ public final class ThreadProgram
       }
       return;
     }
-    CallState call = state.call(effect.id());
+    ThreadState.Telling telling = state.tellings().get(told(effect));
+    if (telling != null && telling.due() != null) {
+      loop.emit(new ThreadEvent.TellingBegan(told(effect), telling.attempt() + 1));
+    }
+    CallState call = effect.kind() == ThreadEffect.Kind.CALL ? state.call(effect.id()) : null;
     if (call != null && call.phase() == CallState.Phase.RETRYING) {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, due.at()));
     }
@@ -420,7 +417,11 @@ public final class ThreadProgram
       } else if (frame.stage() == Frame.Stage.HANDLING) {
         loop.emit(
             new ThreadEvent.TurnBegan(
-                frame.side(), String.valueOf(frame.messageId()), frame.attempt() + 1, at));
+                frame.side(),
+                String.valueOf(frame.messageId()),
+                frame.step(),
+                frame.attempt() + 1,
+                at));
       }
       frame.calls().stream()
           .filter(call -> call.phase() == CallState.Phase.RUNNING)
@@ -473,9 +474,7 @@ public final class ThreadProgram
     if (!state.greeted()) {
       wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
     } else if (state.compacting() > 0) {
-      wanted.add(
-          effect(
-              ThreadEffect.Kind.COMPACT, "" + state.history().count(), state.compacting(), LONG));
+      wanted.add(effect(ThreadEffect.Kind.COMPACT, "s" + state.steps(), state.compacting(), LONG));
     }
     Message due = TurnLoop.due(state, agents);
     if (due != null) {
@@ -488,11 +487,10 @@ public final class ThreadProgram
       of(agent, effect, wanted);
     }
     if (!state.reports().isEmpty()) {
-      wanted.add(
-          effect(ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report(), 1, TELLING));
+      wanted.add(telling(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
     }
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
-      wanted.add(effect(ThreadEffect.Kind.WITHDRAW, left.call(), 1, TELLING));
+      wanted.add(telling(state, ThreadEffect.Kind.WITHDRAW, left.call()));
     }
     return result(state, wanted);
   }
@@ -520,9 +518,7 @@ public final class ThreadProgram
     if (frame.stage() == Frame.Stage.THINKING) {
       wanted.add(effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG));
     } else if (frame.stage() == Frame.Stage.HANDLING) {
-      wanted.add(
-          effect(
-              ThreadEffect.Kind.HANDLE, String.valueOf(frame.messageId()), frame.attempt(), LONG));
+      wanted.add(effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG));
     }
     for (CallState call : frame.calls()) {
       if (call.phase() == CallState.Phase.RUNNING) {
@@ -552,6 +548,17 @@ public final class ThreadProgram
           new ThreadEffect(
               ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), effect.due(), policy));
     }
+  }
+
+  private static String told(ThreadEffect effect) {
+    return ThreadEffect.telling(effect.kind(), effect.id());
+  }
+
+  private static ThreadEffect telling(ThreadState state, ThreadEffect.Kind kind, String id) {
+    ThreadState.Telling telling = state.tellings().get(ThreadEffect.telling(kind, id));
+    return telling == null
+        ? effect(kind, id, 1, TELLING)
+        : new ThreadEffect(kind, id, telling.attempt(), telling.due(), TELLING);
   }
 
   private static ThreadEffect effect(

@@ -19,11 +19,14 @@ import org.jspecify.annotations.Nullable;
  * @param inbox messages that wait for the end of the step under way
  * @param keys the latest messages that their senders named, and what became of them
  * @param received how many messages have come from outside
- * @param steps how often models were called
+ * @param answers the latest answers of people, and the calls that they were about
+ * @param steps how often models or code were asked
+ * @param waiting calls that authors' code wants made, until the step under way is over
  * @param compacting the attempt at a summary that is under way; 0 if none is
  * @param reports what the parent has yet to be told
  * @param reported how many reports there have been
  * @param leftBehind what works for calls that were ended, and does not know yet
+ * @param tellings who could not be reached, and when that is tried again
  */
 public record ThreadState(
     ThreadEvent.@Nullable Created created,
@@ -34,8 +37,10 @@ public record ThreadState(
     Map<String, Frame> frames,
     List<Message> inbox,
     Map<String, String> keys,
+    Map<String, String> answers,
     long received,
     long steps,
+    List<ToolCall> waiting,
     int compacting,
     Shelf shelf,
     Map<String, ScheduledEffect> effects,
@@ -44,6 +49,7 @@ public record ThreadState(
     List<ThreadEvent.ReportOwed> reports,
     long reported,
     List<ThreadEvent.LeftBehind> leftBehind,
+    Map<String, Telling> tellings,
     boolean deleted) {
 
   public static final ThreadState NONE =
@@ -56,8 +62,10 @@ public record ThreadState(
           Map.of(),
           List.of(),
           Map.of(),
+          Map.of(),
           0,
           0,
+          List.of(),
           0,
           Shelf.EMPTY,
           Map.of(),
@@ -66,7 +74,15 @@ public record ThreadState(
           List.of(),
           0,
           List.of(),
+          Map.of(),
           false);
+
+  /**
+   * An attempt at telling somebody something.
+   *
+   * @param due when the next one begins; null if it is under way
+   */
+  public record Telling(int attempt, @Nullable Long due) {}
 
   /** Whether there is such a thread. */
   public boolean exists() {
@@ -97,6 +113,21 @@ public record ThreadState(
       }
     }
     return null;
+  }
+
+  /** A message that is at hand, in the conversation or in a step under way. */
+  @Nullable Message message(String id) {
+    Message told = history.message(id);
+    for (Frame frame : frames.values()) {
+      for (Message said : frame.said()) {
+        told = said.id().equals(id) ? said : told;
+      }
+      for (CallState call : frame.calls()) {
+        Message result = call.message();
+        told = result != null && result.id().equals(id) ? result : told;
+      }
+    }
+    return told;
   }
 
   @Nullable CallState call(String key) {
@@ -180,8 +211,10 @@ public record ThreadState(
     Map<String, Frame> frames;
     List<Message> inbox;
     Map<String, String> keys;
+    Map<String, String> answers;
     long received;
     long steps;
+    List<ToolCall> waiting;
     int compacting;
     Shelf shelf;
     Map<String, ScheduledEffect> effects;
@@ -190,6 +223,7 @@ public record ThreadState(
     List<ThreadEvent.ReportOwed> reports;
     long reported;
     List<ThreadEvent.LeftBehind> leftBehind;
+    Map<String, Telling> tellings;
     boolean deleted;
 
     private Draft(ThreadState from) {
@@ -201,8 +235,10 @@ public record ThreadState(
       frames = from.frames;
       inbox = from.inbox;
       keys = from.keys;
+      answers = from.answers;
       received = from.received;
       steps = from.steps;
+      waiting = from.waiting;
       compacting = from.compacting;
       shelf = from.shelf;
       effects = from.effects;
@@ -211,6 +247,7 @@ public record ThreadState(
       reports = from.reports;
       reported = from.reported;
       leftBehind = from.leftBehind;
+      tellings = from.tellings;
       deleted = from.deleted;
     }
 
@@ -224,8 +261,10 @@ public record ThreadState(
           frames,
           inbox,
           keys,
+          answers,
           received,
           steps,
+          waiting,
           compacting,
           shelf,
           effects,
@@ -234,6 +273,7 @@ public record ThreadState(
           reports,
           reported,
           leftBehind,
+          tellings,
           deleted);
     }
   }

@@ -77,6 +77,10 @@ final class TurnLoop {
     if (!state.inbox().isEmpty() && admits()) {
       return take();
     }
+    if (!state.waiting().isEmpty()) {
+      makeWaiting();
+      return true;
+    }
     return state.course().running() ? turn() : wakesByForce();
   }
 
@@ -159,7 +163,7 @@ final class TurnLoop {
       stop(
           null, forced == null ? StopCode.AWAITING_HUMAN : StopCode.FORCED_HUMAN_TURN, null, false);
     } else if (party instanceof Party.Code) {
-      emit(new ThreadEvent.TurnBegan(side, answered(side), 1, now));
+      emit(new ThreadEvent.TurnBegan(side, answered(side), state.steps() + 1, 1, now));
     } else {
       step(side, (Party.Speaker) party);
     }
@@ -221,16 +225,39 @@ final class TurnLoop {
   private boolean startsCall(Frame frame) {
     Prompt prompt = Scribe.prompt(agent(), frame);
     boolean parallel = prompt != null && prompt.parallel();
+    List<CallState> before = new ArrayList<>();
     for (CallState call : frame.calls()) {
-      if (call.phase() == CallState.Phase.WAITING) {
+      boolean free = parallel && !call.queued();
+      if (!before.isEmpty() && !free) {
+        return false;
+      }
+      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(prompt, call, before)) {
         start(frame, prompt, call);
         return true;
       }
-      if (!parallel && !call.over()) {
-        return false;
+      if (!call.over()) {
+        before.add(call);
       }
     }
     return false;
+  }
+
+  /**
+   * Whether a call speaks to a child that works for an earlier one, or may have to: a child answers
+   * one call at a time, and how many there are is known when the earlier calls have theirs.
+   */
+  private boolean waitsForChild(@Nullable Prompt prompt, CallState call, List<CallState> before) {
+    return Calling.offered(agent(), prompt, call.call().name(), call.queued())
+            instanceof SubAgent relation
+        && (relation.blocking() || relation.maxInstances() > 0)
+        && before.stream()
+            .filter(other -> other.call().name().equals(call.call().name()))
+            .anyMatch(other -> other.child() == null || shared(relation, call, other));
+  }
+
+  private static boolean shared(SubAgent relation, CallState call, CallState other) {
+    String reference = Scribe.object(Calling.arguments(call.call())).path("reference").textValue();
+    return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
   }
 
   private void start(Frame frame, @Nullable Prompt prompt, CallState call) {
@@ -248,7 +275,8 @@ final class TurnLoop {
     if (asksFirst(offered, frame, call)) {
       return;
     }
-    if (offered instanceof SubPrompt sub) {
+    boolean watched = agents.hooks(agent(), prompt).has(Hook.ToolCallStarted.class);
+    if (offered instanceof SubPrompt sub && !watched) {
       open(frame, sub, call);
       return;
     }
@@ -292,7 +320,7 @@ final class TurnLoop {
   }
 
   /** A sub-prompt answers the call, a level deeper. */
-  private void open(Frame frame, SubPrompt sub, CallState call) {
+  void open(Frame frame, SubPrompt sub, CallState call) {
     ObjectNode arguments = Scribe.object(Calling.arguments(call.call()));
     String argument = sub.userMessage() == null ? onlyText(arguments) : sub.userMessage();
     JsonNode one = argument == null ? null : arguments.get(argument);
@@ -573,32 +601,49 @@ final class TurnLoop {
   }
 
   /** Puts what authors' code brought about into the thread. */
-  void absorb(List<ThreadEvent.Change> changes, String origin) {
+  void absorb(List<ThreadEvent.Change> changes) {
     for (ThreadEvent.Change change : changes) {
-      if (change instanceof ThreadEvent.Queued queued) {
-        placeFor(queued, origin);
-      }
-      emit(change);
+      emit(change instanceof ThreadEvent.Queued queued ? placed(queued) : change);
     }
   }
 
-  /** Calls that are queued while no step is under way get a message of their own to hang on. */
-  private void placeFor(ThreadEvent.Queued queued, String origin) {
-    Frame frame = state.frames().get(queued.frame());
-    if (frame != null && frame.stage() != Frame.Stage.HANDLING) {
-      return;
-    }
-    Side side = frame == null ? acting() : frame.side();
+  /** A call follows those of its step; where none are being made it waits. */
+  private ThreadEvent.Queued placed(ThreadEvent.Queued queued) {
+    Frame frame = queued.frame() == null ? null : state.frames().get(queued.frame());
+    return frame != null && frame.stage() == Frame.Stage.CALLING
+        ? queued
+        : new ThreadEvent.Queued(null, queued.call());
+  }
+
+  /** Calls that belong to no step get a message of their own to hang on. */
+  private void makeWaiting() {
+    List<ToolCall> calls = state.waiting();
+    Side side = acting();
     Message message =
         Message.of(side.role(), null)
             .asSilent()
-            .placed("m-" + origin + ".calls", now * 1000, 0, null);
+            .placed("m-" + calls.get(0).id() + ".calls", now * 1000, 0, null);
     emit(new ThreadEvent.Said(Frame.TOP, message, null));
     emit(new ThreadEvent.FrameOpened(Frame.TOP, null, side, 0, null, message.id(), List.of()));
+    calls.forEach(call -> emit(new ThreadEvent.Queued(Frame.TOP, call)));
   }
 
-  /** The side whose model is to see what was called at rest. */
+  /** The side whose model is to see what no model asked for. */
   private Side acting() {
-    return agent().side(Side.A) instanceof Party.Speaker ? Side.A : Side.B;
+    boolean onlyB =
+        !(agent().side(Side.A) instanceof Party.Speaker)
+            && agent().side(Side.B) instanceof Party.Speaker;
+    return onlyB ? Side.B : Side.A;
+  }
+
+  /** What works for a call elsewhere has to be told that it is over. */
+  void leaveBehind(Frame frame, CallState call) {
+    Prompt prompt = Scribe.prompt(agent(), frame);
+    Offered offered = Calling.offered(agent(), prompt, call.call().name(), call.queued());
+    if (offered instanceof FlowCall && call.attempt() > 0) {
+      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null));
+    } else if (call.child() != null) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child()));
+    }
   }
 }

@@ -59,7 +59,8 @@ public final class ArgumentSchema {
   public static ArgumentSchema of(Class<? extends Record> type) {
     ObjectNode json = Schemas.ofArguments(type);
     json.remove("$schema");
-    return new ArgumentSchema(json, Schemas.check(json), given -> Json.MAPPER.treeToValue(given, type));
+    return new ArgumentSchema(
+        json, Schemas.check(json), given -> Json.MAPPER.treeToValue(given, type));
   }
 
   /**
@@ -86,7 +87,8 @@ public final class ArgumentSchema {
       required.forEach(json.putArray("required")::add);
     }
     json.put("additionalProperties", false);
-    return new ArgumentSchema(json, Schemas.check(json), given -> readEach(given, List.copyOf(arguments)));
+    return new ArgumentSchema(
+        json, Schemas.check(json), given -> readEach(given, List.copyOf(arguments)));
   }
 
   private static void readEach(ObjectNode given, List<Argument> arguments)

@@ -89,7 +89,8 @@ final class Schemas {
    */
   static Schema checkOfForeign(ObjectNode schema) {
     try {
-      String dialect = schema.path("$schema").asText(SpecificationVersion.DRAFT_2020_12.getDialectId());
+      String dialect =
+          schema.path("$schema").asText(SpecificationVersion.DRAFT_2020_12.getDialectId());
       List<Error> errors = REGISTRY.getSchema(SchemaLocation.of(dialect)).validate(schema);
       if (!errors.isEmpty()) {
         throw new IllegalArgumentException(

@@ -1,28 +1,45 @@
 package io.fermata.mcp;
 
+import io.vertx.core.http.HttpHeaders;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What goes back for a message: over HTTP all of it, over a stream the body alone. */
 final class Answer {
-  static final Answer ACCEPTED = new Answer(202, null, null);
+  static final Answer ACCEPTED = new Answer(202, null, Map.of());
+
+  /** The response is in other hands, which go on with it. */
+  static final Answer TAKEN_OVER = new Answer(0, null, Map.of());
+
+  private static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
 
   final int status;
   final byte @Nullable [] body;
+  final Map<CharSequence, CharSequence> headers;
 
-  /** The session that this answer opens, for the header {@code Mcp-Session-Id}. */
-  final @Nullable String session;
-
-  private Answer(int status, byte @Nullable [] body, @Nullable String session) {
+  private Answer(int status, byte @Nullable [] body, Map<CharSequence, CharSequence> headers) {
     this.status = status;
     this.body = body;
-    this.session = session;
+    this.headers = headers;
   }
 
+  /** An answer in JSON. */
   static Answer of(int status, byte[] body) {
-    return new Answer(status, body, null);
+    return of(status, JSON, body);
   }
 
-  Answer opening(String newSession) {
-    return new Answer(status, body, newSession);
+  static Answer of(int status, CharSequence type, byte[] body) {
+    return new Answer(status, body, Map.of(HttpHeaders.CONTENT_TYPE, type));
+  }
+
+  static Answer empty(int status) {
+    return new Answer(status, null, Map.of());
+  }
+
+  Answer with(CharSequence header, String value) {
+    Map<CharSequence, CharSequence> all = new LinkedHashMap<>(headers);
+    all.put(header, value);
+    return new Answer(status, body, all);
   }
 }

@@ -15,9 +15,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** One POST: takes in the body within its limit, has it answered, and writes the answer. */
+/** One request: takes in the body within its limit, has it answered, and writes the answer. */
 final class Exchange {
-  private static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
   private static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
   private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
   private static final CharSequence NAME = HttpHeaders.createOptimized("mcp-name");
@@ -27,6 +26,7 @@ final class Exchange {
 
   private final HttpServerRequest request;
   private final Function<byte[], CompletionStage<Answer>> answering;
+  private final Function<Refusal, Answer> refusing;
 
   /** What the response may become; null if the client takes plain JSON only. */
   private final @Nullable EventStream stream;
@@ -46,15 +46,17 @@ final class Exchange {
       HttpServerRequest request,
       @Nullable EventStream stream,
       Function<byte[], CompletionStage<Answer>> answering,
+      Function<Refusal, Answer> refusing,
       @Nullable Refusal refusal) {
     this.request = request;
     this.stream = stream;
     this.answering = answering;
+    this.refusing = refusing;
     this.refusal = refusal;
   }
 
   /**
-   * Has a request answered.
+   * Has an MCP request answered.
    *
    * @param streams whether the client takes a stream of events for an answer
    */
@@ -66,13 +68,34 @@ final class Exchange {
             request,
             stream,
             bytes -> protocol.answer(bytes, arrival(request, principal), progress),
+            Exchange::refused,
             null)
         .begin();
   }
 
+  /**
+   * Has a request answered.
+   *
+   * @param answering is given the body; its stage never fails
+   * @param refusing says how a refusal is written
+   */
+  static void answer(
+      HttpServerRequest request,
+      Function<byte[], CompletionStage<Answer>> answering,
+      Function<Refusal, Answer> refusing) {
+    new Exchange(request, null, answering, refusing, null).begin();
+  }
+
   /** Turns a request away, in a way that its sender gets to read why. */
-  static void refuse(HttpServerRequest request, Refusal refusal) {
-    new Exchange(request, null, bytes -> CompletableFuture.failedFuture(refusal), refusal).begin();
+  static void refuse(
+      HttpServerRequest request, Refusal refusal, Function<Refusal, Answer> refusing) {
+    new Exchange(request, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal)
+        .begin();
+  }
+
+  /** A refusal as MCP has it. */
+  static Answer refused(Refusal refusal) {
+    return Answer.of(refusal.status, Wire.error(MissingNode.getInstance(), refusal));
   }
 
   private void begin() {
@@ -131,7 +154,7 @@ final class Exchange {
 
   private void finish() {
     if (refusal != null) {
-      write(Answer.of(refusal.status, Wire.error(MissingNode.getInstance(), refusal)));
+      write(refusing.apply(refusal));
       return;
     }
     byte[] bytes = body == null ? new byte[0] : body.getBytes();
@@ -170,20 +193,18 @@ final class Exchange {
 
   private void write(Answer answer) {
     HttpServerResponse response = request.response();
-    if (response.ended() || response.closed()) {
+    if (answer == Answer.TAKEN_OVER || response.ended() || response.closed()) {
       return;
     }
     if (stream != null && answer.body != null && stream.ended(answer.body)) {
       return;
     }
     response.setStatusCode(answer.status);
-    if (answer.session != null) {
-      response.putHeader(SESSION, answer.session);
-    }
+    answer.headers.forEach(response::putHeader);
     if (answer.body == null) {
       response.end();
     } else {
-      response.putHeader(HttpHeaders.CONTENT_TYPE, JSON).end(Buffer.buffer(answer.body));
+      response.end(Buffer.buffer(answer.body));
     }
   }
 
@@ -194,7 +215,7 @@ final class Exchange {
       return;
     }
     response.putHeader(HttpHeaders.CONNECTION, CLOSE);
-    write(Answer.of(why.status, Wire.error(MissingNode.getInstance(), why)));
+    write(refusing.apply(why));
     // Closed at once, a connection with unread input is reset, and the answer may be lost with it.
     context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());
   }

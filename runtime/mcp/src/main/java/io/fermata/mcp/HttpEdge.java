@@ -16,6 +16,7 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,7 @@ final class HttpEdge extends VerticleBase {
   private static final Duration GRACE = Duration.ofSeconds(5);
 
   private final Protocol protocol;
+  private final @Nullable ThreadsApi threads;
   private final Sessions sessions;
   private final Guard guard;
   private final Keys keys;
@@ -36,6 +38,7 @@ final class HttpEdge extends VerticleBase {
 
   HttpEdge(
       Protocol protocol,
+      @Nullable ThreadsApi threads,
       Sessions sessions,
       Guard guard,
       Keys keys,
@@ -43,6 +46,7 @@ final class HttpEdge extends VerticleBase {
       AtomicInteger connections,
       SocketAddress address) {
     this.protocol = protocol;
+    this.threads = threads;
     this.sessions = sessions;
     this.guard = guard;
     this.keys = keys;
@@ -97,25 +101,39 @@ final class HttpEdge extends VerticleBase {
   }
 
   private void serve(HttpServerRequest request) {
+    boolean toThreads = threads != null && ThreadsApi.serves(request.path());
+    Function<Refusal, Answer> refusing = toThreads ? HttpError::refused : Exchange::refused;
     MultiMap headers = request.headers();
     Refusal objection =
         guard.objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     if (objection != null) {
-      refuse(request, objection);
-    } else if (!PATH.equals(request.path())) {
+      Exchange.refuse(request, objection, refusing);
+    } else if (!toThreads && !PATH.equals(request.path())) {
       refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
     } else {
-      authenticated(request, keys.principal(headers.get(HttpHeaders.AUTHORIZATION)));
+      String principal = keys.principal(headers.get(HttpHeaders.AUTHORIZATION));
+      if (principal == null) {
+        unknownCaller(request, refusing);
+      } else if (threads != null && toThreads) {
+        threads.serve(request, principal);
+      } else {
+        authenticated(request, principal);
+      }
     }
   }
 
-  private void authenticated(HttpServerRequest request, @Nullable String principal) {
-    if (principal == null) {
-      boolean tried = request.headers().contains(HttpHeaders.AUTHORIZATION);
-      String challenge = tried ? "Bearer error=\"invalid_token\"" : "Bearer";
-      request.response().putHeader("www-authenticate", challenge);
-      refuse(request, Refusal.transport(401, "Send a known API key: Authorization: Bearer <key>"));
-    } else if (request.method().equals(HttpMethod.POST)) {
+  private static void unknownCaller(HttpServerRequest request, Function<Refusal, Answer> refusing) {
+    boolean tried = request.headers().contains(HttpHeaders.AUTHORIZATION);
+    String challenge = tried ? "Bearer error=\"invalid_token\"" : "Bearer";
+    request.response().putHeader("www-authenticate", challenge);
+    Exchange.refuse(
+        request,
+        Refusal.transport(401, "Send a known API key: Authorization: Bearer <key>"),
+        refusing);
+  }
+
+  private void authenticated(HttpServerRequest request, String principal) {
+    if (request.method().equals(HttpMethod.POST)) {
       post(request, principal);
     } else if (request.method().equals(HttpMethod.DELETE) && endsSession(request)) {
       end(request);
@@ -138,8 +156,8 @@ final class HttpEdge extends VerticleBase {
     }
   }
 
-  private void refuse(HttpServerRequest request, Refusal refusal) {
-    Exchange.refuse(request, refusal);
+  private static void refuse(HttpServerRequest request, Refusal refusal) {
+    Exchange.refuse(request, refusal, Exchange::refused);
   }
 
   private static boolean endsSession(HttpServerRequest request) {
@@ -160,7 +178,7 @@ final class HttpEdge extends VerticleBase {
     }
   }
 
-  private static boolean isJson(@Nullable String type) {
+  static boolean isJson(@Nullable String type) {
     if (type == null) {
       return false;
     }
@@ -188,11 +206,11 @@ final class HttpEdge extends VerticleBase {
         && request.version() != HttpVersion.HTTP_1_0;
   }
 
-  private static boolean listsStreams(String accept) {
+  static boolean listsStreams(String accept) {
     return accept.contains("text/event-stream") || accept.contains("text/*");
   }
 
-  private static String accepted(HttpServerRequest request) {
+  static String accepted(HttpServerRequest request) {
     return String.join(",", request.headers().getAll(HttpHeaders.ACCEPT)).toLowerCase(Locale.ROOT);
   }
 }

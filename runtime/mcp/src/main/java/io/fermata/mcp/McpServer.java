@@ -25,11 +25,13 @@ public final class McpServer implements AutoCloseable {
   private static final int SECONDS_TO_CLOSE = 15;
 
   private final Vertx vertx;
+  private final Streams streams;
   private final String host;
   private final int port;
 
-  McpServer(Vertx vertx, String host, int port) {
+  McpServer(Vertx vertx, Streams streams, String host, int port) {
     this.vertx = vertx;
+    this.streams = streams;
     this.host = host;
     this.port = port;
   }
@@ -52,6 +54,7 @@ public final class McpServer implements AutoCloseable {
   /** Takes no more calls, lets those under way finish for a few seconds, and ends. */
   @Override
   public void close() {
+    streams.close();
     try {
       vertx
           .close()

@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import io.fermata.session.Threads;
 import io.fermata.session.ToolHost;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Vertx;
@@ -32,6 +33,8 @@ public final class McpServerBuilder {
   private int port = 8080;
   private int maxConnections = HttpLimits.DEFAULT.maxConnections();
   private Duration idleTimeout = HttpLimits.DEFAULT.idleTimeout();
+  private @Nullable Threads threads;
+  private int maxStreams = Streams.DEFAULT_MAX;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
@@ -100,6 +103,18 @@ public final class McpServerBuilder {
       throw new IllegalArgumentException("An API key needs a principal and a key, neither blank");
     }
     keys.add(principal, key.strip());
+    return this;
+  }
+
+  /** Serves threads over HTTP, too, at {@code /threads}. */
+  public McpServerBuilder threads(Threads served) {
+    this.threads = served;
+    return this;
+  }
+
+  /** How many event streams of threads one principal may have open at a time. */
+  public McpServerBuilder maxStreams(int limit) {
+    this.maxStreams = limit;
     return this;
   }
 
@@ -189,6 +204,8 @@ public final class McpServerBuilder {
     SocketAddress listening = HttpEdge.address(address, port);
     Sessions sessions = new Sessions(host);
     Protocol protocol = protocol(sessions);
+    Streams streams = new Streams(maxStreams);
+    ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
     Guard guard = new Guard(servedHosts(), origins);
     AtomicInteger connections = new AtomicInteger();
     ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
@@ -196,7 +213,8 @@ public final class McpServerBuilder {
         .deployVerticle(
             () -> {
               HttpEdge edge =
-                  new HttpEdge(protocol, sessions, guard, keys, limits, connections, listening);
+                  new HttpEdge(
+                      protocol, api, sessions, guard, keys, limits, connections, listening);
               edges.add(edge);
               return edge;
             },
@@ -205,7 +223,7 @@ public final class McpServerBuilder {
         .toCompletableFuture()
         .join();
     return new McpServer(
-        vertx, isLoopback() ? "localhost" : bracketed(address), edges.element().port());
+        vertx, streams, isLoopback() ? "localhost" : bracketed(address), edges.element().port());
   }
 
   private List<String> servedHosts() {

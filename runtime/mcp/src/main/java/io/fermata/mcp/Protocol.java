@@ -115,7 +115,7 @@ final class Protocol {
       line.negotiated(agreed);
       return answer;
     }
-    return answer.opening(sessions.open());
+    return answer.with(Exchange.SESSION, sessions.open());
   }
 
   private CompletionStage<Answer> call(

@@ -4,6 +4,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Outside;
+import io.fermata.agent.ThreadProgram;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Input;
@@ -15,7 +19,9 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
@@ -63,6 +69,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ExecutorService replies;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final AtomicLong readings = new AtomicLong();
+  private final ThreadFeeds feeds;
+  private final Agents agents;
+  private final AgentThreads threads;
+  private final HostOutside.Shared shared;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
@@ -76,11 +86,25 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.handles = new Handles(store.serverKey());
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
     this.replies = HandlerThreads.replies();
+    this.feeds = new ThreadFeeds();
+    this.agents = new Agents(builder.agents);
+    requireFlowsOf(agents);
+    AgentHost agentHost =
+        new AgentHost(new ThreadProgram(agents), store.directory(), feeds, this::outside);
+    this.threads =
+        new AgentThreads(this::actors, store, agentHost, builder.clock, replies, closed::get);
+    this.shared =
+        new HostOutside.Shared(
+            threads, feeds, toolUses, store, builder.clock, builder.env::get, replies);
     Sessions.Birth birth =
-        (entityId, region) ->
-            RunSession.create(
-                entityId,
-                new Shell(catalog, audience, settings, builder.clock, handlerThreads, region));
+        (entityId, region) -> {
+          Shell shell =
+              new Shell(
+                  catalog, audience, settings, builder.clock, handlerThreads, region, agentHost);
+          return SessionKey.agentOf(entityId) == null
+              ? RunSession.create(entityId, shell)
+              : ThreadSession.create(entityId, shell);
+        };
     this.system =
         ActorSystem.create(
             Gateway.create(settings, builder.clock, handles, replies, birth),
@@ -91,6 +115,36 @@ public final class Fermata implements ToolHost, AutoCloseable {
     takeUpUnfinishedWork();
     wakeInTime(builder.clock);
     sweepRegularly();
+  }
+
+  private ActorSystem<GatewayCommand> actors() {
+    return system;
+  }
+
+  private Outside outside(String threadId) {
+    return new HostOutside(shared, threadId);
+  }
+
+  private void requireFlowsOf(Agents known) {
+    for (Agent agent : known.all()) {
+      for (String flow : agent.flows()) {
+        if (catalog.tool(flow) == null) {
+          throw new IllegalStateException(
+              "The agent %s calls the flow %s, which is not registered as a tool; call tool(…) for it"
+                  .formatted(agent.name(), flow));
+        }
+      }
+    }
+  }
+
+  /** The threads of the host's agents. */
+  public Threads threads() {
+    return threads;
+  }
+
+  /** The agents of the host. */
+  public Agents agents() {
+    return agents;
   }
 
   /** Begins a host. */
@@ -268,6 +322,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
+    feeds.endAll();
     CompletableFuture<Void> drained = new CompletableFuture<>();
     system.tell(new GatewayCommand.Drain(drained));
     await(drained, "the work under way");
@@ -332,7 +387,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   private boolean isOurs(String entityId) {
-    return catalog.has(SessionKey.flowOf(entityId));
+    String agent = SessionKey.agentOf(entityId);
+    return agent == null ? catalog.has(SessionKey.flowOf(entityId)) : agents.find(agent) != null;
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */
@@ -370,6 +426,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<FlowTool> flowTools = new ArrayList<>();
     private final List<Schedule> schedules = new ArrayList<>();
     private final List<Recorder> recorders = new ArrayList<>();
+    private final List<Agent> agents = new ArrayList<>();
+    private final Map<String, String> env = new LinkedHashMap<>();
     private Settings settings = Settings.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
@@ -392,6 +450,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /** Offers a flow as a tool of agents. Clients of the host do not see it. */
     public Builder tool(FlowTool tool) {
       flowTools.add(tool);
+      return this;
+    }
+
+    /** Runs threads of an agent. */
+    public Builder agent(Agent agent) {
+      agents.add(agent);
+      return this;
+    }
+
+    /** What the environment of every thread has where neither it nor its agent says otherwise. */
+    public Builder env(String property, String value) {
+      env.put(property, value);
       return this;
     }
 
@@ -472,13 +542,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
 
     private void checkNames() {
-      if (flows.isEmpty() && flowTools.isEmpty()) {
-        throw new IllegalStateException("The host has no flow; call flow(…) at least once");
+      if (flows.isEmpty() && flowTools.isEmpty() && agents.isEmpty()) {
+        throw new IllegalStateException(
+            "The host has nothing to run; call flow(…) or agent(…) at least once");
       }
       TreeSet<String> names = new TreeSet<>();
       flows.forEach(flow -> names.add(flow.id()));
       flowTools.forEach(tool -> requireNew(names, tool.name()));
       displays.forEach(display -> requireNew(names, display.name()));
+      agents.forEach(agent -> requireNew(names, agent.name()));
     }
 
     private static void requireNew(Set<String> names, String name) {

@@ -110,6 +110,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     return newReceiveBuilder()
         .onMessage(GatewayCommand.Incoming.class, this::incoming)
         .onMessage(GatewayCommand.Signalled.class, this::signalled)
+        .onMessage(
+            GatewayCommand.ToThread.class,
+            told -> {
+              sessions.tell(new Sessions.Envelope(told.entityId(), told.command()));
+              return this;
+            })
         .onMessage(RunCommand.SessionReply.class, this::replied)
         .onMessage(RunCommand.SessionProgress.class, this::progressed)
         .onMessage(GatewayCommand.SessionLost.class, this::lost)

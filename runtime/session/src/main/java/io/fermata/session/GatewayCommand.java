@@ -17,6 +17,7 @@ sealed interface GatewayCommand
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
+        GatewayCommand.ToThread,
         RunCommand.ToCaller {
 
   /**
@@ -35,6 +36,9 @@ sealed interface GatewayCommand
       @Nullable String callId,
       CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}
+
+  /** Something for a thread. Whoever sent it gives up by itself where no answer comes. */
+  record ToThread(String entityId, ThreadCommand command) implements GatewayCommand {}
 
   /**
    * A session's actor has ended. What it was told and has not answered will not be answered.

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.ThreadEvent;
 import io.fermata.flow.Event;
 import io.fermata.flow.RunState;
 import io.fermata.persistence.JournalTags;
@@ -73,6 +74,21 @@ sealed interface JournalRecord {
     @Override
     public Set<String> tags() {
       return Set.of(JournalTags.ENDED);
+    }
+  }
+
+  /**
+   * The events of a thread that one thing brought about.
+   *
+   * @param seq the record's own number, by which a file finds its bytes again
+   * @param working effects are outstanding after it
+   * @param wakeAt when the thread has to be awake, if it only waits for that
+   */
+  record Turn(long seq, long at, boolean working, @Nullable Long wakeAt, List<ThreadEvent> events)
+      implements JournalRecord {
+    @Override
+    public Set<String> tags() {
+      return goingOn(working, wakeAt);
     }
   }
 

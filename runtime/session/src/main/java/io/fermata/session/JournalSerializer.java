@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
+import io.fermata.agent.ThreadState;
 import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.Map;
@@ -24,7 +25,9 @@ public final class JournalSerializer extends SerializerWithStringManifest {
           "step:1", JournalRecord.Step.class,
           "ended:1", JournalRecord.Ended.class,
           "schedule:1", ScheduleRecord.class,
-          "session:1", SessionState.class);
+          "session:1", SessionState.class,
+          "turn:1", JournalRecord.Turn.class,
+          "thread:1", ThreadState.class);
 
   private static final Map<Class<?>, String> NAMES =
       TYPES.entrySet().stream()

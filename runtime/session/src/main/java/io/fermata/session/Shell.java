@@ -11,4 +11,5 @@ record Shell(
     Settings settings,
     InstantSource clock,
     ExecutorService handlerThreads,
-    ActorRef<Sessions.Message> sessions) {}
+    ActorRef<Sessions.Message> sessions,
+    AgentHost agents) {}

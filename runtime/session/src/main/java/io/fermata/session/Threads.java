@@ -8,6 +8,7 @@ import io.fermata.agent.Outside;
 import io.fermata.agent.Side;
 import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.model.Usage;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -17,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The threads of a host's agents, as those outside see and drive them.
  *
- * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What is
- * acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
+ * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What
+ * is acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
  * ThreadException}, whose code tells why.
  */
 public interface Threads {
@@ -143,7 +144,12 @@ public interface Threads {
 
   /** A thread in a list, as it was within the last second or so. */
   record Listed(
-      String threadId, String agent, Set<String> tags, long createdAt, long activeAt, String standing) {}
+      String threadId,
+      String agent,
+      Set<String> tags,
+      long createdAt,
+      long activeAt,
+      String standing) {}
 
   record Listing(List<Listed> threads, @Nullable String cursor) {}
 
@@ -153,8 +159,11 @@ public interface Threads {
 
   CompletionStage<Posted> post(String principal, String threadId, NewMessage message);
 
-  /** Completes when the thread rests, or asks, after what it has been told so far. */
-  CompletionStage<View> settled(String principal, String threadId);
+  /**
+   * Completes when the thread rests, or asks, after what it has been told so far; at the latest
+   * when the patience is over, with how it stands then.
+   */
+  CompletionStage<View> settled(String principal, String threadId, Duration patience);
 
   /** Lets the thread rest at once. What was under way is given up. */
   CompletionStage<View> stop(String principal, String threadId);
@@ -221,7 +230,7 @@ public interface Threads {
    * without repeating anything. The thread is not woken for it.
    *
    * @param offset the record, and
-   * @param index the event in it after which to begin; 0 and -1 for the beginning
+   * @param index the event in it after which to begin, -1 for its first; 0 and -1 for the beginning
    */
   CompletionStage<Feed> follow(
       String principal, String threadId, long offset, int index, Listener listener);

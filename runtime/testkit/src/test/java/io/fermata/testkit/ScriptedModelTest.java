@@ -15,6 +15,7 @@ import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.model.Model;
+import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import java.time.Duration;
@@ -150,6 +151,31 @@ class ScriptedModelTest {
     assertThat(reply.attempts())
         .extracting(attempt -> attempt.code().wireName())
         .containsExactly("rate_limited", "unavailable");
+  }
+
+  @Test
+  void whatWasHeardOfAnAttemptThatBreaksOffIsVoid() throws InterruptedException {
+    List<String> heard = new ArrayList<>();
+    ScriptedModel model = ScriptedModel.script().turn(Turn.say("Hell").thenCut()).say("Hello");
+
+    model
+        .model("scripted")
+        .backoff(Duration.ofMillis(1))
+        .call(
+            user("hi"),
+            new ModelListener() {
+              @Override
+              public void text(String delta) {
+                heard.add(delta);
+              }
+
+              @Override
+              public void attempt(ModelAttempt failed) {
+                heard.clear();
+              }
+            });
+
+    assertThat(heard).containsExactly("Hell", "o");
   }
 
   @Test

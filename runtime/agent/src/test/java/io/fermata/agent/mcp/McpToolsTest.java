@@ -149,7 +149,8 @@ class McpToolsTest {
       for (int i = 0; i < 2; i++) {
         assertThatThrownBy(() -> say(say, "well"))
             .isInstanceOf(IllegalStateException.class)
-            .hasMessageContainingAll("The MCP server shop cannot be reached at", "" + port, "Start");
+            .hasMessageContainingAll(
+                "The MCP server shop cannot be reached at", "" + port, "Start");
       }
 
       server = ShopServer.on(port);
@@ -229,7 +230,10 @@ class McpToolsTest {
         McpTools.http("shop", server.url()).bearer(() -> "t" + count.incrementAndGet())) {
       shop.tools();
 
-      assertThat(server.tokens).startsWith("Bearer t1").hasSizeGreaterThan(2).doesNotHaveDuplicates();
+      assertThat(server.tokens)
+          .startsWith("Bearer t1")
+          .hasSizeGreaterThan(2)
+          .doesNotHaveDuplicates();
     }
   }
 

@@ -65,8 +65,7 @@ final class ShopServer implements AutoCloseable {
         return;
       }
       JsonNode message =
-          Json.parse(
-              new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
+          Json.parse(new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
       heard.add(message);
       tokens.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
       String method = message.path("method").asText();

@@ -1,0 +1,123 @@
+package io.fermata.mcp;
+
+import io.vertx.core.MultiMap;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** A request about threads: who asks for what, as its first line and headers say. */
+final class ThreadRequest {
+  private static final int MAX_KEY = 255;
+
+  private final HttpServerRequest http;
+  private final String principal;
+  private final List<String> place;
+  private final MultiMap query;
+
+  private ThreadRequest(
+      HttpServerRequest http, String principal, List<String> place, MultiMap query) {
+    this.http = http;
+    this.principal = principal;
+    this.place = place;
+    this.query = query;
+  }
+
+  static ThreadRequest of(HttpServerRequest http, String principal) {
+    try {
+      List<String> place = new ArrayList<>();
+      for (String part : http.path().substring(ThreadsApi.PATH.length()).split("/", -1)) {
+        place.add(URLDecoder.decode(part.replace("+", "%2B"), StandardCharsets.UTF_8));
+      }
+      // What stands before the first slash is nothing.
+      place.remove(0);
+      return new ThreadRequest(http, principal, place, http.params());
+    } catch (IllegalArgumentException e) {
+      throw HttpError.of(400, "bad_request", "The address is not encoded as addresses are");
+    }
+  }
+
+  HttpServerRequest http() {
+    return http;
+  }
+
+  String principal() {
+    return principal;
+  }
+
+  String method() {
+    return http.method().name();
+  }
+
+  /** The parts of the path below {@code /threads}. */
+  List<String> place() {
+    return place;
+  }
+
+  /** Refuses what nobody reads. */
+  void requireQuery(String... known) {
+    for (String name : query.names()) {
+      if (!Set.of(known).contains(name)) {
+        throw wrong(Refusal.shortened(name), "There is no such parameter");
+      } else if (query.getAll(name).size() > 1 && !name.equals("tag")) {
+        throw wrong(name, "is there twice");
+      }
+    }
+  }
+
+  @Nullable String query(String name) {
+    return query.get(name);
+  }
+
+  List<String> all(String name) {
+    return query.getAll(name);
+  }
+
+  int number(String name, int otherwise, int least, int most) {
+    String text = query.get(name);
+    try {
+      int number = text == null ? otherwise : Integer.parseInt(text);
+      if (number >= least && number <= most) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // Told below.
+    }
+    throw wrong(name, "must be a number from %d to %d".formatted(least, most));
+  }
+
+  boolean truth(String name) {
+    String text = query.get(name);
+    if (text != null && !text.equals("true") && !text.equals("false")) {
+      throw wrong(name, "must be true or false");
+    }
+    return "true".equals(text);
+  }
+
+  static HttpError wrong(String name, String why) {
+    return HttpError.fields(java.util.Map.of(name, why));
+  }
+
+  /** The header that names a request, so that it counts once; null if it has none. */
+  @Nullable String key() {
+    List<String> keys = http.headers().getAll("idempotency-key");
+    if (keys.isEmpty()) {
+      return null;
+    }
+    String key = keys.get(0).strip();
+    if (keys.size() > 1 || key.isEmpty() || key.length() > MAX_KEY) {
+      throw wrong("Idempotency-Key", "must be one header of 1 to " + MAX_KEY + " characters");
+    }
+    return key;
+  }
+
+  void requireJson() {
+    if (!HttpEdge.isJson(http.getHeader(HttpHeaders.CONTENT_TYPE))) {
+      throw HttpError.of(415, "not_json", "The Content-Type must be application/json, in UTF-8");
+    }
+  }
+}

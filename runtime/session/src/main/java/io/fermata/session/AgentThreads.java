@@ -1,0 +1,430 @@
+package io.fermata.session;
+
+import io.fermata.agent.Attachment;
+import io.fermata.agent.Bounds;
+import io.fermata.agent.Message;
+import io.fermata.agent.Rewind;
+import io.fermata.agent.Shelf;
+import io.fermata.agent.Side;
+import io.fermata.agent.ThreadEvent;
+import io.fermata.agent.ThreadInput;
+import io.fermata.flow.Outcome;
+import io.fermata.persistence.DirectoryEntry;
+import io.fermata.persistence.DirectoryQuery;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.StoredRecord;
+import java.io.NotSerializableException;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.javadsl.AskPattern;
+import org.jspecify.annotations.Nullable;
+
+/** The threads of a host, through their session actors, the directory, and the journals. */
+final class AgentThreads implements Threads {
+  /** How long a thread may take to take something in. */
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+  private static final int PAGE = 64;
+
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  private final Supplier<ActorSystem<GatewayCommand>> system;
+  private final OpenStore store;
+  private final AgentHost host;
+  private final InstantSource clock;
+  private final Executor executor;
+  private final BooleanSupplier closed;
+
+  AgentThreads(
+      Supplier<ActorSystem<GatewayCommand>> system,
+      OpenStore store,
+      AgentHost host,
+      InstantSource clock,
+      Executor executor,
+      BooleanSupplier closed) {
+    this.system = system;
+    this.store = store;
+    this.host = host;
+    this.clock = clock;
+    this.executor = executor;
+    this.closed = closed;
+  }
+
+  // --- commands --------------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<View> create(NewThread wanted) {
+    if (host.agents().find(wanted.agent()) == null) {
+      return failed("unknown_agent", "There is no agent " + wanted.agent());
+    }
+    ThreadKey key =
+        wanted.key() == null
+            ? ThreadKey.random(wanted.agent())
+            : ThreadKey.derived(
+                wanted.agent(),
+                store.serverKey(),
+                "create",
+                wanted.principal(),
+                wanted.agent(),
+                wanted.key());
+    return view(create(key, wanted, null));
+  }
+
+  CompletionStage<ThreadCommand.Reply> create(
+      ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
+    ThreadInput input;
+    try {
+      input =
+          new ThreadInput.Create(
+              key.threadId(),
+              wanted.agent(),
+              wanted.principal(),
+              wanted.tags(),
+              wanted.env(),
+              parent,
+              wanted.messages(),
+              clock.millis());
+      Bounds.check(wanted.tags());
+    } catch (IllegalArgumentException e) {
+      return failed("invalid_tags", String.valueOf(e.getMessage()));
+    }
+    return tell(key, wanted.principal(), input);
+  }
+
+  @Override
+  public CompletionStage<View> get(String principal, String threadId) {
+    return view(look(principal, threadId, false));
+  }
+
+  @Override
+  public CompletionStage<View> settled(String principal, String threadId) {
+    return view(look(principal, threadId, true));
+  }
+
+  @Override
+  public CompletionStage<Posted> post(String principal, String threadId, NewMessage message) {
+    return keyed(threadId, key -> post(key, principal, message))
+        .thenApplyAsync(
+            reply -> {
+              String known = message.key() == null ? null : reply.state().keys().get(message.key());
+              String id = known == null ? "m-u" + reply.state().received() : known;
+              return new Posted(threadId, id, !reply.news(), reply.seq());
+            },
+            executor);
+  }
+
+  CompletionStage<ThreadCommand.Reply> post(
+      ThreadKey key, @Nullable String principal, NewMessage message) {
+    return tell(
+        key,
+        principal,
+        new ThreadInput.Post(
+            message.key(), message.message(), message.attachments(), clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> stop(String principal, String threadId) {
+    return told(principal, threadId, new ThreadInput.Stop(clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> proceed(String principal, String threadId, @Nullable Side side) {
+    return told(principal, threadId, new ThreadInput.Proceed(side, clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> answer(String principal, String threadId, Answer answer) {
+    return told(
+        principal,
+        threadId,
+        new ThreadInput.Answer(
+            answer.call(),
+            answer.answerId(),
+            answer.approved(),
+            answer.answers(),
+            answer.reason(),
+            principal,
+            clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> change(
+      String principal, String threadId, @Nullable Set<String> tags, Map<String, String> env) {
+    try {
+      Bounds.check(tags == null ? Set.of() : tags);
+    } catch (IllegalArgumentException e) {
+      return failed("invalid_tags", String.valueOf(e.getMessage()));
+    }
+    return told(principal, threadId, new ThreadInput.Change(tags, env, clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<Void> delete(String principal, String threadId) {
+    return keyed(threadId, key -> tell(key, principal, new ThreadInput.Delete(clock.millis())))
+        .thenAccept(reply -> {});
+  }
+
+  private CompletionStage<View> told(String principal, String threadId, ThreadInput input) {
+    return view(keyed(threadId, key -> tell(key, principal, input)));
+  }
+
+  private CompletionStage<View> view(CompletionStage<ThreadCommand.Reply> reply) {
+    return reply.thenApplyAsync(
+        told -> ThreadViews.view(told.state(), told.standing(), told.seq()), executor);
+  }
+
+  private static <T> CompletionStage<T> failed(String code, String message) {
+    return CompletableFuture.failedFuture(new ThreadException(code, message));
+  }
+
+  private static ThreadException unknown(String threadId) {
+    return new ThreadException("unknown_thread", "There is no thread " + threadId);
+  }
+
+  private <T> CompletionStage<T> keyed(
+      String threadId, Function<ThreadKey, CompletionStage<T>> action) {
+    ThreadKey key = ThreadKey.of(threadId);
+    boolean ours = key != null && host.agents().find(key.agent()) != null;
+    return ours && key != null
+        ? action.apply(key)
+        : CompletableFuture.failedFuture(unknown(threadId));
+  }
+
+  CompletionStage<ThreadCommand.Reply> tell(
+      ThreadKey key, @Nullable String principal, ThreadInput input) {
+    return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
+  }
+
+  private CompletionStage<ThreadCommand.Reply> look(
+      String principal, String threadId, boolean whenSettled) {
+    Duration patience = whenSettled ? Duration.ofHours(1) : PATIENCE;
+    return keyed(
+        threadId,
+        key ->
+            ask(key, patience, replyTo -> new ThreadCommand.Look(principal, whenSettled, replyTo)));
+  }
+
+  private CompletionStage<ThreadCommand.Reply> ask(
+      ThreadKey key,
+      Duration patience,
+      Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
+    if (closed.getAsBoolean()) {
+      return failed("shutting_down", "The server is shutting down; call again in a moment");
+    }
+    ActorSystem<GatewayCommand> actors = system.get();
+    CompletionStage<ThreadCommand.Reply> reply =
+        AskPattern.ask(
+            actors,
+            replyTo -> new GatewayCommand.ToThread(key.entityId(), command.apply(replyTo)),
+            patience,
+            actors.scheduler());
+    return reply.handleAsync(AgentThreads::checked, executor);
+  }
+
+  private static ThreadCommand.Reply checked(
+      ThreadCommand.@Nullable Reply reply, @Nullable Throwable thrown) {
+    if (reply == null) {
+      String why =
+          thrown instanceof TimeoutException
+              ? "The thread's journal could not be read or written in time"
+              : "The thread could not be reached";
+      throw new ThreadException(
+          "store_unavailable", why + "; what was not acknowledged may be missing. Try again");
+    }
+    Outcome.Failure failure = reply.failure();
+    if (failure != null) {
+      throw new ThreadException(failure.code(), failure.message());
+    }
+    return reply;
+  }
+
+  // --- what is kept ----------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<Messages> messages(
+      String principal,
+      String threadId,
+      @Nullable String before,
+      int limit,
+      int depth,
+      boolean silent) {
+    return owned(principal, threadId)
+        .thenCompose(
+            key -> {
+              Rewind rewind = new Rewind(before, limit + 1, depth, silent);
+              return rewound(key.entityId(), Long.MAX_VALUE, rewind);
+            })
+        .thenApplyAsync(
+            found -> {
+              boolean more = found.size() > limit;
+              List<Message> page = more ? found.subList(0, limit) : found;
+              String next = more && limit > 0 ? page.get(limit - 1).id() : null;
+              return new Messages(List.copyOf(page), next);
+            },
+            executor);
+  }
+
+  CompletionStage<List<Message>> rewound(String entityId, long beforeSeq, Rewind rewind) {
+    return store
+        .readBack(entityId, beforeSeq, PAGE)
+        .thenComposeAsync(
+            records -> {
+              for (StoredRecord stored : records) {
+                rewind.take(turn(stored).events());
+                if (rewind.full()) {
+                  return CompletableFuture.completedFuture(rewind.messages());
+                }
+              }
+              return records.size() < PAGE
+                  ? CompletableFuture.completedFuture(rewind.messages())
+                  : rewound(entityId, records.get(records.size() - 1).seq(), rewind);
+            },
+            executor);
+  }
+
+  static JournalRecord.Turn turn(StoredRecord stored) {
+    try {
+      return (JournalRecord.Turn) SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public CompletionStage<Attachment> file(String principal, String threadId, String path) {
+    return look(principal, threadId, false)
+        .thenComposeAsync(
+            reply -> {
+              Shelf.StoredFile file = reply.state().shelf().files().get(path);
+              ThreadKey key = Objects.requireNonNull(ThreadKey.of(threadId));
+              if (file == null) {
+                return failed("unknown_file", "The thread has no file " + path);
+              }
+              return bytes(key.entityId(), file)
+                  .thenApply(data -> new Attachment(path, file.mimeType(), data));
+            },
+            executor);
+  }
+
+  CompletionStage<byte[]> bytes(String entityId, Shelf.StoredFile file) {
+    return store
+        .read(entityId, file.seq(), 1)
+        .thenApplyAsync(
+            records -> {
+              for (StoredRecord stored : records) {
+                for (ThreadEvent event : turn(stored).events()) {
+                  if (event instanceof ThreadEvent.FileWritten written
+                      && written.path().equals(file.written())) {
+                    return written.data();
+                  }
+                }
+              }
+              throw new ThreadException("unknown_file", "The bytes of the file are gone");
+            },
+            executor);
+  }
+
+  @Override
+  public CompletionStage<Listing> list(Query query) {
+    DirectoryQuery wanted;
+    try {
+      wanted =
+          DirectoryQuery.of(ThreadViews.KIND)
+              .belongingTo(query.principal())
+              .named(query.agent())
+              .tagged(query.tags().toArray(String[]::new))
+              .containing(query.text())
+              .orderedBy(
+                  query.byActivity()
+                      ? DirectoryQuery.Order.ACTIVITY
+                      : DirectoryQuery.Order.CREATION)
+              .limitedTo(query.limit())
+              .after(query.cursor());
+    } catch (IllegalArgumentException e) {
+      return failed("invalid_query", String.valueOf(e.getMessage()));
+    }
+    return store
+        .directory()
+        .list(wanted)
+        .thenApplyAsync(
+            page ->
+                new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
+            executor);
+  }
+
+  @Override
+  public CompletionStage<Feed> follow(
+      String principal, String threadId, long offset, int index, Listener listener) {
+    return owned(principal, threadId)
+        .thenApplyAsync(
+            key -> {
+              ThreadFeed feed =
+                  new ThreadFeed(
+                      key.entityId(),
+                      offset,
+                      index,
+                      listener,
+                      (from, max, received) -> read(key.entityId(), from, max, received),
+                      host.feeds(),
+                      executor);
+              host.feeds().add(feed);
+              return feed;
+            },
+            executor);
+  }
+
+  private void read(String entityId, long from, int max, ThreadFeed.Received received) {
+    store
+        .read(entityId, from, max)
+        .whenCompleteAsync(
+            (records, thrown) -> {
+              if (thrown != null) {
+                received.records(null, thrown);
+                return;
+              }
+              try {
+                List<JournalRecord.Turn> turns = new ArrayList<>(records.size());
+                records.forEach(stored -> turns.add(turn(stored)));
+                received.records(turns, null);
+              } catch (RuntimeException e) {
+                received.records(null, e);
+              }
+            },
+            executor);
+  }
+
+  /** The key of a thread that belongs to somebody, without waking it. */
+  private CompletionStage<ThreadKey> owned(String principal, String threadId) {
+    return keyed(
+        threadId,
+        key ->
+            store
+                .directory()
+                .get(key.entityId())
+                .thenApplyAsync(
+                    entry -> {
+                      if (entry
+                          .map(DirectoryEntry::principal)
+                          .filter(principal::equals)
+                          .isEmpty()) {
+                        throw unknown(threadId);
+                      }
+                      return key;
+                    },
+                    executor));
+  }
+}

@@ -1,0 +1,205 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Message;
+import io.fermata.agent.Outside;
+import io.fermata.agent.Rewind;
+import io.fermata.agent.Shelf;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.ThreadEvent;
+import io.fermata.agent.ThreadInput;
+import io.fermata.persistence.OpenStore;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** What the effects of one thread reach on their host. */
+final class HostOutside implements Outside {
+  /**
+   * What the threads of a host share.
+   *
+   * @param flows what calls flows as tools
+   */
+  record Shared(
+      AgentThreads threads,
+      ThreadFeeds feeds,
+      ToolUses flows,
+      OpenStore store,
+      InstantSource clock,
+      Function<String, @Nullable String> env,
+      Executor executor) {}
+
+  private final Shared shared;
+  private final String threadId;
+  private final ThreadKey key;
+
+  HostOutside(Shared shared, String threadId) {
+    this.shared = shared;
+    this.threadId = threadId;
+    this.key = Objects.requireNonNull(ThreadKey.of(threadId));
+  }
+
+  @Override
+  public long now() {
+    return shared.clock().millis();
+  }
+
+  @Override
+  public void tell(Tiding tiding) {
+    shared.feeds().heard(key.entityId(), tiding);
+  }
+
+  @Override
+  public @Nullable String env(String property) {
+    return shared.env().apply(property);
+  }
+
+  // --- flows -----------------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments) {
+    return outcome(shared.flows().start(use(flow, callKey), arguments, progress -> {}));
+  }
+
+  @Override
+  public CompletionStage<FlowOutcome> answerFlow(
+      String flow, String callKey, String answerId, ObjectNode answers) {
+    return outcome(shared.flows().answer(use(flow, callKey), answerId, answers));
+  }
+
+  @Override
+  public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
+    return shared.flows().withdraw(use(flow, callKey)).thenAccept(outcome -> {});
+  }
+
+  private ToolUse use(String flow, String callKey) {
+    return new ToolUse(flow, threadId, callKey);
+  }
+
+  private CompletionStage<FlowOutcome> outcome(CompletionStage<ToolOutcome> called) {
+    return called.thenApplyAsync(
+        outcome -> {
+          if (outcome instanceof ToolOutcome.Result result) {
+            return new FlowOutcome.Result(result.text(), result.error(), List.of());
+          } else if (outcome instanceof ToolOutcome.Paused paused) {
+            return new FlowOutcome.Asking(paused.question());
+          } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+            return new FlowOutcome.Unfinished(unfinished.message());
+          }
+          ToolOutcome.Undecided undecided = (ToolOutcome.Undecided) outcome;
+          return new FlowOutcome.Result(
+              undecided.code() + ": " + undecided.message(), true, List.of());
+        },
+        shared.executor());
+  }
+
+  // --- other threads ---------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<String> delegate(
+      SubAgent relation, String callKey, @Nullable String child, String message) {
+    Threads.NewMessage posted =
+        new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
+    if (child != null) {
+      ThreadKey existing = Objects.requireNonNull(ThreadKey.of(child));
+      return shared.threads().post(existing, null, posted).thenApply(reply -> child);
+    }
+    ThreadKey born =
+        ThreadKey.derived(relation.agent(), shared.store().serverKey(), "child", threadId, callKey);
+    return principal()
+        .thenCompose(
+            principal ->
+                shared
+                    .threads()
+                    .create(
+                        born,
+                        new Threads.NewThread(
+                            principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
+                        new ThreadEvent.Parent(threadId, relation.name(), callKey)))
+        .thenCompose(created -> shared.threads().post(born, null, posted))
+        .thenApply(reply -> born.threadId());
+  }
+
+  private CompletionStage<String> principal() {
+    return shared
+        .store()
+        .directory()
+        .get(key.entityId())
+        .thenApplyAsync(
+            entry ->
+                entry
+                    .orElseThrow(
+                        () -> new IllegalStateException("The thread is not in the directory yet"))
+                    .principal(),
+            shared.executor());
+  }
+
+  @Override
+  public CompletionStage<Void> report(
+      ThreadEvent.Parent parent, long report, boolean failed, String text) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
+        .thenAccept(reply -> {});
+  }
+
+  @Override
+  public CompletionStage<Void> stopChild(String child) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
+    return shared.threads().tell(to, null, new ThreadInput.Stop(now())).thenAccept(reply -> {});
+  }
+
+  // --- what is kept ----------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
+    return shared
+        .threads()
+        .rewound(key.entityId(), Long.MAX_VALUE, new Rewind(before, limit, depth, true));
+  }
+
+  @Override
+  public CompletionStage<byte[]> file(Shelf.StoredFile file) {
+    return shared.threads().bytes(key.entityId(), file);
+  }
+
+  @Override
+  public CompletionStage<Void> erase(List<String> children) {
+    CompletionStage<Void> done = CompletableFuture.completedFuture(null);
+    for (String child : children) {
+      ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
+      done =
+          done.thenCompose(
+              nothing ->
+                  shared
+                      .threads()
+                      .tell(to, null, new ThreadInput.Delete(now()))
+                      .handle((reply, thrown) -> gone(thrown)));
+    }
+    return done.thenCompose(nothing -> shared.store().forget(key.entityId()).thenAccept(x -> {}));
+  }
+
+  /** A child that is not there any more is what was wanted. */
+  private static Void gone(@Nullable Throwable thrown) {
+    Throwable cause =
+        thrown instanceof CompletionException && thrown.getCause() != null
+            ? thrown.getCause()
+            : thrown;
+    boolean absent =
+        cause == null
+            || (cause instanceof ThreadException known && known.code().equals("unknown_thread"));
+    if (!absent) {
+      throw new CompletionException(cause);
+    }
+    return null;
+  }
+}

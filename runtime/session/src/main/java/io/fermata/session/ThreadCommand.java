@@ -1,0 +1,45 @@
+package io.fermata.session;
+
+import io.fermata.agent.ThreadInput;
+import io.fermata.agent.ThreadState;
+import io.fermata.flow.Outcome;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.jspecify.annotations.Nullable;
+
+/** What the session actor of a thread is told by those outside. */
+sealed interface ThreadCommand extends SessionCommand {
+
+  /**
+   * Something comes in.
+   *
+   * @param principal who it is from; null for the host itself
+   */
+  record Tell(@Nullable String principal, ThreadInput input, ActorRef<Reply> replyTo)
+      implements ThreadCommand {}
+
+  /**
+   * Somebody asks how it stands.
+   *
+   * @param whenSettled answer only when it rests, or asks
+   */
+  record Look(@Nullable String principal, boolean whenSettled, ActorRef<Reply> replyTo)
+      implements ThreadCommand {}
+
+  /** The directory is to follow. */
+  record Enter() implements ThreadCommand {}
+
+  /**
+   * How it stands, now that the journal has what came in.
+   *
+   * @param seq the number of the journal's last record
+   * @param standing how the thread stands
+   * @param news whether what came in changed anything
+   * @param failure why it changed nothing, if that is wrong; null if it is not
+   */
+  record Reply(
+      ThreadState state,
+      Threads.Standing standing,
+      long seq,
+      boolean news,
+      Outcome.@Nullable Failure failure) {}
+}

@@ -1,0 +1,180 @@
+package io.fermata.session;
+
+import io.fermata.agent.Outside;
+import io.fermata.agent.ThreadEvent;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One who watches a thread: told what the journal has, from some place on, as fast as it asks for
+ * it. What it is too slow for stays in the journal and is read when it asks; nothing piles up.
+ */
+final class ThreadFeed implements Threads.Feed {
+  /** Records that are read at once. */
+  private static final int PAGE = 32;
+
+  /** What reads the records of a journal. */
+  interface Journal {
+    void read(long from, int max, Received received);
+  }
+
+  /** Takes what was read. */
+  interface Received {
+    void records(@Nullable List<JournalRecord.Turn> turns, @Nullable Throwable failed);
+  }
+
+  private record Item(long seq, int index, long at, ThreadEvent event) {}
+
+  private final String entityId;
+  private final Threads.Listener listener;
+  private final Journal journal;
+  private final ThreadFeeds feeds;
+  private final Executor executor;
+  private final Deque<Runnable> tasks = new ArrayDeque<>();
+  private final Deque<Item> ready = new ArrayDeque<>();
+  private boolean running;
+  private boolean over;
+  private boolean reading;
+  private long nextSeq;
+  private int skip;
+  private long newest;
+  private boolean caughtUp;
+  private int demand;
+
+  /**
+   * @param seq the record, and
+   * @param index the event in it after which to begin
+   */
+  ThreadFeed(
+      String entityId,
+      long seq,
+      int index,
+      Threads.Listener listener,
+      Journal journal,
+      ThreadFeeds feeds,
+      Executor executor) {
+    this.entityId = entityId;
+    this.nextSeq = Math.max(1, seq);
+    this.skip = seq < 1 ? 0 : index + 1;
+    this.listener = listener;
+    this.journal = journal;
+    this.feeds = feeds;
+    this.executor = executor;
+  }
+
+  String entityId() {
+    return entityId;
+  }
+
+  @Override
+  public void request(int events) {
+    in(
+        () -> {
+          demand = (int) Math.min(Integer.MAX_VALUE, (long) demand + Math.max(0, events));
+          pump();
+        });
+  }
+
+  @Override
+  public void close() {
+    feeds.remove(this);
+    in(() -> over = true);
+  }
+
+  void journaled(long seq, long at, List<ThreadEvent> events) {
+    in(
+        () -> {
+          if (caughtUp && seq == nextSeq && ready.isEmpty() && !reading) {
+            add(seq, at, events);
+          }
+          newest = Math.max(newest, seq);
+          pump();
+        });
+  }
+
+  /** A piece of what is being said is only for those who know all that was said before. */
+  void heard(Outside.Tiding tiding) {
+    in(
+        () -> {
+          if (caughtUp && ready.isEmpty() && !reading && newest < nextSeq) {
+            listener.heard(tiding);
+          }
+        });
+  }
+
+  void end(@Nullable Throwable why) {
+    feeds.remove(this);
+    in(
+        () -> {
+          over = true;
+          listener.ended(why);
+        });
+  }
+
+  private void add(long seq, long at, List<ThreadEvent> events) {
+    for (int i = skip; i < events.size(); i++) {
+      ready.add(new Item(seq, i, at, events.get(i)));
+    }
+    skip = 0;
+    nextSeq = seq + 1;
+  }
+
+  private void pump() {
+    while (!over && demand > 0 && !ready.isEmpty()) {
+      Item item = ready.remove();
+      demand--;
+      listener.happened(item.seq(), item.index(), item.at(), item.event());
+    }
+    if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
+      reading = true;
+      journal.read(nextSeq, PAGE, (turns, failed) -> in(() -> received(turns, failed)));
+    }
+  }
+
+  private void received(@Nullable List<JournalRecord.Turn> turns, @Nullable Throwable failed) {
+    reading = false;
+    if (over) {
+      return;
+    } else if (turns == null) {
+      end(failed);
+      return;
+    }
+    turns.forEach(turn -> add(turn.seq(), turn.at(), turn.events()));
+    caughtUp |= turns.size() < PAGE;
+    pump();
+  }
+
+  /** One thing after the other, on whatever thread. */
+  private void in(Runnable task) {
+    synchronized (tasks) {
+      tasks.add(task);
+      if (running) {
+        return;
+      }
+      running = true;
+    }
+    executor.execute(this::work);
+  }
+
+  private void work() {
+    while (true) {
+      Runnable task;
+      synchronized (tasks) {
+        task = tasks.poll();
+        if (task == null) {
+          running = false;
+          return;
+        }
+      }
+      try {
+        task.run();
+      } catch (RuntimeException e) { // a listener that throws hears no more
+        over = true;
+        feeds.remove(this);
+      }
+    }
+  }
+}

@@ -1,0 +1,229 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Message;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Role;
+import io.fermata.agent.Tool;
+import io.fermata.agent.model.Model;
+import io.fermata.persistence.Store;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Threads on a real store: what is acknowledged survives, and what was under way goes on. */
+class ThreadHostTest {
+  @TempDir Path folder;
+
+  private static Model model(Function<List<ChatMessage>, AiMessage> says) {
+    return Model.of(
+        "scripted",
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            return ChatResponse.builder().aiMessage(says.apply(request.messages())).build();
+          }
+        });
+  }
+
+  private static ToolExecutionRequest call(String id, String tool) {
+    return ToolExecutionRequest.builder().id(id).name(tool).arguments("{}").build();
+  }
+
+  private static AiMessage echo(List<ChatMessage> told) {
+    ChatMessage last = told.get(told.size() - 1);
+    String text =
+        last instanceof UserMessage user
+            ? user.singleText()
+            : ((ToolExecutionResultMessage) last).text();
+    return AiMessage.from("You said: " + text);
+  }
+
+  private Fermata host(Agent agent) {
+    return Fermata.host().store(Store.sqlite(folder.resolve("t.db"))).agent(agent).start();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+  }
+
+  private static Threads.NewThread thread(String agent) {
+    return new Threads.NewThread("ann", agent, null, Set.of("vip"), Map.of(), List.of());
+  }
+
+  private static Threads.NewMessage says(String text) {
+    return new Threads.NewMessage(Message.user(text), List.of(), null);
+  }
+
+  private static List<String> texts(Threads threads, String id) throws Exception {
+    return now(threads.messages("ann", id, null, 100, 0, true)).messages().stream()
+        .map(m -> m.role() + ": " + m.content())
+        .toList();
+  }
+
+  @Test
+  void aMessageIsAnsweredAndBothSurviveARestart() throws Exception {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    String id;
+    try (Fermata host = host(agent)) {
+      Threads threads = host.threads();
+      id = now(threads.create(thread("echo"))).threadId();
+      now(threads.post("ann", id, says("hello")));
+      Threads.View view = now(threads.settled("ann", id));
+      assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(view.code()).isEqualTo("stop_on_response");
+    }
+    try (Fermata host = host(agent)) {
+      assertThat(texts(host.threads(), id))
+          .containsExactly("ASSISTANT: You said: hello", "USER: hello");
+      now(host.threads().post("ann", id, says("again")));
+      now(host.threads().settled("ann", id));
+      assertThat(texts(host.threads(), id)).hasSize(4).first().asString().endsWith("again");
+    }
+  }
+
+  @Test
+  void aProcessLostInTheThirdToolOfATurnResumesAtTheThird() throws Exception {
+    Queue<String> ran = new ConcurrentLinkedQueue<>();
+    CountDownLatch third = new CountDownLatch(1);
+    Model model =
+        model(
+            told ->
+                told.get(told.size() - 1) instanceof UserMessage
+                    ? AiMessage.from(call("1", "one"), call("2", "two"), call("3", "three"))
+                    : AiMessage.from("done"));
+    Agent agent =
+        Agent.aiHuman(
+            "worker",
+            Prompt.of("p", model)
+                .tools(
+                    Tool.of("one", "First.", (flow, args) -> ran.add("one")),
+                    Tool.of("two", "Second.", (flow, args) -> ran.add("two")),
+                    Tool.of(
+                        "three",
+                        "Third.",
+                        (flow, args) -> {
+                          ran.add("three " + flow.attempt());
+                          if (flow.attempt() == 1) {
+                            third.countDown();
+                            new CompletableFuture<Void>().get();
+                          }
+                          return "ok";
+                        })));
+    Fermata first = host(agent);
+    String id = now(first.threads().create(thread("worker"))).threadId();
+    now(first.threads().post("ann", id, says("go")));
+    assertThat(third.await(30, TimeUnit.SECONDS)).isTrue();
+    first.crash();
+    try (Fermata second = host(agent)) {
+      assertThat(now(second.threads().settled("ann", id)).standing())
+          .isEqualTo(Threads.Standing.RESTING);
+      assertThat(texts(second.threads(), id)).first().isEqualTo("ASSISTANT: done");
+      assertThat(ran).containsExactly("one", "two", "three 1", "three 2");
+    }
+  }
+
+  @Test
+  void aMessageWithAKeyCountsOnce() throws Exception {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    try (Fermata host = host(agent)) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("echo"))).threadId();
+      Threads.NewMessage named = new Threads.NewMessage(Message.user("once"), List.of(), "k1");
+      Threads.Posted first = now(threads.post("ann", id, named));
+      Threads.Posted second = now(threads.post("ann", id, named));
+      assertThat(second.repeated()).isTrue();
+      assertThat(second.messageId()).isEqualTo(first.messageId());
+      now(threads.settled("ann", id));
+      assertThat(texts(threads, id)).hasSize(2);
+    }
+  }
+
+  @Test
+  void aThreadIsNotThereForAnotherPrincipal() throws Exception {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    try (Fermata host = host(agent)) {
+      String id = now(host.threads().create(thread("echo"))).threadId();
+      assertThatThrownBy(() -> now(host.threads().get("bob", id)))
+          .hasCauseInstanceOf(ThreadException.class)
+          .hasMessageContaining("no such thread");
+      assertThatThrownBy(() -> now(host.threads().messages("bob", id, null, 10, 0, false)))
+          .hasMessageContaining("no thread");
+    }
+  }
+
+  @Test
+  void aDeletedThreadLeavesNothing() throws Exception {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    try (Fermata host = host(agent)) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("echo"))).threadId();
+      now(threads.post("ann", id, says("secret")));
+      now(threads.settled("ann", id));
+      now(threads.delete("ann", id));
+      assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("no such thread");
+      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
+      for (int i = 0; i < 100 && !now(threads.list(all)).threads().isEmpty(); i++) {
+        Thread.sleep(50);
+      }
+      assertThat(now(threads.list(all)).threads()).isEmpty();
+    }
+  }
+
+  @Test
+  void aToolOfAThreadSeesAndChangesItsState() throws Exception {
+    Model model =
+        model(
+            told ->
+                told.get(told.size() - 1) instanceof UserMessage
+                    ? AiMessage.from(call("1", "note"))
+                    : AiMessage.from("noted"));
+    Agent agent =
+        Agent.aiHuman(
+            "noter",
+            Prompt.of("p", model)
+                .tools(
+                    Tool.of(
+                        "note",
+                        "Keeps a note.",
+                        (flow, args) -> {
+                          flow.storage().put("turns", flow.turnCount());
+                          flow.files().write("/note.txt", "seen " + flow.messageHistory().size());
+                          return flow.files().readText("/note.txt");
+                        })));
+    try (Fermata host = host(agent)) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("noter"))).threadId();
+      now(threads.post("ann", id, says("hi")));
+      now(threads.settled("ann", id));
+      assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages())
+          .extracting(Message::role)
+          .containsExactly(Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.USER);
+      assertThat(
+              new String(now(threads.file("ann", id, "/note.txt")).data(), StandardCharsets.UTF_8))
+          .isEqualTo("seen 2");
+    }
+  }
+}
