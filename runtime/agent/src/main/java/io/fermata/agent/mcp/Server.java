@@ -44,7 +44,7 @@ sealed interface Server {
               url.getScheme() + "://" + url.getRawAuthority())
           .endpoint(endpoint)
           .connectTimeout(connectTimeout)
-          .httpRequestCustomizer(
+          .addHttpRequestCustomizer(
               (request, method, uri, body, context) ->
                   headers.forEach((name, value) -> request.setHeader(name, value.get())))
           .build();
