@@ -57,10 +57,8 @@ class SidesTest {
     talk.say("Is it?");
 
     assertThat(contra.lastRequest())
-        .containsExactly(
-            "assistant: Is it?", "user: Yes.", "assistant: No.", "user: Still yes.");
-    assertThat(pro.lastRequest())
-        .containsExactly("user: Is it?", "assistant: Yes.", "user: No.");
+        .containsExactly("assistant: Is it?", "user: Yes.", "assistant: No.", "user: Still yes.");
+    assertThat(pro.lastRequest()).containsExactly("user: Is it?", "assistant: Yes.", "user: No.");
   }
 
   @Test
@@ -125,8 +123,7 @@ class SidesTest {
     Hook force =
         Hook.afterCreateMessage(
             "force",
-            (flow, message) ->
-                flow.forceTurn(message.role() == Role.ASSISTANT ? Side.B : Side.A));
+            (flow, message) -> flow.forceTurn(message.role() == Role.ASSISTANT ? Side.B : Side.A));
     Conversation talk =
         Conversation.with(
             Agent.dualAi("debate", prompt("pro", pro), prompt("contra", contra))
@@ -154,8 +151,7 @@ class SidesTest {
 
   @Test
   void aMessageInTheNameOfTheModelsSideWaitsForThePerson() {
-    Conversation talk =
-        Conversation.with(Agent.aiHuman("desk", prompt("support", new Scripted())));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt("support", new Scripted())));
 
     talk.post(null, FROM_A).run();
 
@@ -165,8 +161,7 @@ class SidesTest {
   @Test
   void aSystemMessageCallsOnSideA() {
     Scripted model = Scripted.saying("Hello.", "Noted.");
-    Conversation talk =
-        Conversation.with(Agent.aiHuman("desk", prompt("support", model)));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt("support", model)));
     talk.say("Hi");
 
     talk.post(null, Message.system("The shop closes early today.")).run();
@@ -206,7 +201,11 @@ class SidesTest {
 
     assertThat(talk.lines())
         .containsExactly(
-            "user: Hi", "assistant: Thinking.", "assistant: More.", "assistant: [done]", "done: ok");
+            "user: Hi",
+            "assistant: Thinking.",
+            "assistant: More.",
+            "assistant: [done]",
+            "done: ok");
     assertThat(talk.code()).isEqualTo(StopCode.STOP_TOOL);
   }
 
@@ -235,18 +234,13 @@ class SidesTest {
     assertThat(made).containsExactly("A");
     assertThat(talk.lines())
         .containsExactly(
-            "user: Is it?",
-            "assistant: [force, other]",
-            "force: forced",
-            "other: ok",
-            "user: No.");
+            "user: Is it?", "assistant: [force, other]", "force: forced", "other: ok", "user: No.");
   }
 
   @Test
   void aSideCanForceItselfToGoOn() {
     Scripted model = new Scripted().call("force").say("Done.");
-    Party a =
-        Party.prompt(prompt("support", model, force(Side.A))).stopTool("force");
+    Party a = Party.prompt(prompt("support", model, force(Side.A))).stopTool("force");
     Conversation talk = Conversation.with(Agent.of("desk", a, Party.person()));
 
     talk.say("Hi");
@@ -511,8 +505,7 @@ class SidesTest {
     Conversation talk =
         Conversation.of(
             Agent.aiHuman(
-                "desk",
-                prompt("support", model, Tool.of("look", "Looks.", (flow, args) -> "ok"))));
+                "desk", prompt("support", model, Tool.of("look", "Looks.", (flow, args) -> "ok"))));
     model
         .then(
             request -> {

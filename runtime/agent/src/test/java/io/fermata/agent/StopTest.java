@@ -300,8 +300,7 @@ class StopTest {
   void aThreadThatHasUsedItsTokensStopsBeforeTheNextStep() {
     Scripted model = Scripted.saying("1", "2", "3");
     Conversation talk =
-        Conversation.with(
-            Agent.aiHuman("desk", prompt(model)).budget(Budget.tokens(30)));
+        Conversation.with(Agent.aiHuman("desk", prompt(model)).budget(Budget.tokens(30)));
 
     talk.say("one").say("two").say("three");
 
@@ -330,8 +329,7 @@ class StopTest {
   @Test
   void aThreadStoppedWhileItsModelIsAskedHasNoReplyAndSaysSo() {
     Scripted model = new Scripted();
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
     model.then(
         request -> {
           talk.stop();
@@ -389,8 +387,7 @@ class StopTest {
   @Test
   void whatArrivedMeanwhileWaitsForTheNextUserMessage() {
     Scripted model = new Scripted();
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
     model.then(
         request -> {
           talk.post("meanwhile").stop();
@@ -418,8 +415,7 @@ class StopTest {
   @Test
   void aStoppedThreadCanBeToldToContinue() {
     Scripted model = new Scripted();
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
     model.then(
         request -> {
           talk.stop();

@@ -116,6 +116,7 @@ final class ThreadStream implements Threads.Listener {
   private @Nullable String dropped;
   private boolean woken;
   private boolean ending;
+  private boolean deleted;
 
   // Touched in the context alone.
   private Threads.@Nullable Feed feed;
@@ -312,6 +313,9 @@ final class ThreadStream implements Threads.Listener {
       String id = offset + "." + index + (part == told.size() - 1 ? "" : "." + part);
       text.append(text(id, told.get(part).type(), told.get(part).data()));
     }
+    synchronized (lock) {
+      deleted |= event instanceof ThreadEvent.Deleted;
+    }
     add(new Item(null, "", text.toString(), 1));
   }
 
@@ -347,12 +351,17 @@ final class ThreadStream implements Threads.Listener {
 
   @Override
   public void ended(@Nullable Throwable why) {
-    if (why != null) {
-      String code = why instanceof ThreadException known ? known.code() : "store_unavailable";
-      if (!(why instanceof ThreadException)) {
-        LOG.warn("A stream of a thread's events ends, since its feed did", why);
-      }
-      add(closed(code));
+    boolean told;
+    synchronized (lock) {
+      told = deleted;
+    }
+    if (why == null && !told) {
+      add(closed("ended"));
+    } else if (why instanceof ThreadException known) {
+      add(closed(known.code()));
+    } else if (why != null) {
+      LOG.warn("A stream of a thread's events ends, since its feed did", why);
+      add(closed("store_unavailable"));
     }
     finish();
   }
