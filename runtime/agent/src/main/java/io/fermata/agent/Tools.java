@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -289,7 +290,7 @@ public final class Tools {
         Object result = method.invoke(instance, values);
         return result instanceof CompletionStage<?> stage ? Scribe.await(stage) : result;
       } catch (InvocationTargetException e) {
-        Throwable thrown = Failures.survivable(e.getCause());
+        Throwable thrown = Failures.survivable(Objects.requireNonNullElse(e.getCause(), e));
         throw thrown instanceof Exception exception
             ? exception
             : new IllegalStateException(Failures.reason(thrown), thrown);

@@ -22,7 +22,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
@@ -40,7 +39,6 @@ final class AgentThreads implements Threads {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
   private static final int PAGE = 64;
-  private static final String UNAVAILABLE = "store_unavailable";
 
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
@@ -109,25 +107,12 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> get(String principal, String threadId) {
-    return view(look(principal, threadId));
+    return view(look(principal, threadId, null));
   }
 
   @Override
   public CompletionStage<View> settled(String principal, String threadId, Duration patience) {
-    return view(keyed(
-            threadId,
-            key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, true, replyTo))))
-        .exceptionallyCompose(
-            thrown ->
-                unreached(thrown)
-                    ? get(principal, threadId)
-                    : CompletableFuture.failedFuture(thrown));
-  }
-
-  /** Patience that is over looks like a journal that cannot be read; looking again tells. */
-  private static boolean unreached(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
-    return cause instanceof ThreadException known && known.code().equals(UNAVAILABLE);
+    return view(look(principal, threadId, patience));
   }
 
   @Override
@@ -224,10 +209,12 @@ final class AgentThreads implements Threads {
     return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
   }
 
-  private CompletionStage<ThreadCommand.Reply> look(String principal, String threadId) {
+  private CompletionStage<ThreadCommand.Reply> look(
+      String principal, String threadId, @Nullable Duration settling) {
+    Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
-        key -> ask(key, PATIENCE, replyTo -> new ThreadCommand.Look(principal, false, replyTo)));
+        key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
   }
 
   private CompletionStage<ThreadCommand.Reply> ask(
@@ -255,7 +242,7 @@ final class AgentThreads implements Threads {
               ? "The thread's journal could not be read or written in time"
               : "The thread could not be reached";
       throw new ThreadException(
-          UNAVAILABLE, why + "; what was not acknowledged may be missing. Try again");
+          "store_unavailable", why + "; what was not acknowledged may be missing. Try again");
     }
     Outcome.Failure failure = reply.failure();
     if (failure != null) {
@@ -318,7 +305,7 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<Attachment> file(String principal, String threadId, String path) {
-    return look(principal, threadId)
+    return look(principal, threadId, null)
         .thenComposeAsync(
             reply -> {
               Shelf.StoredFile file = reply.state().shelf().files().get(path);

@@ -20,6 +20,7 @@ import io.fermata.agent.model.Model;
 import io.fermata.persistence.Store;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -35,6 +36,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Threads on a real store: what is acknowledged survives, and what was under way goes on. */
 class ThreadHostTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
   @TempDir Path folder;
 
   private static Model model(Function<List<ChatMessage>, AiMessage> says) {
@@ -91,7 +94,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       id = now(threads.create(thread("echo"))).threadId();
       now(threads.post("ann", id, says("hello")));
-      Threads.View view = now(threads.settled("ann", id));
+      Threads.View view = now(threads.settled("ann", id, PATIENCE));
       assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
       assertThat(view.code()).isEqualTo("stop_on_response");
     }
@@ -99,7 +102,7 @@ class ThreadHostTest {
       assertThat(texts(host.threads(), id))
           .containsExactly("ASSISTANT: You said: hello", "USER: hello");
       now(host.threads().post("ann", id, says("again")));
-      now(host.threads().settled("ann", id));
+      now(host.threads().settled("ann", id, PATIENCE));
       assertThat(texts(host.threads(), id)).hasSize(4).first().asString().endsWith("again");
     }
   }
@@ -138,7 +141,7 @@ class ThreadHostTest {
     assertThat(third.await(30, TimeUnit.SECONDS)).isTrue();
     first.crash();
     try (Fermata second = host(agent)) {
-      assertThat(now(second.threads().settled("ann", id)).standing())
+      assertThat(now(second.threads().settled("ann", id, PATIENCE)).standing())
           .isEqualTo(Threads.Standing.RESTING);
       assertThat(texts(second.threads(), id)).first().isEqualTo("ASSISTANT: done");
       assertThat(ran).containsExactly("one", "two", "three 1", "three 2");
@@ -156,7 +159,7 @@ class ThreadHostTest {
       Threads.Posted second = now(threads.post("ann", id, named));
       assertThat(second.repeated()).isTrue();
       assertThat(second.messageId()).isEqualTo(first.messageId());
-      now(threads.settled("ann", id));
+      now(threads.settled("ann", id, PATIENCE));
       assertThat(texts(threads, id)).hasSize(2);
     }
   }
@@ -181,7 +184,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       String id = now(threads.create(thread("echo"))).threadId();
       now(threads.post("ann", id, says("secret")));
-      now(threads.settled("ann", id));
+      now(threads.settled("ann", id, PATIENCE));
       now(threads.delete("ann", id));
       assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("no such thread");
       Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
@@ -217,7 +220,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       String id = now(threads.create(thread("noter"))).threadId();
       now(threads.post("ann", id, says("hi")));
-      now(threads.settled("ann", id));
+      now(threads.settled("ann", id, PATIENCE));
       assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages())
           .extracting(Message::role)
           .containsExactly(Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.USER);
