@@ -116,7 +116,6 @@ final class ThreadStream implements Threads.Listener {
   private @Nullable String dropped;
   private boolean woken;
   private boolean ending;
-  private boolean deleted;
 
   // Touched in the context alone.
   private Threads.@Nullable Feed feed;
@@ -313,10 +312,10 @@ final class ThreadStream implements Threads.Listener {
       String id = offset + "." + index + (part == told.size() - 1 ? "" : "." + part);
       text.append(text(id, told.get(part).type(), told.get(part).data()));
     }
-    synchronized (lock) {
-      deleted |= event instanceof ThreadEvent.Deleted;
-    }
     add(new Item(null, "", text.toString(), 1));
+    if (event instanceof ThreadEvent.Deleted) {
+      finish();
+    }
   }
 
   @Override
@@ -351,15 +350,11 @@ final class ThreadStream implements Threads.Listener {
 
   @Override
   public void ended(@Nullable Throwable why) {
-    boolean told;
-    synchronized (lock) {
-      told = deleted;
-    }
-    if (why == null && !told) {
+    if (why == null) {
       add(closed("ended"));
     } else if (why instanceof ThreadException known) {
       add(closed(known.code()));
-    } else if (why != null) {
+    } else {
       LOG.warn("A stream of a thread's events ends, since its feed did", why);
       add(closed("store_unavailable"));
     }

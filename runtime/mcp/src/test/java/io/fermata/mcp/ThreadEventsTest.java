@@ -229,7 +229,7 @@ class ThreadEventsTest {
       assertThat(types(heard)).startsWith("thread.created").endsWith("thread.deleted");
       assertThat(listening.next()).isNull();
     }
-    assertThat(alice.get(thread + "/events").is(404).code()).isEqualTo("unknown_thread");
+    assertThat(alice.get(thread).is(404).code()).isEqualTo("unknown_thread");
   }
 
   @Test
