@@ -119,9 +119,7 @@ class PropertyTest {
         .properties()
         .forEach(
             field ->
-                assertThat(field.getValue())
-                    .as(field.getKey())
-                    .isEqualTo(end.get(field.getKey())));
+                assertThat(field.getValue()).as(field.getKey()).isEqualTo(end.get(field.getKey())));
   }
 
   private static JsonNode withoutChance(JsonNode tree) {
