@@ -55,6 +55,8 @@ final class Performance {
     } catch (InterruptedException | CancelledException e) {
       Thread.currentThread().interrupt();
       return new ThreadInput.Failed("cancelled", "The work was given up", null);
+    } catch (OutcomeUnknownException e) {
+      return new ThreadInput.Failed(OutcomeUnknownException.CODE, Failures.reason(e), e.toString());
     } catch (Throwable e) {
       Throwable cause = Failures.survivable(e);
       return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());

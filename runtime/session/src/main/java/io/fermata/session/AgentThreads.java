@@ -283,7 +283,11 @@ final class AgentThreads implements Threads {
         .thenComposeAsync(
             records -> {
               for (StoredRecord stored : records) {
-                rewind.take(turn(stored).events());
+                List<ThreadEvent> events = turn(stored).events();
+                if (events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance)) {
+                  throw new ThreadException("unknown_thread", "The thread was deleted");
+                }
+                rewind.take(events);
                 if (rewind.full()) {
                   return CompletableFuture.completedFuture(rewind.messages());
                 }
