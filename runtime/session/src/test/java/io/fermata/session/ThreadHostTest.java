@@ -1,5 +1,7 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -12,11 +14,16 @@ import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Role;
 import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.flow.Run;
 import io.fermata.persistence.Store;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -30,6 +37,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -224,6 +232,109 @@ class ThreadHostTest {
       assertThat(
               new String(now(threads.file("ann", id, "/note.txt")).data(), StandardCharsets.UTF_8))
           .isEqualTo("seen 2");
+    }
+  }
+
+  record Case(@Nullable String colour, @Nullable String seen) {}
+
+  private Fermata withFlow(Agent agent, FlowTool tool) {
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve("t.db")))
+        .agent(agent)
+        .tool(tool)
+        .start();
+  }
+
+  private static FlowState caller(Run<Case> run) {
+    return run.caller(FlowState.class).orElseThrow();
+  }
+
+  private static Agent decorator(Model model) {
+    return Agent.aiHuman(
+        "decorator",
+        Prompt.of("p", model)
+            .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
+  }
+
+  private static AiMessage paints(List<ChatMessage> told) {
+    return told.get(told.size() - 1) instanceof UserMessage
+        ? AiMessage.from(call("1", "paint"))
+        : echo(told);
+  }
+
+  @Test
+  void stepsOfAFlowMeetTheThreadThatCalledItAndTheThreadHasWhatTheyDidOnce() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .act(
+                    "begin",
+                    run -> {
+                      FlowState thread = caller(run);
+                      thread.context("begun", thread.threadId());
+                      thread.injectMessage(Message.assistant("One moment").withSilent(true));
+                    })
+                .ask("ask", a -> a.question("colour", "Which colour?"))
+                .act("end", run -> run.set("seen", caller(run).context().get("begun").asText()))
+                .edge(START, "begin")
+                .edge("begin", "ask")
+                .edge("ask", "end")
+                .edge("end", END)
+                .compile());
+    Agent agent = decorator(model(ThreadHostTest::paints));
+    String id;
+    Threads.Question question;
+    try (Fermata host = withFlow(agent, paint)) {
+      id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      Threads.View view = now(host.threads().settled("ann", id));
+      question = view.questions().get(0);
+      assertThat(texts(host.threads(), id)).noneMatch(text -> text.contains("One moment"));
+    }
+    try (Fermata host = withFlow(agent, paint)) {
+      now(
+          host.threads()
+              .answer(
+                  "ann",
+                  id,
+                  new Threads.Answer(
+                      question.call(), "a1", null, Json.object().put("colour", "red"), null)));
+      now(host.threads().settled("ann", id));
+      assertThat(texts(host.threads(), id))
+          .filteredOn(text -> text.contains("One moment"))
+          .hasSize(1);
+      assertThat(texts(host.threads(), id).get(0)).contains("red").contains(id);
+    }
+  }
+
+  @Test
+  void whatStepsDidToTheThreadComesToNothingWhenTheirFlowFails() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .act("begin", run -> caller(run).injectMessage(Message.assistant("One moment")))
+                .act(
+                    "end",
+                    run -> {
+                      throw new IllegalStateException("out of paint");
+                    })
+                .edge(START, "begin")
+                .edge("begin", "end")
+                .edge("end", END)
+                .compile());
+    try (Fermata host = withFlow(decorator(model(ThreadHostTest::paints)), paint)) {
+      String id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      now(host.threads().settled("ann", id));
+      assertThat(texts(host.threads(), id))
+          .noneMatch(text -> text.contains("One moment"))
+          .anyMatch(text -> text.contains("Failed to execute tool"));
     }
   }
 }
