@@ -1,11 +1,11 @@
 package io.fermata.examples.load;
 
-import io.fermata.session.ToolReply;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -23,9 +23,9 @@ final class Load {
     private int count;
     private volatile boolean open;
 
-    ToolReply timed(Call call) throws Exception {
+    <T> T timed(Callable<T> call) throws Exception {
       long before = System.nanoTime();
-      ToolReply reply = call.send();
+      T reply = call.call();
       long took = System.nanoTime() - before;
       if (open) {
         if (count == nanos.length) {
@@ -35,10 +35,6 @@ final class Load {
       }
       return reply;
     }
-  }
-
-  interface Call {
-    ToolReply send() throws Exception;
   }
 
   private final List<Unit> clients;

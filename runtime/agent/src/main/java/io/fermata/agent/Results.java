@@ -22,7 +22,7 @@ final class Results {
     switch (effect.kind()) {
       case GREET -> greeted(result);
       case RECEIVE -> received(effect, result);
-      case STEP -> stepped(effect, result, at);
+      case STEP -> stepped(effect, result);
       case HANDLE -> handled(effect, result);
       case CALL, STORE -> called(effect, result, at);
       case DEFERRED -> deferred(effect, result, at);
@@ -64,7 +64,7 @@ final class Results {
         .orElse(null);
   }
 
-  private void stepped(ThreadEffect effect, ThreadInput.Result result, long at) {
+  private void stepped(ThreadEffect effect, ThreadInput.Result result) {
     Frame frame = thinking(effect);
     if (frame == null) {
       return;
@@ -74,9 +74,9 @@ final class Results {
     } else if (result instanceof ThreadInput.Blocked blocked) {
       blocked(frame, blocked);
     } else if (result instanceof ThreadInput.Unanswered unanswered) {
-      unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed(), at);
+      unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed());
     } else if (result instanceof ThreadInput.Failed failed) {
-      unanswered(frame, failed.code(), failed.reason(), List.of(), at);
+      unanswered(frame, failed.code(), failed.reason(), List.of());
     }
   }
 
@@ -107,12 +107,8 @@ final class Results {
   }
 
   private void unanswered(
-      Frame frame,
-      String code,
-      String reason,
-      List<io.fermata.agent.model.ModelAttempt> failed,
-      long at) {
-    loop.emit(new ThreadEvent.StepFailed(frame.path(), code, reason, failed, at));
+      Frame frame, String code, String reason, List<io.fermata.agent.model.ModelAttempt> failed) {
+    loop.failStep(frame, code, reason, failed);
     if (frame.top()) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     } else {

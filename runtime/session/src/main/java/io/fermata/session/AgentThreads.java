@@ -108,12 +108,12 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> get(String principal, String threadId) {
-    return view(look(principal, threadId, false));
+    return view(look(principal, threadId, null));
   }
 
   @Override
-  public CompletionStage<View> settled(String principal, String threadId) {
-    return view(look(principal, threadId, true));
+  public CompletionStage<View> settled(String principal, String threadId, Duration patience) {
+    return view(look(principal, threadId, patience));
   }
 
   @Override
@@ -212,16 +212,15 @@ final class AgentThreads implements Threads {
 
   /** How a thread stands, for the host itself. */
   CompletionStage<ThreadState> state(String threadId) {
-    return look(null, threadId, false).thenApply(ThreadCommand.Reply::state);
+    return look(null, threadId, null).thenApply(ThreadCommand.Reply::state);
   }
 
   private CompletionStage<ThreadCommand.Reply> look(
-      @Nullable String principal, String threadId, boolean whenSettled) {
-    Duration patience = whenSettled ? Duration.ofHours(1) : PATIENCE;
+      @Nullable String principal, String threadId, @Nullable Duration settling) {
+    Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
-        key ->
-            ask(key, patience, replyTo -> new ThreadCommand.Look(principal, whenSettled, replyTo)));
+        key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
   }
 
   private CompletionStage<ThreadCommand.Reply> ask(
@@ -312,7 +311,7 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<Attachment> file(String principal, String threadId, String path) {
-    return look(principal, threadId, false)
+    return look(principal, threadId, null)
         .thenComposeAsync(
             reply -> {
               Shelf.StoredFile file = reply.state().shelf().files().get(path);

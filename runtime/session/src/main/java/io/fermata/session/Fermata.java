@@ -34,6 +34,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
@@ -73,6 +74,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ThreadFeeds feeds;
   private final Agents agents;
   private final AgentThreads threads;
+  private final Map<String, AgentTool> agentTools;
   private final HostOutside.Shared shared;
   private final ActorSystem<GatewayCommand> system;
 
@@ -82,7 +84,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
     this.audience = new Audience(builder.recorders, catalog, settings.recorderBacklog());
     this.toolUses = new ToolUses(this, catalog.tools());
-    this.tools = catalog.offered().stream().map(ToolContracts::of).toList();
     this.displays = List.copyOf(builder.displays);
     this.handles = new Handles(store.serverKey());
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
@@ -95,6 +96,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
             new ThreadProgram(agents), store.directory(), feeds, this::outside, this::state);
     this.threads =
         new AgentThreads(this::actors, store, agentHost, builder.clock, replies, closed::get);
+    this.agentTools = new LinkedHashMap<>();
+    agents
+        .all()
+        .forEach(
+            agent ->
+                agentTools.put(
+                    agent.name(), new AgentTool(agent, threads, settings.callDeadline())));
+    this.tools =
+        Stream.concat(
+                catalog.offered().stream().map(ToolContracts::of),
+                agentTools.values().stream().map(AgentTool::contract))
+            .toList();
     this.shared =
         new HostOutside.Shared(
             threads, feeds, toolUses, store, builder.clock, builder.env::get, replies);
@@ -170,6 +183,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   @Override
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+    AgentTool agent = agentTools.get(call.tool());
+    if (agent != null) {
+      return agent.call(call, progress);
+    }
     requireFlow(call.tool());
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     return passed(new GatewayCommand.Incoming(call, progress, reply), reply);

@@ -3,6 +3,7 @@ package io.fermata.session;
 import io.fermata.agent.ThreadInput;
 import io.fermata.agent.ThreadState;
 import io.fermata.flow.Outcome;
+import java.time.Duration;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.jspecify.annotations.Nullable;
 
@@ -20,10 +21,13 @@ sealed interface ThreadCommand extends SessionCommand {
   /**
    * Somebody asks how it stands.
    *
-   * @param whenSettled answer only when it rests, or asks
+   * @param patience how long to wait until it rests, or asks; null to be answered at once
    */
-  record Look(@Nullable String principal, boolean whenSettled, ActorRef<Reply> replyTo)
+  record Look(@Nullable String principal, @Nullable Duration patience, ActorRef<Reply> replyTo)
       implements ThreadCommand {}
+
+  /** Whoever waits has waited long enough. */
+  record Enough(Look look) implements ThreadCommand {}
 
   /** The directory is to follow. */
   record Enter() implements ThreadCommand {}

@@ -94,6 +94,10 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       return tell(state, tell);
     } else if (command instanceof ThreadCommand.Look look) {
       look(state, look);
+    } else if (command instanceof ThreadCommand.Enough enough) {
+      if (waiting.remove(enough.look())) {
+        enough.look().replyTo().tell(new Reply(state, standing, seq(), false, null));
+      }
     } else if (command instanceof ThreadCommand.Enter) {
       entering = false;
       enter(state);
@@ -133,8 +137,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   private void look(ThreadState state, ThreadCommand.Look look) {
     if (!state.exists() || !belongsTo(state, look.principal())) {
       look.replyTo().tell(refusal(state, unknown()));
-    } else if (look.whenSettled() && standing == Threads.Standing.WORKING) {
+    } else if (look.patience() != null && standing == Threads.Standing.WORKING) {
       waiting.add(look);
+      timers.startSingleTimer(look, new ThreadCommand.Enough(look), look.patience());
     } else {
       look.replyTo().tell(new Reply(state, standing, seq(), false, null));
     }
@@ -199,8 +204,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       start(retain(wanted), new Performer(host.program(), state, outside));
     }
     if (standing != Threads.Standing.WORKING && !waiting.isEmpty()) {
-      waiting.forEach(look -> look.replyTo().tell(new Reply(state, standing, seq(), false, null)));
-      waiting.clear();
+      tellWaiting(new Reply(state, standing, seq(), false, null));
     }
     if (sleepy() && !works) {
       self().tell(new ShellCommand.Sleep(true));
@@ -298,10 +302,17 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
             });
   }
 
+  private void tellWaiting(Reply reply) {
+    for (ThreadCommand.Look look : waiting) {
+      timers.cancel(look);
+      look.replyTo().tell(reply);
+    }
+    waiting.clear();
+  }
+
   private void offerWhenErased(ThreadState state) {
     if (state.deleted()) {
-      waiting.forEach(look -> look.replyTo().tell(refusal(state, unknown())));
-      waiting.clear();
+      tellWaiting(refusal(state, unknown()));
       host.feeds().ended(entityId(), null);
     }
   }

@@ -6,24 +6,24 @@ import java.util.function.Consumer;
 
 /** What a transport needs of a host: which tools there are, and a way to call them. */
 public interface ToolHost {
-  /** The flows, each as one tool, in the order they were registered. */
+  /** The flows, and then the agents, each as one tool, in the order they were registered. */
   List<ToolContract> tools();
 
   /** The tools that render widgets, in the order they were registered. */
   List<DisplayTool> displays();
 
   /**
-   * Calls a flow's tool. The stage never fails: what goes wrong is a reply whose status is {@code
-   * error}. It completes on a thread kept for replies, which a caller may hold.
+   * Calls the tool of a flow or an agent. The stage never fails: what goes wrong is a reply whose
+   * status is {@code error}. It completes on a thread kept for replies, which a caller may hold.
    *
    * @param progress is told what nodes tell while the call is under way: on any thread, one after
    *     the other in the order they told it, and never after the reply has completed. It must not
    *     block, and not throw
-   * @throws IllegalArgumentException if there is no flow with the call's name
+   * @throws IllegalArgumentException if there is no flow and no agent with the call's name
    */
   CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress);
 
-  /** Calls a flow's tool for a caller who only wants the reply. */
+  /** Calls a tool for a caller who only wants the reply. */
   default CompletionStage<ToolReply> call(ToolCall call) {
     return call(call, unheard -> {});
   }

@@ -27,6 +27,10 @@ import io.fermata.flow.Run;
 import io.fermata.persistence.Store;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -43,6 +47,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Threads on a real store: what is acknowledged survives, and what was under way goes on. */
 class ThreadHostTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
   @TempDir Path folder;
 
   private static Model model(Function<List<ChatMessage>, AiMessage> says) {
@@ -99,7 +105,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       id = now(threads.create(thread("echo"))).threadId();
       now(threads.post("ann", id, says("hello")));
-      Threads.View view = now(threads.settled("ann", id));
+      Threads.View view = now(threads.settled("ann", id, PATIENCE));
       assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
       assertThat(view.code()).isEqualTo("stop_on_response");
     }
@@ -107,7 +113,7 @@ class ThreadHostTest {
       assertThat(texts(host.threads(), id))
           .containsExactly("ASSISTANT: You said: hello", "USER: hello");
       now(host.threads().post("ann", id, says("again")));
-      now(host.threads().settled("ann", id));
+      now(host.threads().settled("ann", id, PATIENCE));
       assertThat(texts(host.threads(), id)).hasSize(4).first().asString().endsWith("again");
     }
   }
@@ -146,7 +152,7 @@ class ThreadHostTest {
     assertThat(third.await(30, TimeUnit.SECONDS)).isTrue();
     first.crash();
     try (Fermata second = host(agent)) {
-      assertThat(now(second.threads().settled("ann", id)).standing())
+      assertThat(now(second.threads().settled("ann", id, PATIENCE)).standing())
           .isEqualTo(Threads.Standing.RESTING);
       assertThat(texts(second.threads(), id)).first().isEqualTo("ASSISTANT: done");
       assertThat(ran).containsExactly("one", "two", "three 1", "three 2");
@@ -164,7 +170,7 @@ class ThreadHostTest {
       Threads.Posted second = now(threads.post("ann", id, named));
       assertThat(second.repeated()).isTrue();
       assertThat(second.messageId()).isEqualTo(first.messageId());
-      now(threads.settled("ann", id));
+      now(threads.settled("ann", id, PATIENCE));
       assertThat(texts(threads, id)).hasSize(2);
     }
   }
@@ -189,7 +195,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       String id = now(threads.create(thread("echo"))).threadId();
       now(threads.post("ann", id, says("secret")));
-      now(threads.settled("ann", id));
+      now(threads.settled("ann", id, PATIENCE));
       now(threads.delete("ann", id));
       assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("no such thread");
       Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
@@ -225,7 +231,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       String id = now(threads.create(thread("noter"))).threadId();
       now(threads.post("ann", id, says("hi")));
-      now(threads.settled("ann", id));
+      now(threads.settled("ann", id, PATIENCE));
       assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages())
           .extracting(Message::role)
           .containsExactly(Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.USER);
@@ -234,6 +240,44 @@ class ThreadHostTest {
           .isEqualTo("seen 2");
     }
   }
+
+  @Test
+  void aThreadIsReadBackFromASnapshotAndWhatCameAfterIt() throws Exception {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)).window(4));
+    Settings often = Settings.DEFAULT.snapshotEvery(3);
+    Store store = Store.sqlite(folder.resolve("t.db"));
+    Threads.View before;
+    String id;
+    try (Fermata host = Fermata.host().store(store).settings(often).agent(agent).start()) {
+      Threads threads = host.threads();
+      id = now(threads.create(thread("echo"))).threadId();
+      for (int i = 0; i < 20; i++) {
+        now(
+            threads.post(
+                "ann", id, new Threads.NewMessage(Message.user("m" + i), List.of(), "key " + i)));
+        now(threads.settled("ann", id, PATIENCE));
+      }
+      before = now(threads.get("ann", id));
+      assertThat(rows("snapshot")).isEqualTo(1);
+    }
+    try (Fermata host = Fermata.host().store(store).settings(often).agent(agent).start()) {
+      Threads threads = host.threads();
+      assertThat(now(threads.get("ann", id))).isEqualTo(before);
+      assertThat(
+              now(threads.post(
+                      "ann", id, new Threads.NewMessage(Message.user("m7"), List.of(), "key 7")))
+                  .repeated())
+          .isTrue();
+      assertThat(texts(threads, id)).hasSize(40).last().isEqualTo("USER: m0");
+    }
+  }
+
+  private long rows(String table) throws Exception {
+    try (Connection connection =
+            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve("t.db"));
+        ResultSet rows =
+            connection.createStatement().executeQuery("SELECT count(*) FROM " + table)) {
+      return rows.getLong(1);
 
   record Case(@Nullable String colour, @Nullable String seen) {}
 
@@ -257,9 +301,11 @@ class ThreadHostTest {
   }
 
   private static AiMessage paints(List<ChatMessage> told) {
-    return told.get(told.size() - 1) instanceof UserMessage
-        ? AiMessage.from(call("1", "paint"))
-        : echo(told);
+    return told.stream()
+        .filter(ToolExecutionResultMessage.class::isInstance)
+        .map(result -> AiMessage.from(((ToolExecutionResultMessage) result).text()))
+        .findFirst()
+        .orElseGet(() -> AiMessage.from(call("1", "paint")));
   }
 
   @Test
@@ -275,7 +321,7 @@ class ThreadHostTest {
                     run -> {
                       FlowState thread = caller(run);
                       thread.context("begun", thread.threadId());
-                      thread.injectMessage(Message.assistant("One moment").withSilent(true));
+                      thread.injectMessage(Message.assistant("One moment").asSilent());
                     })
                 .ask("ask", a -> a.question("colour", "Which colour?"))
                 .act("end", run -> run.set("seen", caller(run).context().get("begun").asText()))
@@ -290,7 +336,7 @@ class ThreadHostTest {
     try (Fermata host = withFlow(agent, paint)) {
       id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
-      Threads.View view = now(host.threads().settled("ann", id));
+      Threads.View view = now(host.threads().settled("ann", id, PATIENCE));
       question = view.questions().get(0);
       assertThat(texts(host.threads(), id)).noneMatch(text -> text.contains("One moment"));
     }
@@ -302,7 +348,7 @@ class ThreadHostTest {
                   id,
                   new Threads.Answer(
                       question.call(), "a1", null, Json.object().put("colour", "red"), null)));
-      now(host.threads().settled("ann", id));
+      now(host.threads().settled("ann", id, PATIENCE));
       assertThat(texts(host.threads(), id))
           .filteredOn(text -> text.contains("One moment"))
           .hasSize(1);
@@ -331,7 +377,7 @@ class ThreadHostTest {
     try (Fermata host = withFlow(decorator(model(ThreadHostTest::paints)), paint)) {
       String id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
-      now(host.threads().settled("ann", id));
+      now(host.threads().settled("ann", id, PATIENCE));
       assertThat(texts(host.threads(), id))
           .noneMatch(text -> text.contains("One moment"))
           .anyMatch(text -> text.contains("Failed to execute tool"));
