@@ -278,6 +278,8 @@ class ThreadHostTest {
         ResultSet rows =
             connection.createStatement().executeQuery("SELECT count(*) FROM " + table)) {
       return rows.getLong(1);
+    }
+  }
 
   record Case(@Nullable String colour, @Nullable String seen) {}
 
@@ -324,11 +326,11 @@ class ThreadHostTest {
                       thread.injectMessage(Message.assistant("One moment").asSilent());
                     })
                 .ask("ask", a -> a.question("colour", "Which colour?"))
-                .act("end", run -> run.set("seen", caller(run).context().get("begun").asText()))
+                .act("finish", run -> run.set("seen", caller(run).context().get("begun").asText()))
                 .edge(START, "begin")
                 .edge("begin", "ask")
-                .edge("ask", "end")
-                .edge("end", END)
+                .edge("ask", "finish")
+                .edge("finish", END)
                 .compile());
     Agent agent = decorator(model(ThreadHostTest::paints));
     String id;
@@ -366,13 +368,13 @@ class ThreadHostTest {
                 .description("Paints.")
                 .act("begin", run -> caller(run).injectMessage(Message.assistant("One moment")))
                 .act(
-                    "end",
+                    "finish",
                     run -> {
                       throw new IllegalStateException("out of paint");
                     })
                 .edge(START, "begin")
-                .edge("begin", "end")
-                .edge("end", END)
+                .edge("begin", "finish")
+                .edge("finish", END)
                 .compile());
     try (Fermata host = withFlow(decorator(model(ThreadHostTest::paints)), paint)) {
       String id = now(host.threads().create(thread("decorator"))).threadId();
