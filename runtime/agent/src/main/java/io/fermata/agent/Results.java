@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Policy;
 import java.time.Duration;
@@ -106,8 +107,7 @@ final class Results {
     loop.stop(frame.side(), StopCode.HOOK_BLOCKED, words, false);
   }
 
-  private void unanswered(
-      Frame frame, String code, String reason, List<io.fermata.agent.model.ModelAttempt> failed) {
+  private void unanswered(Frame frame, String code, String reason, List<ModelAttempt> failed) {
     loop.failStep(frame, code, reason, failed);
     if (frame.top()) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
