@@ -463,10 +463,11 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     JournalRecord.Origin origin = account.origin();
     Waiting current = calls.current();
     SessionKey key = current == null ? null : current.call.key();
-    if (origin == null && key == null) {
+    String session = origin != null ? origin.session() : key != null ? key.session() : null;
+    if (session == null) {
       return null;
     }
-    ToolUse use = ToolUse.of(flow, origin == null ? key.session() : origin.session());
+    ToolUse use = ToolUse.of(flow, session);
     return ThreadKey.of(use.caller()) == null ? null : use;
   }
 

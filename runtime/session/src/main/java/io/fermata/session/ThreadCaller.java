@@ -16,7 +16,8 @@ final class ThreadCaller implements Caller {
   private final ToolUse use;
   private final StepEffect effect;
   private final List<JsonNode> before;
-  private @Nullable Optional<Loan> loan;
+  private boolean asked;
+  private @Nullable Loan loan;
 
   /**
    * @param before what earlier steps of the run did to the thread
@@ -33,9 +34,11 @@ final class ThreadCaller implements Caller {
     if (type != FlowState.class) {
       return Optional.empty();
     }
-    Optional<Loan> known = loan == null ? lent() : loan;
-    loan = known;
-    return known.map(lent -> type.cast(lent.flow()));
+    if (!asked) {
+      loan = lent().orElse(null);
+      asked = true;
+    }
+    return Optional.ofNullable(loan).map(lent -> type.cast(lent.flow()));
   }
 
   private Optional<Loan> lent() {
@@ -63,6 +66,6 @@ final class ThreadCaller implements Caller {
 
   @Override
   public synchronized List<JsonNode> changes() {
-    return loan == null ? List.of() : loan.map(Loan::changes).orElse(List.of());
+    return loan == null ? List.of() : loan.changes();
   }
 }

@@ -326,7 +326,7 @@ class ThreadHostTest {
                       thread.injectMessage(Message.assistant("One moment").asSilent());
                     })
                 .ask("ask", a -> a.question("colour", "Which colour?"))
-                .act("finish", run -> run.set("seen", caller(run).context().get("begun").asText()))
+                .act("finish", run -> run.set("seen", caller(run).context().get("begun")))
                 .edge(START, "begin")
                 .edge("begin", "ask")
                 .edge("ask", "finish")
