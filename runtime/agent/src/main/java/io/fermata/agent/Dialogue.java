@@ -52,18 +52,26 @@ final class Dialogue {
 
   List<ChatMessage> of(List<Message> messages) throws InterruptedException {
     Map<String, Message> results = new HashMap<>();
-    for (Message message : messages) {
-      if (message.role() == Role.TOOL && message.side() == side && message.toolCallId() != null) {
-        results.put(message.toolCallId(), message);
+    Set<String> recent = new HashSet<>();
+    int turn = pastTools ? 0 : beginOfTurn(messages);
+    for (int i = 0; i < messages.size(); i++) {
+      Message message = messages.get(i);
+      String call = message.toolCallId();
+      if (message.role() == Role.TOOL && message.side() == side && call != null) {
+        results.put(call, message);
+        if (i >= turn) {
+          recent.add(call);
+        }
       }
     }
-    int past = pastTools ? 0 : beginOfTurn(messages);
     List<ChatMessage> told = new ArrayList<>();
     for (int i = 0; i < messages.size(); i++) {
       Message message = messages.get(i);
       if (message.status() == Message.Status.COMPLETED) {
         boolean picture = i >= messages.size() - PICTURES;
-        add(told, message, results, i < past, picture);
+        boolean past =
+            i < turn && message.toolCalls().stream().noneMatch(call -> recent.contains(call.id()));
+        add(told, message, results, past, picture);
       }
     }
     return told;

@@ -37,9 +37,7 @@ public record History(
   /** With another message, at the end or before one that is still at hand. */
   History plus(Message message, @Nullable String before) {
     int place = before == null ? -1 : indexOf(before);
-    long at =
-        place < 0 ? Math.max(message.createdAt(), last + 1) : messages.get(place).createdAt() - 1;
-    Message placed = message.placed(message.id(), at, message.depth(), message.parentId());
+    Message placed = timed(message, before);
     int drop = messages.size() >= window + SLACK ? messages.size() - window + 1 : 0;
     List<Message> all = new ArrayList<>(messages.size() + 1 - drop);
     all.addAll(messages.subList(drop, messages.size()));
@@ -49,7 +47,20 @@ public record History(
       all.add(Math.max(0, place - drop), placed);
     }
     return new History(
-        List.copyOf(all), window, count + 1, Math.max(last, at), summary, upTo, since + 1);
+        List.copyOf(all),
+        window,
+        count + 1,
+        Math.max(last, placed.createdAt()),
+        summary,
+        upTo,
+        since + 1);
+  }
+
+  /** The message with the time that it has at the end, or before another one. */
+  Message timed(Message message, @Nullable String before) {
+    int place = before == null ? -1 : indexOf(before);
+    return message.at(
+        place < 0 ? Math.max(message.createdAt(), last + 1) : messages.get(place).createdAt() - 1);
   }
 
   History changed(String id, UnaryOperator<Message> change) {

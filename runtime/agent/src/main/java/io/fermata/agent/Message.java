@@ -142,6 +142,10 @@ public record Message(
         });
   }
 
+  Message at(long microseconds) {
+    return placed(id, microseconds, depth, parentId);
+  }
+
   Message from(@Nullable String log) {
     return with(draft -> draft.logId = log);
   }

@@ -112,7 +112,7 @@ final class Results {
       String reason,
       List<io.fermata.agent.model.ModelAttempt> failed,
       long at) {
-    loop.emit(new ThreadEvent.StepFailed(frame.path(), code, reason, failed, at));
+    loop.failStep(frame, code, reason, failed);
     if (frame.top()) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     } else {

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +23,17 @@ public final class Rewind {
   private final Map<String, List<Message>> preceding = new HashMap<>();
   private final Map<String, List<ToolCall>> queued = new HashMap<>();
   private final Set<String> struck = new HashSet<>();
+  private final List<Item> unplaced = new ArrayList<>();
   private boolean begun;
+
+  /**
+   * A message that follows the calls of a step, whose results come in the order of the calls
+   * however they ended.
+   *
+   * @param call the call that came to this; null if it is no result
+   * @param message null if the call was struck out
+   */
+  private record Item(@Nullable String call, @Nullable Message message) {}
 
   /**
    * Nothing is read yet.
@@ -61,42 +72,104 @@ public final class Rewind {
       updates.computeIfAbsent(updated.messageId(), id -> new ArrayList<>()).add(updated.update());
     } else if (event instanceof ThreadEvent.CallStruck gone) {
       struck.add(gone.call());
+      unplaced.add(new Item(gone.call(), null));
     } else if (event instanceof ThreadEvent.Queued call) {
-      queued.computeIfAbsent(call.frame(), frame -> new ArrayList<>()).add(0, call.call());
+      queued.computeIfAbsent(frame(call), frame -> new ArrayList<>()).add(0, call.call());
     } else if (event instanceof ThreadEvent.CallEnded ended) {
-      add(ended.message());
+      unplaced.add(new Item(ended.call(), ended.message()));
     } else if (event instanceof ThreadEvent.StepEnded ended) {
       said(ended);
+    } else if (event instanceof ThreadEvent.StepFailed failed && failed.message() != null) {
+      place(failed.message());
     } else if (event instanceof ThreadEvent.Said said) {
       said(said);
     } else if (event instanceof ThreadEvent.Taken taken) {
-      add(taken.message());
+      place(taken.message());
     } else if (event instanceof ThreadEvent.FrameOpened opened) {
       opened(opened);
     }
   }
 
+  /** The frame that a call follows others in; one that has yet to be given a place is in none. */
+  private static String frame(ThreadEvent.Queued call) {
+    return String.valueOf(call.frame());
+  }
+
   private void said(ThreadEvent.StepEnded ended) {
     List<ToolCall> calls = new ArrayList<>();
+    List<String> order = new ArrayList<>();
     for (int i = 0; i < ended.calls().size(); i++) {
-      if (!struck.contains(ended.log().id() + "." + i)) {
+      String key = ended.log().id() + "." + i;
+      order.add(key);
+      if (!struck.contains(key)) {
         calls.add(ended.calls().get(i));
       }
     }
     List<ToolCall> more = queued.remove(ended.frame());
     if (more != null) {
+      more.forEach(call -> order.add(call.id()));
       more.stream().filter(call -> !struck.contains(call.id())).forEach(calls::add);
     }
+    settle(order, ended.message().createdAt());
     Message message = ended.message().withToolCalls(calls);
     if (!calls.isEmpty() || !ThreadFold.blank(message.content())) {
+      place(message);
+    }
+  }
+
+  /** The calls of a step are known: what they came to is put where the conversation has it. */
+  private void settle(List<String> order, long began) {
+    List<Item> placed = new ArrayList<>();
+    Map<String, Item> over = new HashMap<>();
+    long last = began;
+    int next = 0;
+    for (int i = unplaced.size() - 1; i >= 0; i--) {
+      Item item = unplaced.get(i);
+      String call = item.call();
+      if (call == null || !order.contains(call)) {
+        placed.add(item);
+        last = Math.max(last, time(item));
+        continue;
+      }
+      over.put(call, item);
+      while (next < order.size() && over.containsKey(order.get(next))) {
+        Message result = over.get(order.get(next++)).message();
+        if (result != null) {
+          Message timed =
+              result.depth() > 0 ? result : result.at(Math.max(result.createdAt(), last + 1));
+          placed.add(new Item(null, timed));
+          last = Math.max(last, time(placed.get(placed.size() - 1)));
+        }
+      }
+    }
+    unplaced.clear();
+    for (int i = placed.size() - 1; i >= 0; i--) {
+      unplaced.add(placed.get(i));
+    }
+    if (unplaced.stream().allMatch(item -> item.call() == null)) {
+      List<Item> all = List.copyOf(unplaced);
+      unplaced.clear();
+      all.stream().map(Item::message).forEach(message -> add(Objects.requireNonNull(message)));
+    }
+  }
+
+  private static long time(Item item) {
+    Message message = item.message();
+    return message == null || message.depth() > 0 ? 0 : message.createdAt();
+  }
+
+  private void place(Message message) {
+    if (unplaced.isEmpty()) {
       add(message);
+    } else {
+      unplaced.add(new Item(null, message));
     }
   }
 
   private void said(ThreadEvent.Said said) {
     String target = said.before();
     if (target == null) {
-      add(said.message());
+      place(said.message());
     } else {
       preceding.computeIfAbsent(target, id -> new ArrayList<>()).add(said.message());
     }
@@ -107,9 +180,10 @@ public final class Rewind {
     String asking = opened.messageId();
     if (calls != null && asking != null) {
       queued.put(asking, calls);
+      settle(calls.stream().map(ToolCall::id).toList(), 0);
     }
     for (int i = opened.said().size() - 1; i >= 0; i--) {
-      add(opened.said().get(i));
+      place(opened.said().get(i));
     }
   }
 

@@ -145,18 +145,22 @@ final class Scribe {
 
   List<Message> history() {
     List<Message> all = whole;
-    if (all == null) {
-      return state().history().messages();
+    return all == null ? state().history().messages() : withOwn(all, 0);
+  }
+
+  /** What the journal has, the oldest first, with what this effect does to it. */
+  private List<Message> withOwn(List<Message> journaled, int depth) {
+    List<Message> all = new ArrayList<>(journaled);
+    for (ThreadEvent.Change change : changes()) {
+      if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
+        List<String> ids = all.stream().map(Message::id).toList();
+        int place = said.before() == null ? -1 : ids.indexOf(said.before());
+        all.add(place < 0 ? all.size() : place, said.message());
+      } else if (change instanceof ThreadEvent.Updated updated) {
+        all.replaceAll(m -> m.id().equals(updated.messageId()) ? updated.update().of(m) : m);
+      }
     }
-    List<Message> since = new ArrayList<>(all);
-    changes().stream()
-        .filter(ThreadEvent.Said.class::isInstance)
-        .map(ThreadEvent.Said.class::cast)
-        .filter(said -> said.frame().equals(Frame.TOP))
-        .map(ThreadEvent.Said::message)
-        .filter(message -> since.stream().noneMatch(m -> m.id().equals(message.id())))
-        .forEach(since::add);
-    return since;
+    return all;
   }
 
   List<Message> reload() throws InterruptedException {
@@ -176,11 +180,29 @@ final class Scribe {
     List<Message> found = shown(newestFirst, silent);
     boolean complete = newestFirst.size() >= state().history().count();
     if (depth > 0 || (!complete && found.size() < (long) limit + offset)) {
-      int most = (int) Math.min(Integer.MAX_VALUE, 2L * ((long) limit + offset) + 64);
-      found = shown(await(outside.history(null, most, depth)), silent);
+      found = journaled((long) limit + offset, depth, silent);
     }
     int from = Math.min(offset, found.size());
     return List.copyOf(found.subList(from, (int) Math.min(found.size(), (long) from + limit)));
+  }
+
+  /** Reads as far back as it takes to find so many messages that are shown; the latest first. */
+  private List<Message> journaled(long wanted, int depth, boolean silent)
+      throws InterruptedException {
+    long most = wanted + 64;
+    while (true) {
+      int limit = (int) Math.min(Integer.MAX_VALUE, most);
+      List<Message> read = new ArrayList<>(await(outside.history(null, limit, depth)));
+      boolean begun = read.size() < limit;
+      Collections.reverse(read);
+      List<Message> all = new ArrayList<>(withOwn(read, depth));
+      Collections.reverse(all);
+      List<Message> found = shown(all, silent);
+      if (begun || found.size() >= wanted) {
+        return found;
+      }
+      most *= 2;
+    }
   }
 
   private static List<Message> shown(List<Message> messages, boolean silent) {
@@ -293,15 +315,14 @@ final class Scribe {
   }
 
   byte[] bytes(Shelf.StoredFile file) throws InterruptedException {
+    byte[] own = null;
     for (ThreadEvent.Change change : changes()) {
-      if (file.seq() == 0
-          && change instanceof ThreadEvent.FileWritten written
-          && written.path().equals(file.written())
-          && written.at() == file.at()) {
-        return written.data().clone();
+      if (change instanceof ThreadEvent.FileWritten written
+          && written.path().equals(file.written())) {
+        own = written.data();
       }
     }
-    return await(outside.file(file));
+    return file.seq() == 0 && own != null ? own.clone() : await(outside.file(file));
   }
 
   static <T> T await(CompletionStage<T> stage) throws InterruptedException {

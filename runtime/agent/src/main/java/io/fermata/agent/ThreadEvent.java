@@ -175,8 +175,18 @@ public sealed interface ThreadEvent {
       long began,
       long ended) {}
 
-  /** No model answered. */
-  record StepFailed(String frame, String code, String reason, List<ModelAttempt> failed, long at)
+  /**
+   * No model answered.
+   *
+   * @param message what tells of it in the conversation; null in a sub-prompt, whose call tells it
+   */
+  record StepFailed(
+      String frame,
+      String code,
+      String reason,
+      List<ModelAttempt> failed,
+      @Nullable Message message,
+      long at)
       implements ThreadEvent {}
 
   /** A place for calls was opened: a sub-prompt, or calls that no model asked for. */

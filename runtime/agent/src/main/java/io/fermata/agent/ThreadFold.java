@@ -1,7 +1,5 @@
 package io.fermata.agent;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -83,8 +81,8 @@ final class ThreadFold {
                   List.of(),
                   List.of(),
                   null))
-          .with(draft -> draft.steps = began.step())
-          .with(state.course().forced(null));
+          .with(state.course().acting(began.side()))
+          .with(draft -> draft.steps = began.step());
     } else if (event instanceof ThreadEvent.StepBegan began) {
       return stepBegan(state, began);
     } else if (event instanceof ThreadEvent.StepEnded ended) {
@@ -314,10 +312,12 @@ final class ThreadFold {
 
   private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
     String id = taken.message().id();
+    boolean decides = taken.message().role() != Role.SYSTEM;
     return state.with(
         draft -> {
           draft.inbox = state.inbox().stream().filter(m -> !m.id().equals(id)).toList();
           draft.history = state.history().plus(taken.message(), null);
+          draft.course = decides ? state.course().spokenTo() : state.course();
         });
   }
 
@@ -389,21 +389,12 @@ final class ThreadFold {
   }
 
   private static ThreadState stepFailed(ThreadState state, ThreadEvent.StepFailed failed) {
-    Frame frame = state.frames().get(failed.frame());
-    if (frame == null || !frame.top()) {
-      return state;
-    }
-    ObjectNode error = Json.object();
-    error.putObject("error").put("code", failed.code()).put("message", failed.reason());
-    Message message =
-        Message.of(frame.side().role(), null)
-            .placed(String.valueOf(frame.messageId()), failed.at() * 1000, 0, null)
-            .withStatus(Message.Status.FAILED)
-            .from("s" + frame.step())
-            .withMetadata(error);
-    return state
-        .with(state.history().plus(message, null))
-        .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));
+    Message message = failed.message();
+    return message == null
+        ? state
+        : state
+            .with(state.history().plus(message, null))
+            .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));
   }
 
   // --- calls -----------------------------------------------------------------------------------

@@ -2,6 +2,8 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelError;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Json;
 import java.util.ArrayList;
@@ -41,8 +43,33 @@ final class TurnLoop {
   }
 
   void emit(ThreadEvent event) {
-    events.add(event);
-    state = state.apply(List.of(event), 0);
+    ThreadEvent timed = timed(event);
+    events.add(timed);
+    state = state.apply(List.of(timed), 0);
+  }
+
+  /** What comes into the conversation has the same time there as in the journal. */
+  private ThreadEvent timed(ThreadEvent event) {
+    History history = state.history();
+    if (event instanceof ThreadEvent.Taken taken) {
+      return new ThreadEvent.Taken(history.timed(taken.message(), null));
+    } else if (event instanceof ThreadEvent.Said said && said.message().depth() == 0) {
+      Message message = history.timed(said.message(), said.before());
+      return new ThreadEvent.Said(said.frame(), message, said.before());
+    } else if (event instanceof ThreadEvent.StepEnded ended && ended.message().depth() == 0) {
+      Message message = history.timed(ended.message(), null);
+      return new ThreadEvent.StepEnded(ended.frame(), message, ended.calls(), ended.log());
+    } else if (event instanceof ThreadEvent.CallEnded ended && isNext(ended.call())) {
+      Message message = history.timed(ended.message(), null);
+      return new ThreadEvent.CallEnded(ended.call(), message, ended.code(), ended.at());
+    }
+    return event;
+  }
+
+  /** Whether the result of a call comes into the conversation as soon as it is there. */
+  private boolean isNext(String call) {
+    Frame top = state.top();
+    return top != null && !top.calls().isEmpty() && top.calls().get(0).key().equals(call);
   }
 
   Agent agent() {
@@ -78,7 +105,7 @@ final class TurnLoop {
     if (!state.inbox().isEmpty() && admits()) {
       return take();
     }
-    if (!state.waiting().isEmpty()) {
+    if (!state.waiting().isEmpty() && !held()) {
       makeWaiting();
       return true;
     }
@@ -87,10 +114,24 @@ final class TurnLoop {
 
   // --- messages from outside -------------------------------------------------------------------
 
-  /** Whether messages that wait may come in. */
+  /** Whether it was stopped from outside, so that everything waits until somebody speaks. */
+  private boolean held() {
+    Course course = state.course();
+    return course.stopped() && StopCode.ABORTED_BY_USER.equals(course.code());
+  }
+
+  /** Whether messages that wait may come in: code has to answer each of them before the next. */
   private boolean admits() {
     Course course = state.course();
-    return !(course.stopped() && StopCode.ABORTED_BY_USER.equals(course.code()));
+    boolean codeIsDue = course.running() && agent().side(next()) instanceof Party.Code;
+    return !held() && !codeIsDue;
+  }
+
+  /** Who acts next. */
+  private Side next() {
+    Course course = state.course();
+    Side forced = course.forced();
+    return forced == null ? course.side() : forced;
   }
 
   /** The message whose turn it is to come in; null if none is. */
@@ -118,14 +159,22 @@ final class TurnLoop {
     return true;
   }
 
-  /** A message comes into the conversation, and the side it speaks to acts next. */
+  /**
+   * A message comes into the conversation, and the side it speaks to acts next. The first of those
+   * that come in together decides that, and is the one turn of the person who sent them.
+   */
   void take(Message message) {
     boolean first = !state.course().running();
-    emit(new ThreadEvent.Taken(message));
+    boolean decided = state.course().addressed();
+    boolean remark = message.role() == Role.SYSTEM;
     Side to = Side.answering(message.role());
     Side from = to.other();
-    if (message.role() == Role.USER || message.role() == Role.ASSISTANT) {
-      boolean person = agent().side(from) instanceof Party.Person;
+    emit(new ThreadEvent.Taken(message));
+    if (remark && agent().side(to) instanceof Party.Code) {
+      return;
+    }
+    if (!decided) {
+      boolean person = agent().side(from) instanceof Party.Person && !remark;
       emit(new ThreadEvent.SideTurned(from, to, person));
     }
     if (first) {
@@ -156,9 +205,8 @@ final class TurnLoop {
 
   /** Lets the side act whose turn it is. */
   private boolean turn() {
-    Course course = state.course();
-    Side forced = course.forced();
-    Side side = forced == null ? course.side() : forced;
+    Side forced = state.course().forced();
+    Side side = next();
     Party party = agent().side(side);
     if (party instanceof Party.Person) {
       stop(
@@ -190,8 +238,6 @@ final class TurnLoop {
       stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(course.steps()), false);
     } else if (spent(agent().budget(), state.usage())) {
       stop(side, StopCode.BUDGET_SPENT, used(state.usage()), false);
-    } else if (course.empty() >= EMPTY_REPLIES) {
-      stop(side, StopCode.STEP_ERROR, "The model said nothing, again and again", false);
     } else if (needsSummary()) {
       emit(new ThreadEvent.Compacting(1, now));
     } else {
@@ -388,6 +434,12 @@ final class TurnLoop {
 
   private void endTopStep(Frame frame, Party.Speaker speaker) {
     Side side = frame.side();
+    if (state.course().empty() >= EMPTY_REPLIES) {
+      String reason = "The model said nothing %d times in a row".formatted(EMPTY_REPLIES);
+      failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
+      stop(side, StopCode.STEP_ERROR, reason, false);
+      return;
+    }
     tellStatus(frame, speaker.sessionStatus());
     emit(new ThreadEvent.FrameClosed(frame.path()));
     if (endsSession(frame, speaker)) {
@@ -410,8 +462,7 @@ final class TurnLoop {
     if (handoff != null) {
       handOver(frame, handoff);
     } else if (forced != null) {
-      emit(new ThreadEvent.SideTurned(side, forced, done));
-      emit(new ThreadEvent.Forced(forced));
+      forced(side, forced, done);
     } else if (done) {
       turnOver(side, stopTool ? StopCode.STOP_TOOL : StopCode.STOP_ON_RESPONSE);
     }
@@ -424,13 +475,28 @@ final class TurnLoop {
   /** The turn of a side is over: the other side's, or a pause for the person there. */
   private void turnOver(Side side, String code) {
     emit(new ThreadEvent.SideTurned(side, side.other(), true));
-    int cap = agent().maxSessionTurns();
-    int turns = Math.min(state.course().turnsA(), state.course().turnsB());
-    if (cap > 0 && turns >= cap) {
-      stop(side, StopCode.MAX_SESSION_TURNS, turns + " turns of each side", true);
-    } else if (agent().side(side.other()) instanceof Party.Person) {
+    if (!endsByTurns(side) && agent().side(side.other()) instanceof Party.Person) {
       stop(side, code, null, false);
     }
+  }
+
+  /** The step of a side is over, and who acts next was decided by code. */
+  private void forced(Side side, Side forced, boolean turnIsOver) {
+    emit(new ThreadEvent.SideTurned(side, forced, turnIsOver));
+    if (!endsByTurns(side)) {
+      emit(new ThreadEvent.Forced(forced));
+    }
+  }
+
+  /** Whether the session is over because each side has had its turns. */
+  private boolean endsByTurns(Side side) {
+    int cap = agent().maxSessionTurns();
+    int turns = Math.min(state.course().turnsA(), state.course().turnsB());
+    boolean ends = cap > 0 && turns >= cap;
+    if (ends) {
+      stop(side, StopCode.MAX_SESSION_TURNS, turns + " turns of each side", true);
+    }
+    return ends;
   }
 
   /** Whether the session is over because of a tool that ends it. */
@@ -558,6 +624,20 @@ final class TurnLoop {
                 .formatted(errors, text.isEmpty() ? "" : "\n" + text));
   }
 
+  /** A model did not answer; at top level, a message that clients can read says why. */
+  void failStep(Frame frame, String code, String reason, List<ModelAttempt> attempts) {
+    ObjectNode error = Json.object();
+    error.putObject("error").put("code", code).put("message", reason);
+    Message message =
+        Message.of(frame.side().role(), null)
+            .placed(String.valueOf(frame.messageId()), now * 1000, 0, null)
+            .withStatus(Message.Status.FAILED)
+            .from("s" + frame.step())
+            .withMetadata(error);
+    Message told = frame.top() ? state.history().timed(message, null) : null;
+    emit(new ThreadEvent.StepFailed(frame.path(), code, reason, attempts, told, now));
+  }
+
   /** A sub-prompt whose model did not answer. */
   void failSubPrompt(Frame frame, String reason) {
     Frame above = state.frameOf(frame.path());
@@ -570,12 +650,11 @@ final class TurnLoop {
 
   /** Code has had its turn. */
   void endHandling(Side side, boolean spoke) {
+    Side forced = state.course().forced();
     if (state.course().stopWanted()) {
       stopWanted();
-    } else if (state.course().forced() != null) {
-      Side forced = Objects.requireNonNull(state.course().forced());
-      emit(new ThreadEvent.SideTurned(side, forced, spoke));
-      emit(new ThreadEvent.Forced(forced));
+    } else if (forced != null) {
+      forced(side, forced, spoke);
     } else if (spoke) {
       turnOver(side, StopCode.STOP_ON_RESPONSE);
     } else if (state.top() == null) {

@@ -15,7 +15,6 @@ import io.fermata.flow.Program;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -178,11 +177,19 @@ final class Conversation {
     for (int i = 0; i < MOST_EFFECTS; i++) {
       List<ThreadEffect> ready = ready();
       if (ready.isEmpty() || ready.stream().anyMatch(point)) {
-        return this;
+        return listed();
       }
       perform(order.apply(ready));
     }
     throw new AssertionError("The thread does not come to rest: " + lines());
+  }
+
+  /** What clients read back from the journal is the conversation. */
+  private Conversation listed() {
+    List<Message> latestFirst = new ArrayList<>(messages());
+    Collections.reverse(latestFirst);
+    assertThat(newestFirst(null, latestFirst.size(), 0)).isEqualTo(latestFirst);
+    return this;
   }
 
   /** Performs an effect, and brings its end to the thread. */
@@ -362,47 +369,17 @@ final class Conversation {
 
   /** All messages of the journal, inside sub-prompts too, the oldest first. */
   List<Message> allMessages() {
-    List<Message> all = new ArrayList<>();
-    ThreadState whole = ThreadState.NONE;
-    for (int i = 1; i <= journal.size(); i++) {
-      for (ThreadEvent event : record(i)) {
-        whole = whole.apply(List.of(withoutWindow(event)), i);
-        inside(event).forEach(all::add);
-      }
-    }
-    all.addAll(whole.history().messages());
-    all.sort(Comparator.comparingLong(Message::createdAt));
+    List<Message> all = new ArrayList<>(newestFirst(null, Integer.MAX_VALUE, Bounds.DEPTH));
+    Collections.reverse(all);
     return all;
   }
 
-  private static ThreadEvent withoutWindow(ThreadEvent event) {
-    int wide = 1_000_000;
-    if (event instanceof ThreadEvent.Created c) {
-      return new ThreadEvent.Created(
-          c.threadId(), c.agent(), c.principal(), c.tags(), c.env(), c.parent(), wide, c.at());
-    } else if (event instanceof ThreadEvent.HandedOver over) {
-      return new ThreadEvent.HandedOver(over.agent(), wide);
-    }
-    return event instanceof ThreadEvent.Widened ? new ThreadEvent.Widened(wide) : event;
-  }
-
-  private static List<Message> inside(ThreadEvent event) {
-    List<Message> said =
-        event instanceof ThreadEvent.FrameOpened opened
-            ? opened.said()
-            : event instanceof ThreadEvent.StepEnded ended
-                ? List.of(ended.message())
-                : event instanceof ThreadEvent.CallEnded ended
-                    ? List.of(ended.message())
-                    : event instanceof ThreadEvent.Said one ? List.of(one.message()) : List.of();
-    return said.stream().filter(message -> message.depth() > 0).toList();
-  }
-
   /** The latest first, as a host reads them back. */
-  List<Message> newestFirst(int limit, int depth) {
-    List<Message> all = new ArrayList<>(allMessages());
-    all.removeIf(message -> message.depth() > depth);
-    Collections.reverse(all);
-    return all.subList(0, Math.min(limit, all.size()));
+  List<Message> newestFirst(@Nullable String before, int limit, int depth) {
+    Rewind rewind = new Rewind(before, limit, depth, true);
+    for (int i = journal.size(); i > 0 && !rewind.full(); i--) {
+      rewind.take(record(i));
+    }
+    return rewind.messages();
   }
 }

@@ -111,7 +111,7 @@ final class World implements Outside {
 
   @Override
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
-    return CompletableFuture.completedFuture(conversation.newestFirst(limit, depth));
+    return CompletableFuture.completedFuture(conversation.newestFirst(before, limit, depth));
   }
 
   @Override

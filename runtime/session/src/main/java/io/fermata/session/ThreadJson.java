@@ -194,6 +194,9 @@ public final class ThreadJson {
       data.put("code", failed.code()).put("reason", failed.reason());
       data.set("failed", attempts(failed.failed()));
       data.put("at", failed.at());
+      if (failed.message() != null) {
+        tellMessage(told, failed.message());
+      }
     } else if (event instanceof ThreadEvent.Stopped stopped) {
       tell(told, "stopped")
           .put("by", side(stopped.by()))

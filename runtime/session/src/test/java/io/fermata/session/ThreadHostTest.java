@@ -20,6 +20,9 @@ import io.fermata.agent.model.Model;
 import io.fermata.persistence.Store;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -227,6 +230,46 @@ class ThreadHostTest {
       assertThat(
               new String(now(threads.file("ann", id, "/note.txt")).data(), StandardCharsets.UTF_8))
           .isEqualTo("seen 2");
+    }
+  }
+
+  @Test
+  void aThreadIsReadBackFromASnapshotAndWhatCameAfterIt() throws Exception {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)).window(4));
+    Settings often = Settings.DEFAULT.snapshotEvery(3);
+    Store store = Store.sqlite(folder.resolve("t.db"));
+    Threads.View before;
+    String id;
+    try (Fermata host = Fermata.host().store(store).settings(often).agent(agent).start()) {
+      Threads threads = host.threads();
+      id = now(threads.create(thread("echo"))).threadId();
+      for (int i = 0; i < 20; i++) {
+        now(
+            threads.post(
+                "ann", id, new Threads.NewMessage(Message.user("m" + i), List.of(), "key " + i)));
+        now(threads.settled("ann", id, PATIENCE));
+      }
+      before = now(threads.get("ann", id));
+      assertThat(rows("snapshot")).isEqualTo(1);
+    }
+    try (Fermata host = Fermata.host().store(store).settings(often).agent(agent).start()) {
+      Threads threads = host.threads();
+      assertThat(now(threads.get("ann", id))).isEqualTo(before);
+      assertThat(
+              now(threads.post(
+                      "ann", id, new Threads.NewMessage(Message.user("m7"), List.of(), "key 7")))
+                  .repeated())
+          .isTrue();
+      assertThat(texts(threads, id)).hasSize(40).last().isEqualTo("USER: m0");
+    }
+  }
+
+  private long rows(String table) throws Exception {
+    try (Connection connection =
+            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve("t.db"));
+        ResultSet rows =
+            connection.createStatement().executeQuery("SELECT count(*) FROM " + table)) {
+      return rows.getLong(1);
     }
   }
 }

@@ -1,0 +1,647 @@
+package io.fermata.agent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.data.message.AiMessage;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** What tools, hooks and effects know of their thread, and what they can do to it. */
+class FlowStateTest {
+  private record Note(String text) {}
+
+  /** What a test has a tool do. */
+  private interface Work {
+    Object of(FlowState flow) throws Exception;
+  }
+
+  private final List<String> noted = new ArrayList<>();
+  private final List<Object> seen = new ArrayList<>();
+  private final Tool note =
+      Tool.of(
+          "note",
+          "Notes.",
+          Note.class,
+          (flow, args) -> {
+            noted.add(args.text());
+            return "noted " + args.text();
+          });
+  private final Scripted model = new Scripted();
+
+  private static Tool work(Work work) {
+    return Tool.of("work", "Works.", (flow, args) -> work.of(flow));
+  }
+
+  private Agent agent(Offered... tools) {
+    return Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(note).tools(tools));
+  }
+
+  /** A conversation in which the model calls the tool {@code work} and says "Done." */
+  private Conversation working(Work work) {
+    model.call("work").say("Done.");
+    return Conversation.with(agent(work(work))).say("Hi");
+  }
+
+  // --- what it knows ---------------------------------------------------------------------------
+
+  @Test
+  void itKnowsTheThreadAndWhereItIs() {
+    Conversation talk =
+        working(
+            flow -> {
+              seen.add(flow.threadId());
+              seen.add(flow.agentConfig().name());
+              seen.add(flow.currentSide());
+              seen.add(flow.turnCount());
+              seen.add(flow.stepCount(Side.A));
+              seen.add(flow.stepCount(Side.B));
+              seen.add(flow.stopped());
+              seen.add(flow.thread().metadata().principal());
+              seen.add(flow.thread().metadata().tags());
+              seen.add(flow.thread().instance().threadId());
+              seen.add(flow.messageHistory().size());
+              return null;
+            });
+
+    assertThat(seen)
+        .containsExactly("t1", "desk", Side.A, 1, 1, 0, false, "ann", Set.of("new"), "t1", 2);
+    assertThat(talk.lines()).contains("work: Tool executed successfully");
+  }
+
+  @Test
+  void anExecutionHasAnIdAndTheNextOneAnother() {
+    model.call("work").say("Done.").call("work").say("Done.");
+    Conversation talk = Conversation.with(agent(work(flow -> seen.add(flow.flowId()))));
+
+    talk.say("one").say("two");
+
+    assertThat(seen).hasSize(2).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void theQueueShowsWhatIsLeftOfTheStep() {
+    Tool look =
+        work(
+            flow -> {
+              FlowState.Sequence sequence = flow.sequence();
+              seen.add(sequence.queue().stream().map(ToolCall::name).toList());
+              seen.add(sequence.isHandling());
+              return "ok";
+            });
+    model.calls("work", "note").say("Done.");
+
+    Conversation.with(agent(look)).say("Hi");
+
+    assertThat(seen).containsExactly(List.of("work", "note"), true);
+  }
+
+  // --- tools -----------------------------------------------------------------------------------
+
+  @Test
+  void theModelSeesTheCallThatAToolQueuedAndWhatItCameTo() {
+    Conversation talk = working(flow -> flow.queueTool("note", Map.of("text", "tea")).name());
+
+    assertThat(noted).containsExactly("tea");
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [work, note]",
+            "work: note",
+            "note: noted tea",
+            "assistant: Done.");
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [work, note]",
+            "result of work: note",
+            "result of note: noted tea");
+  }
+
+  @Test
+  void queuedCallsAreMadeInTheOrderInWhichTheyWereQueuedAfterThoseOfTheStep() {
+    Tool first =
+        work(
+            flow -> {
+              flow.queueTool("note", Map.of("text", "one"));
+              flow.queueTool("note", Map.of("text", "two"));
+              return "ok";
+            });
+    model
+        .then(
+            request ->
+                AiMessage.from(
+                    List.of(
+                        model.wants("work", Map.of()),
+                        model.wants("note", Map.of("text", "declared")))))
+        .say("Done.");
+
+    Conversation.with(agent(first)).say("Hi");
+
+    assertThat(noted).containsExactly("declared", "one", "two");
+  }
+
+  @Test
+  void aToolThatNoModelIsOfferedOnThisSideCanBeQueued() {
+    Tool hidden = Tool.of("hidden", "Hidden.", (flow, args) -> "done");
+    Prompt other = Prompt.of("other", model.model()).toolDescription("Other.").tools(hidden);
+    model.call("work").say("Done.");
+
+    Conversation talk =
+        Conversation.with(
+            agent(other.asTool(), work(flow -> flow.queueTool("hidden", Map.of()).name())));
+    talk.say("Hi");
+
+    assertThat(talk.lines()).contains("hidden: done");
+  }
+
+  @Test
+  void argumentsThatDoNotFitCannotBeQueued() {
+    Conversation talk = working(flow -> flow.queueTool("note", Map.of("txt", 1)));
+
+    assertThat(noted).isEmpty();
+    assertThat(talk.lines().get(2)).contains("work failed", "text");
+  }
+
+  @Test
+  void aHookCanQueueACallBeforeTheModelIsAsked() {
+    Hook greet =
+        Hook.afterCreateMessage(
+            "note it",
+            (flow, message) -> {
+              if (message.role() == Role.USER) {
+                flow.queueTool("note", Map.of("text", "heard"));
+              }
+            });
+    model.say("Hello.");
+    Conversation talk = Conversation.with(agent().hooks(greet));
+
+    talk.say("Hi");
+
+    assertThat(model.lastRequest())
+        .containsExactly("user: Hi", "assistant: [note]", "result of note: noted heard");
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi", "assistant (silent): [note]", "note: noted heard", "assistant: Hello.");
+  }
+
+  @Test
+  void anEffectCanQueueACallInAThreadAtRestAndTheModelSeesItLater() {
+    Deferred later =
+        Deferred.of(
+            "later", "Later.", (flow, args) -> flow.queueTool("note", Map.of("text", "night")));
+    model.call("work").say("Done.").say("Good morning.");
+    Conversation talk =
+        Conversation.with(
+            agent(work(flow -> flow.scheduleEffect("later", Map.of(), Duration.ofHours(1))))
+                .effects(later));
+    talk.say("Hi");
+    int requests = model.requests().size();
+
+    talk.pass(Duration.ofHours(2));
+    assertThat(noted).containsExactly("night");
+    assertThat(model.requests()).hasSize(requests);
+    assertThat(talk.state().course().running()).isFalse();
+    assertThat(talk.state().frames()).isEmpty();
+
+    talk.crash().say("Morning");
+    assertThat(model.lastRequest())
+        .containsSubsequence("assistant: [note]", "result of note: noted night", "user: Morning");
+  }
+
+  @Test
+  void aCallThatAnEffectQueuesWhileTheModelIsAskedIsSeenByTheModel() {
+    Deferred later =
+        Deferred.of(
+            "later", "Later.", (flow, args) -> flow.queueTool("note", Map.of("text", "now")));
+    model.call("work").say("Done.").say("Bye.");
+    Conversation talk =
+        Conversation.with(
+            agent(work(flow -> flow.scheduleEffect("later", Map.of(), Duration.ZERO)))
+                .effects(later));
+    talk.post("Hi").runUntil(effect -> effect.key().startsWith("STEP/s2"));
+    talk.accept(
+        new ThreadInput.EffectDue(
+            talk.wanted().stream().filter(ThreadEffect::timer).findFirst().orElseThrow(),
+            talk.now()));
+    talk.lastFirst().run();
+
+    talk.say("Bye");
+
+    assertThat(noted).containsExactly("now");
+    assertThat(model.lastRequest())
+        .containsSubsequence("assistant: [note]", "result of note: noted now");
+  }
+
+  @Test
+  void aCallThatWaitsInAThreadStoppedFromOutsideWaitsForTheNextMessage() {
+    Deferred later =
+        Deferred.of(
+            "later", "Later.", (flow, args) -> flow.queueTool("note", Map.of("text", "now")));
+    Conversation[] talk = new Conversation[1];
+    model
+        .call("work")
+        .then(
+            request -> {
+              talk[0].stop();
+              return AiMessage.from("Too late.");
+            })
+        .say("Hello again.");
+    talk[0] =
+        Conversation.with(
+            agent(work(flow -> flow.scheduleEffect("later", Map.of(), Duration.ofHours(1))))
+                .effects(later));
+    talk[0].say("Hi").pass(Duration.ofHours(2));
+    assertThat(noted).isEmpty();
+
+    talk[0].say("Go on");
+    assertThat(noted).containsExactly("now");
+  }
+
+  @Test
+  void anInvokedToolReturnsItsResultAndLeavesNoTrace() {
+    Conversation talk =
+        working(flow -> "it " + flow.invokeTool("note", Map.of("text", "tea")).text());
+
+    assertThat(noted).containsExactly("tea");
+    assertThat(talk.lines())
+        .containsExactly("user: Hi", "assistant: [work]", "work: it noted tea", "assistant: Done.");
+  }
+
+  // --- messages --------------------------------------------------------------------------------
+
+  @Test
+  void anInjectedMessageIsShownAfterTheResultsOfTheCallsItCameBetween() {
+    Conversation talk =
+        working(
+            flow -> {
+              flow.injectMessage(Message.user("By the way, it rains."));
+              seen.add(flow.messageHistory().size());
+              return "ok";
+            });
+
+    assertThat(seen).containsExactly(3);
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [work]",
+            "user: By the way, it rains.",
+            "work: ok",
+            "assistant: Done.");
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: Hi", "assistant: [work]", "result of work: ok", "user: By the way, it rains.");
+  }
+
+  @Test
+  void aMessageCanBePutBeforeAnother() {
+    Conversation talk =
+        working(
+            flow -> {
+              String first = flow.messageHistory().get(0).id();
+              flow.injectMessage(Message.system("Be kind."), first);
+              return "ok";
+            });
+
+    assertThat(talk.lines())
+        .containsExactly(
+            "system: Be kind.", "user: Hi", "assistant: [work]", "work: ok", "assistant: Done.");
+    assertThat(talk.messages()).extracting(Message::createdAt).isSorted();
+    assertThat(talk.allMessages()).isEqualTo(talk.messages());
+  }
+
+  @Test
+  void aSilentMessageIsShownToTheModelAndNotListed() throws Exception {
+    List<List<Message>> listed = new ArrayList<>();
+    Conversation talk =
+        working(
+            flow -> {
+              flow.injectMessage(Message.user("She is a regular.").asSilent());
+              listed.add(flow.getMessages(10, 0));
+              listed.add(flow.getMessages(10, 0, 0, true));
+              return "ok";
+            });
+
+    assertThat(model.lastRequest()).contains("user: She is a regular.");
+    assertThat(listed.get(0)).extracting(Message::silent).containsOnly(false);
+    assertThat(listed.get(1)).hasSize(3);
+    assertThat(talk.lines()).contains("user (silent): She is a regular.");
+  }
+
+  @Test
+  void aMessageCanBeChanged() {
+    Conversation talk =
+        working(
+            flow -> {
+              String first = flow.messageHistory().get(0).id();
+              flow.updateMessage(first, MessageUpdate.content("Hello"));
+              seen.add(flow.messageHistory().get(0).content());
+              seen.add(flow.reloadHistory().get(0).content());
+              return "ok";
+            });
+
+    assertThat(seen).containsExactly("Hello", "Hello");
+    assertThat(talk.lines()).startsWith("user: Hello");
+    assertThat(talk.allMessages().get(0).content()).isEqualTo("Hello");
+    assertThat(model.lastRequest()).startsWith("user: Hello");
+  }
+
+  private Conversation longOne(int turns, Work work) {
+    Prompt prompt = Prompt.of("support", model.model()).tools(work(work)).window(4);
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt));
+    model.always(request -> AiMessage.from("ok"));
+    for (int i = 1; i <= turns; i++) {
+      talk.say("number " + i);
+    }
+    model.call("work");
+    return talk.say("last");
+  }
+
+  private static List<String> contents(List<Message> messages) {
+    return messages.stream().map(m -> String.valueOf(m.content())).toList();
+  }
+
+  @Test
+  void messagesAreListedPageByPageThroughTheWholeThread() {
+    List<List<Message>> pages = new ArrayList<>();
+    longOne(
+        30,
+        flow -> {
+          pages.add(flow.getMessages(3, 0));
+          pages.add(flow.getMessages(2, 40));
+          pages.add(flow.getMessages(100, 60));
+          pages.add(flow.getMessages(100, 100));
+          return "ok";
+        });
+
+    assertThat(contents(pages.get(0))).containsExactly("null", "last", "ok");
+    assertThat(contents(pages.get(1))).containsExactly("ok", "number 11");
+    assertThat(contents(pages.get(2))).containsExactly("ok", "number 1");
+    assertThat(pages.get(3)).isEmpty();
+  }
+
+  @Test
+  void aPageBeyondTheWindowHasWhatTheToolItselfSaid() {
+    List<List<Message>> pages = new ArrayList<>();
+    longOne(
+        30,
+        flow -> {
+          flow.injectMessage(Message.system("just said"));
+          pages.add(flow.getMessages(100, 0));
+          return "ok";
+        });
+
+    assertThat(pages.get(0)).hasSize(63);
+    assertThat(pages.get(0).get(0).content()).isEqualTo("just said");
+  }
+
+  @Test
+  void pagesAreFullThoughManyMessagesAreSilent() {
+    List<List<Message>> pages = new ArrayList<>();
+    Deferred murmur =
+        Deferred.of(
+            "murmur",
+            "Murmurs.",
+            (flow, args) -> {
+              for (int i = 0; i < 200; i++) {
+                flow.injectMessage(Message.user("psst").asSilent());
+              }
+            });
+    Prompt prompt =
+        Prompt.of("support", model.model())
+            .tools(
+                work(
+                    flow -> {
+                      if (flow.scheduledEffects().isEmpty()) {
+                        flow.scheduleEffect("murmur", Map.of(), Duration.ofHours(1));
+                      } else {
+                        pages.add(flow.getMessages(4, 0));
+                      }
+                      return "ok";
+                    }))
+            .window(4);
+    model.call("work").say("Done.").call("work").say("Done.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt).effects(murmur));
+
+    talk.say("one").pass(Duration.ofHours(2)).say("two");
+
+    assertThat(contents(pages.get(0))).containsExactly("null", "two", "Done.", "ok");
+  }
+
+  @Test
+  void theWholeHistoryCanBeReadBack() {
+    Conversation talk =
+        longOne(
+            30,
+            flow -> {
+              seen.add(flow.messageHistory().size());
+              seen.add(flow.reloadHistory().size());
+              flow.injectMessage(Message.system("just said"));
+              seen.add(flow.messageHistory().size());
+              return "ok";
+            });
+
+    assertThat((int) seen.get(0)).isLessThan(30);
+    assertThat(seen.subList(1, 3)).containsExactly(62, 63);
+    assertThat(talk.messages().size()).isLessThan(30);
+    assertThat(talk.state().history().count()).isEqualTo(65);
+  }
+
+  // --- what is kept ----------------------------------------------------------------------------
+
+  @Test
+  void whatItKeepsIsThereAfterARestartForTheNextTool() {
+    model.call("work").say("Done.").call("work").say("Done.");
+    Conversation talk =
+        Conversation.with(
+            agent(
+                work(
+                    flow -> {
+                      seen.add(String.valueOf(flow.storage().get("n")));
+                      seen.add(String.valueOf(flow.context().get("mood")));
+                      seen.add(String.valueOf(flow.env("lang")));
+                      seen.add(flow.thread().metadata().tags());
+                      seen.add(flow.files().list("/"));
+                      flow.storage().put("n", 7);
+                      flow.storage().put("gone", 1);
+                      flow.storage().delete("gone");
+                      flow.context("mood", "good");
+                      flow.setEnv("lang", "de");
+                      flow.setTags(Set.of("vip"));
+                      flow.setStatus("working");
+                      flow.files().write("/a/b.txt", "tea");
+                      return flow.storage().list("");
+                    })));
+
+    talk.say("one").crash().say("two");
+
+    assertThat(seen)
+        .containsExactly(
+            "null",
+            "null",
+            "en",
+            Set.of("new"),
+            List.of(),
+            "7",
+            "\"good\"",
+            "de",
+            Set.of("vip"),
+            List.of("/a/b.txt"));
+    assertThat(talk.state().shelf().status()).isEqualTo("working");
+  }
+
+  @Test
+  void filesAreReadMovedFoundAndSearched() {
+    model.call("work").say("Done.").call("work").say("Done.");
+    Conversation talk =
+        Conversation.with(
+            agent(
+                work(
+                    flow -> {
+                      ThreadFiles files = flow.files();
+                      if (!files.exists("/notes/tea.txt")) {
+                        files.write("/notes/tea.txt", "first");
+                        files.write("/notes/tea.txt", "Earl\nGrey");
+                        seen.add(files.readText("notes/tea.txt"));
+                        files.write("/picture.png", "image/png", new byte[] {1, 2});
+                        return "written";
+                      }
+                      seen.add(files.readText("/notes/tea.txt"));
+                      seen.add(files.read("/picture.png").length);
+                      seen.add(files.grep("Gr.y", "/notes").get(0).line());
+                      files.move("/notes/tea.txt", "/drinks/tea.txt");
+                      seen.add(files.readText("/drinks/tea.txt"));
+                      seen.add(files.find("/**.txt"));
+                      seen.add(files.find("/*.png"));
+                      files.delete("/picture.png");
+                      seen.add(files.list("/"));
+                      return "moved";
+                    })));
+
+    talk.say("one").crash().say("two");
+
+    assertThat(seen)
+        .containsExactly(
+            "Earl\nGrey",
+            "Earl\nGrey",
+            2,
+            2,
+            "Earl\nGrey",
+            List.of("/drinks/tea.txt"),
+            List.of("/picture.png"),
+            List.of("/drinks/tea.txt"));
+    assertThat(talk.state().shelf().files()).containsOnlyKeys("/drinks/tea.txt");
+  }
+
+  @Test
+  void theEnvironmentIsTheThreadsOwnThenTheAgentsThenTheHosts() {
+    Tool look =
+        work(
+            flow -> {
+              seen.add(String.valueOf(flow.env("lang")));
+              seen.add(String.valueOf(flow.env("city")));
+              seen.add(String.valueOf(flow.env("planet")));
+              seen.add(String.valueOf(flow.env("galaxy")));
+              return "ok";
+            });
+    model.call("work").say("Done.");
+    Conversation talk = Conversation.with(agent(look).env("lang", "fr").env("city", "Bonn"));
+    talk.world().env.put("city", "Rome");
+    talk.world().env.put("planet", "Earth");
+
+    talk.say("Hi");
+
+    assertThat(seen).containsExactly("en", "Bonn", "Earth", "null");
+  }
+
+  @Test
+  void anEventIsJournaledWithTheResultOfTheTool() {
+    Conversation talk =
+        working(
+            flow -> {
+              flow.emitEvent("progress", Map.of("done", 1));
+              return "ok";
+            });
+
+    assertThat(talk.events(ThreadEvent.Emitted.class))
+        .singleElement()
+        .satisfies(
+            event -> {
+              assertThat(event.type()).isEqualTo("progress");
+              assertThat(String.valueOf(event.data())).isEqualTo("{\"done\":1}");
+            });
+    for (int i = 1; i <= talk.records(); i++) {
+      List<ThreadEvent> record = talk.record(i);
+      boolean emits = record.stream().anyMatch(ThreadEvent.Emitted.class::isInstance);
+      assertThat(record.stream().anyMatch(ThreadEvent.CallEnded.class::isInstance))
+          .isEqualTo(emits);
+    }
+  }
+
+  @Test
+  void aToolThatFailsHasChangedNothing() {
+    Conversation talk =
+        working(
+            flow -> {
+              flow.storage().put("n", 7);
+              flow.injectMessage(Message.user("never"));
+              flow.queueTool("note", Map.of("text", "never"));
+              flow.stop();
+              throw new IllegalStateException("after all, no");
+            });
+
+    assertThat(talk.state().shelf().storage()).isEmpty();
+    assertThat(noted).isEmpty();
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [work]",
+            "work failed: Failed to execute tool: after all, no",
+            "assistant: Done.");
+  }
+
+  @Test
+  void whatDoesNotFitIsRefusedAndTheRestStays() {
+    Conversation talk =
+        working(
+            flow -> {
+              flow.storage().put("small", 1);
+              assertThatThrownBy(() -> flow.storage().put("big", "x".repeat(Bounds.SHELF)))
+                  .hasMessageContaining("big")
+                  .hasMessageContaining("files");
+              assertThatThrownBy(() -> flow.files().write("/a/../b", "x"))
+                  .hasMessageContaining("path");
+              assertThatThrownBy(() -> flow.files().write("/big", "x/y", new byte[Bounds.FILE + 1]))
+                  .hasMessageContaining("bytes");
+              return "ok";
+            });
+
+    assertThat(talk.state().shelf().storage()).containsOnlyKeys("small");
+    assertThat(talk.state().shelf().files()).isEmpty();
+  }
+
+  @Test
+  void anAttachmentOfAMessageIsAFileOfTheThread() {
+    model.call("work").say("Done.");
+    Conversation talk =
+        Conversation.with(
+            agent(
+                work(
+                    flow ->
+                        flow.files().readText(flow.messageHistory().get(0).attachments().get(0)))));
+
+    talk.post(
+            "k1",
+            Message.user("See this"),
+            new Attachment("list.txt", "text/plain", "tea".getBytes(StandardCharsets.UTF_8)))
+        .run();
+
+    assertThat(talk.lines()).contains("work: tea");
+    assertThat(model.request(0).get(0)).contains("See this", "list.txt");
+  }
+}

@@ -1,0 +1,275 @@
+package io.fermata.agent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.model.chat.request.ToolChoice;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What a model is shown of a conversation. */
+class RequestTest {
+  private static final Tool LOOK = Tool.of("look", "Looks.", (flow, args) -> "seen");
+
+  private final Scripted model = new Scripted();
+
+  private Prompt support(Offered... tools) {
+    return Prompt.of("support", model.model()).tools(tools);
+  }
+
+  @Test
+  void theInstructionsAreTextsOtherPromptsAndTheEnvironment() {
+    Prompt house = Prompt.of("house", model.model()).text("Be kind.").env("lang");
+    model.say("Hello.");
+
+    Conversation.with(
+            Agent.aiHuman("desk", support().text("You help.").include(house).env("missing")))
+        .say("Hi");
+
+    assertThat(model.lastRequest())
+        .containsExactly("system: You help.\n\nBe kind.\n\nen", "user: Hi");
+  }
+
+  @Test
+  void theToolsGoWithTheRequestUnlessThePromptForbidsThem() {
+    model.say("Hello.").say("Hello.");
+    Conversation.with(Agent.aiHuman("desk", support(LOOK).toolChoice(ToolChoice.REQUIRED)))
+        .say("Hi");
+    assertThat(model.requests().get(0).toolSpecifications()).hasSize(1);
+    assertThat(model.requests().get(0).toolChoice()).isEqualTo(ToolChoice.REQUIRED);
+
+    Conversation.with(Agent.aiHuman("desk", support(LOOK).toolChoice(ToolChoice.NONE))).say("Hi");
+    assertThat(model.requests().get(1).toolSpecifications()).isEmpty();
+  }
+
+  @Test
+  void whatTheToolsOfEarlierTurnsCameToIsShownUnlessThePromptLeavesItOut() {
+    model.sayAndCall("A moment.", "look", Map.of()).say("There.").call("look").say("Again.");
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", support(LOOK).includePastTools(false)));
+
+    talk.say("one").say("two");
+
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: one",
+            "assistant: A moment.",
+            "assistant: There.",
+            "user: two",
+            "assistant: [look]",
+            "result of look: seen");
+  }
+
+  @Test
+  void aMessageThatAToolInjectsDoesNotHideWhatTheToolCameTo() {
+    Tool chat =
+        Tool.of(
+            "look",
+            "Looks.",
+            (flow, args) -> {
+              flow.injectMessage(Message.user("It rains."));
+              return "seen";
+            });
+    model.call("look").say("There.");
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", support(chat).includePastTools(false)));
+
+    talk.say("one");
+
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: one", "assistant: [look]", "result of look: seen", "user: It rains.");
+  }
+
+  @Test
+  void aModelSeesTheLatestMessagesOfItsWindow() {
+    model.always(request -> AiMessage.from("ok"));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support().window(3)));
+    for (int i = 1; i <= 40; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(model.lastRequest())
+        .containsExactly("user: number 39", "assistant: ok", "user: number 40");
+    assertThat(talk.messages().size()).isLessThan(40);
+    assertThat(talk.allMessages()).hasSize(80);
+  }
+
+  @Test
+  void aWindowNeverBeginsWithAResultWhoseCallIsNotInIt() {
+    model.call("look").say("There.").say("Again.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support(LOOK).window(3)));
+
+    talk.say("one").say("two");
+
+    assertThat(model.lastRequest()).containsExactly("assistant: There.", "user: two");
+  }
+
+  @Test
+  void aCallWhoseResultIsMissingIsTold() {
+    Hook forget =
+        Hook.filterMessages(
+            "forget",
+            (flow, messages) ->
+                messages.stream().filter(message -> message.role() != Role.TOOL).toList());
+    model.call("look").say("There.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support(LOOK)).hooks(forget));
+
+    talk.say("one");
+
+    assertThat(model.lastRequest()).hasSize(3);
+    assertThat(model.lastRequest().get(2)).startsWith("result of look: No result is known");
+  }
+
+  @Test
+  void modelsThatUseTheSameIdsAgainAreShownEachResultAtItsCall() {
+    int[] times = {0};
+    Tool count = Tool.of("look", "Looks.", (flow, args) -> "seen " + ++times[0]);
+    for (int i = 0; i < 2; i++) {
+      model.then(
+          request ->
+              AiMessage.from(
+                  dev.langchain4j.agent.tool.ToolExecutionRequest.builder()
+                      .id("call_0")
+                      .name("look")
+                      .arguments("{}")
+                      .build()));
+    }
+    model.say("There.");
+
+    Conversation.with(Agent.aiHuman("desk", support(count))).say("one");
+
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: one",
+            "assistant: [look]",
+            "result of look: seen 1",
+            "assistant: [look]",
+            "result of look: seen 2");
+  }
+
+  // --- compaction ------------------------------------------------------------------------------
+
+  private Conversation compacting(Scripted summarizer) {
+    model.always(request -> AiMessage.from("ok"));
+    return Conversation.with(
+        Agent.aiHuman("desk", support().text("You help."))
+            .compaction(Compaction.by(summarizer.model(), 6, 2)));
+  }
+
+  @Test
+  void theOlderPartOfALongConversationIsToldInShort() {
+    Scripted summarizer = Scripted.saying("They counted to three.", "They counted to six.");
+    Conversation talk = compacting(summarizer);
+    for (int i = 1; i <= 5; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(summarizer.requests()).hasSize(1);
+    assertThat(talk.events(ThreadEvent.Compacted.class)).hasSize(1);
+    assertThat(summarizer.request(0).get(1)).contains("person: number 1", "support: ok");
+    assertThat(model.lastRequest().get(0))
+        .startsWith("system: You help.")
+        .endsWith("They counted to three.");
+    assertThat(model.lastRequest()).endsWith("assistant: ok", "user: number 5").hasSize(3);
+    assertThat(talk.allMessages()).hasSize(10);
+
+    talk.crash();
+    for (int i = 6; i <= 8; i++) {
+      talk.say("number " + i);
+    }
+    assertThat(summarizer.request(1).get(1))
+        .contains("They counted to three.", "number 6")
+        .doesNotContain("number 1");
+    assertThat(model.lastRequest().get(0)).endsWith("They counted to six.");
+    assertThat(talk.state().usage().inputTokens()).isEqualTo(10 * (8 + 2));
+  }
+
+  @Test
+  void aSummaryThatCannotBeMadeStopsNothing() {
+    Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
+    Conversation talk = compacting(summarizer);
+    for (int i = 1; i <= 6; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(summarizer.requests()).hasSize(3);
+    assertThat(talk.lines()).endsWith("user: number 6", "assistant: ok");
+    assertThat(model.lastRequest()).hasSize(12);
+  }
+
+  @Test
+  void messagesThatArriveDuringASummaryWaitForItsEnd() {
+    Scripted summarizer = new Scripted();
+    Conversation talk = compacting(summarizer);
+    summarizer.then(
+        request -> {
+          talk.post("meanwhile");
+          return AiMessage.from("In short.");
+        });
+    for (int i = 1; i <= 5; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(model.lastRequest()).endsWith("user: number 5", "user: meanwhile");
+  }
+
+  // --- what is told while it is said -----------------------------------------------------------
+
+  @Test
+  void watchersHearWhatAModelSaysUnderTheIdOfTheMessageItBecomes() {
+    model.say("Hello.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support()));
+
+    talk.say("Hi");
+
+    assertThat(talk.world().tidings)
+        .containsExactly(new Outside.Tiding(talk.last().id(), "text", "Hello."));
+  }
+
+  @Test
+  void aStepIsLoggedWithItsModelAndWhatItUsed() {
+    model.call("look").say("There.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support(LOOK)));
+
+    talk.say("Hi");
+
+    List<ThreadEvent.StepEnded> steps = talk.events(ThreadEvent.StepEnded.class);
+    assertThat(steps).extracting(step -> step.log().model()).containsOnly("scripted");
+    assertThat(steps).extracting(step -> step.log().id()).containsExactly("s1", "s2");
+    assertThat(talk.last().logId()).isEqualTo("s2");
+    assertThat(steps.get(0).log().usage().outputTokens()).isEqualTo(5);
+    assertThat(talk.state().usage().outputTokens()).isEqualTo(10);
+  }
+
+  @Test
+  void anEffectDueDuringATurnRunsBesideIt() {
+    List<String> order = new ArrayList<>();
+    Deferred tick = Deferred.of("tick", "Ticks.", (flow, args) -> order.add("tick"));
+    Tool schedule =
+        Tool.of(
+            "look",
+            "Looks.",
+            (flow, args) -> {
+              flow.scheduleEffect("tick", Map.of(), Duration.ofSeconds(1));
+              return "ok";
+            });
+    model
+        .call("look")
+        .then(
+            request -> {
+              order.add("model");
+              return AiMessage.from("Done.");
+            });
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support(schedule)).effects(tick));
+    talk.post("Hi").runUntil(effect -> effect.key().startsWith("STEP/s2"));
+
+    talk.lastFirst().pass(Duration.ofSeconds(2));
+
+    assertThat(order).containsExactly("tick", "model");
+    assertThat(talk.lines()).endsWith("assistant: Done.");
+  }
+}
