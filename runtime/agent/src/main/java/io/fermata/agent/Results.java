@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Policy;
 import java.time.Duration;
@@ -22,7 +23,7 @@ final class Results {
     switch (effect.kind()) {
       case GREET -> greeted(result);
       case RECEIVE -> received(effect, result);
-      case STEP -> stepped(effect, result, at);
+      case STEP -> stepped(effect, result);
       case HANDLE -> handled(effect, result);
       case CALL, STORE -> called(effect, result, at);
       case DEFERRED -> deferred(effect, result, at);
@@ -64,7 +65,7 @@ final class Results {
         .orElse(null);
   }
 
-  private void stepped(ThreadEffect effect, ThreadInput.Result result, long at) {
+  private void stepped(ThreadEffect effect, ThreadInput.Result result) {
     Frame frame = thinking(effect);
     if (frame == null) {
       return;
@@ -74,9 +75,9 @@ final class Results {
     } else if (result instanceof ThreadInput.Blocked blocked) {
       blocked(frame, blocked);
     } else if (result instanceof ThreadInput.Unanswered unanswered) {
-      unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed(), at);
+      unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed());
     } else if (result instanceof ThreadInput.Failed failed) {
-      unanswered(frame, failed.code(), failed.reason(), List.of(), at);
+      unanswered(frame, failed.code(), failed.reason(), List.of());
     }
   }
 
@@ -106,12 +107,7 @@ final class Results {
     loop.stop(frame.side(), StopCode.HOOK_BLOCKED, words, false);
   }
 
-  private void unanswered(
-      Frame frame,
-      String code,
-      String reason,
-      List<io.fermata.agent.model.ModelAttempt> failed,
-      long at) {
+  private void unanswered(Frame frame, String code, String reason, List<ModelAttempt> failed) {
     loop.failStep(frame, code, reason, failed);
     if (frame.top()) {
       loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);

@@ -132,8 +132,9 @@ public final class Rewind {
         continue;
       }
       over.put(call, item);
-      while (next < order.size() && over.containsKey(order.get(next))) {
-        Message result = over.get(order.get(next++)).message();
+      for (; next < order.size() && over.containsKey(order.get(next)); next++) {
+        Item ready = over.get(order.get(next));
+        Message result = ready == null ? null : ready.message();
         if (result != null) {
           Message timed =
               result.depth() > 0 ? result : result.at(Math.max(result.createdAt(), last + 1));

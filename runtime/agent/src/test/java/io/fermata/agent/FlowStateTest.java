@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What tools, hooks and effects know of their thread, and what they can do to it. */
@@ -18,7 +19,7 @@ class FlowStateTest {
 
   /** What a test has a tool do. */
   private interface Work {
-    Object of(FlowState flow) throws Exception;
+    @Nullable Object of(FlowState flow) throws Exception;
   }
 
   private final List<String> noted = new ArrayList<>();
