@@ -15,18 +15,24 @@ final class Examples implements AutoCloseable {
     this.host = host;
   }
 
+  /** With a desk that a script speaks for. */
   static Examples start(Store store) {
+    return start(store, DeskOptions.scripted());
+  }
+
+  static Examples start(Store store, SupportDesk desk) {
     Restaurant restaurant = Restaurant.open();
     try {
-      return new Examples(restaurant, host(store, restaurant, new TravelAgency()));
+      return new Examples(restaurant, host(store, desk, restaurant, new TravelAgency()));
     } catch (RuntimeException e) {
       restaurant.close();
       throw e;
     }
   }
 
-  private static Fermata host(Store store, Restaurant restaurant, TravelAgency agency) {
-    Fermata.Builder builder = Fermata.host().store(store);
+  private static Fermata host(
+      Store store, SupportDesk desk, Restaurant restaurant, TravelAgency agency) {
+    Fermata.Builder builder = desk.openedAt(Fermata.host().store(store));
     flows(restaurant, agency).forEach(builder::flow);
     Fermata host = builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
     agency.whenPaid(

@@ -7,11 +7,11 @@ import picocli.CommandLine.Command;
 /** The command line of the examples. */
 @Command(
     name = "fermata-examples",
-    description = "Example flows, served as MCP tools.",
+    description = "Example flows and agents, served as MCP tools and over HTTP.",
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
     synopsisSubcommandLabel = "COMMAND",
-    subcommands = {ServeCommand.class, StdioCommand.class, GraphCommand.class},
+    subcommands = {ServeCommand.class, StdioCommand.class, ChatCommand.class, GraphCommand.class},
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:ended in good order",

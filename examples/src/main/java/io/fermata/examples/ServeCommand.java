@@ -3,6 +3,7 @@ package io.fermata.examples;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import java.io.PrintWriter;
+import java.net.URI;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -50,6 +51,8 @@ final class ServeCommand implements Callable<Integer> {
 
   @Mixin StoreOption store = new StoreOption();
 
+  @Mixin DeskOptions desk = new DeskOptions();
+
   /** The server could not listen where it was told to. */
   static final class CannotListen extends Exception {
     private static final long serialVersionUID = 1L;
@@ -64,7 +67,7 @@ final class ServeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws CannotListen, InterruptedException {
-    Examples examples = Examples.start(store.store());
+    Examples examples = Examples.start(store.store(), desk.desk());
     McpServer server;
     try {
       server = listen(examples);
@@ -110,7 +113,12 @@ final class ServeCommand implements Callable<Integer> {
     PrintWriter out = commandLine().getOut();
     out.println("Fermata serves the examples at " + server.endpoint());
     out.println("claude mcp add --transport http fermata " + server.endpoint() + header());
+    out.println("Talk to the agents desk and billing there, or at " + threads(server));
     out.flush();
+  }
+
+  private static URI threads(McpServer server) {
+    return server.endpoint().resolve("/threads");
   }
 
   private CommandLine commandLine() {

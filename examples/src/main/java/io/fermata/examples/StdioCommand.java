@@ -15,9 +15,11 @@ import picocli.CommandLine.Mixin;
 final class StdioCommand implements Callable<Integer> {
   @Mixin StoreOption store = new StoreOption();
 
+  @Mixin DeskOptions desk = new DeskOptions();
+
   @Override
   public Integer call() throws InterruptedException {
-    Examples examples = Examples.start(store.store());
+    Examples examples = Examples.start(store.store(), desk.desk());
     Thread close = new Thread(examples::close, "fermata-close");
     Runtime.getRuntime().addShutdownHook(close);
     McpStdio stdio =

@@ -1,6 +1,6 @@
 /**
- * Flows to copy from, the pages that render their widgets, and a server that offers them to MCP
- * clients.
+ * Flows and agents to copy from, the pages that render the flows' widgets, a server that offers
+ * them to MCP clients and over HTTP, and a chat in the terminal.
  */
 @NullMarked
 package io.fermata.examples;

@@ -68,6 +68,26 @@ class MainTest {
   }
 
   @Test
+  void halfAModelIsAWrongCommandLine() {
+    assertThat(run("serve", "--store", "memory", "--model-url", "http://localhost:1/v1"))
+        .isEqualTo(2);
+    assertThat(err.toString())
+        .contains("name is missing", "--model-name", "FERMATA_MODEL_NAME", "FERMATA_MODEL_KEY");
+    String[] wrong = {"--model-url", "localhost", "--model-name", "any"};
+    assertThat(run("chat", "desk", "--store", "memory", wrong[0], wrong[1], wrong[2], wrong[3]))
+        .isEqualTo(2);
+    assertThat(err.toString()).contains("\"localhost\" is no http or https address");
+  }
+
+  @Test
+  void aChatNeedsAnAgentAndAThreadThatThereAre() {
+    assertThat(run("chat", "des", "--store", "memory")).isEqualTo(2);
+    assertThat(err.toString()).contains("There is no agent des; choose one of billing, desk");
+    assertThat(run("chat", "desk", "--store", "memory", "--thread", "nobody")).isEqualTo(2);
+    assertThat(err.toString()).contains("There is no thread nobody", "leave --thread out");
+  }
+
+  @Test
   void drawsEveryFlow() {
     assertThat(run("graph", "quote")).isZero();
     assertThat(run("graph", "table")).isZero();

@@ -25,6 +25,11 @@ class RoomsTest {
           .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
           .importPackages("io.fermata");
 
+  private static final String MAKE_THREADS =
+      "java\\.util\\.Timer|java\\.util\\.concurrent\\.(Executor.*|.*Executor.*|ForkJoin.*)";
+  private static final String USE_THREADS =
+      "supplyAsync|runAsync|orTimeout|completeOnTimeout|delayedExecutor";
+
   private static void knowsNothingOf(String room, String... others) {
     noClasses()
         .that()
@@ -62,27 +67,10 @@ class RoomsTest {
         .check(HOUSE);
   }
 
-  @Test
-  void theFlowStartsNoThread() {
+  private static void readsNoClock(String room) {
     noClasses()
         .that()
-        .resideInAPackage("io.fermata.flow..")
-        .should()
-        .dependOnClassesThat()
-        .haveNameMatching(
-            "java\\.lang\\.Thread|java\\.util\\.Timer|java\\.util\\.concurrent\\.(Executor.*|.*Executor.*|ForkJoin.*)")
-        .orShould()
-        .callMethodWhere(
-            target(
-                nameMatching("supplyAsync|runAsync|orTimeout|completeOnTimeout|delayedExecutor")))
-        .check(HOUSE);
-  }
-
-  @Test
-  void theFlowReadsNoClock() {
-    noClasses()
-        .that()
-        .resideInAPackage("io.fermata.flow..")
+        .resideInAPackage(room)
         .should()
         .callMethod(System.class, "currentTimeMillis")
         .orShould()
@@ -97,6 +85,59 @@ class RoomsTest {
         .dependOnClassesThat()
         .areAssignableTo(Clock.class)
         .check(HOUSE);
+  }
+
+  @Test
+  void theFlowStartsNoThread() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.fermata.flow..")
+        .should()
+        .dependOnClassesThat()
+        .haveNameMatching("java\\.lang\\.Thread|" + MAKE_THREADS)
+        .orShould()
+        .callMethodWhere(target(nameMatching(USE_THREADS)))
+        .check(HOUSE);
+  }
+
+  @Test
+  void theFlowReadsNoClock() {
+    readsNoClock("io.fermata.flow..");
+  }
+
+  @Test
+  void agentsKnowTheFlowAlone() {
+    knowsNothingOf(
+        "io.fermata.agent..",
+        "io.fermata.session..",
+        "io.fermata.persistence..",
+        "io.fermata.mcp..",
+        "io.fermata.testkit..",
+        "io.fermata.examples..",
+        "org.apache.pekko..",
+        "io.vertx..");
+  }
+
+  /** Models and the clients of tool servers wait for others, each as its package says. */
+  @Test
+  void agentsStartNoThread() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.fermata.agent")
+        .should()
+        .dependOnClassesThat()
+        .haveNameMatching(MAKE_THREADS)
+        .orShould()
+        .callMethod(Thread.class, "start")
+        .orShould()
+        .callMethodWhere(target(nameMatching(USE_THREADS)))
+        .check(HOUSE);
+  }
+
+  /** The time comes through Outside. */
+  @Test
+  void agentsReadNoClock() {
+    readsNoClock("io.fermata.agent");
   }
 
   @Test

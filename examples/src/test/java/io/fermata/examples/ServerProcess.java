@@ -42,11 +42,7 @@ final class ServerProcess implements AutoCloseable {
 
   static ServerProcess start(Path directory, String... options) throws Exception {
     Path errors = directory.resolve("errors.txt");
-    Process process =
-        new ProcessBuilder(command(options))
-            .directory(directory.toFile())
-            .redirectError(errors.toFile())
-            .start();
+    Process process = run(directory, options);
     BufferedReader out = process.inputReader(StandardCharsets.UTF_8);
     Matcher line = ENDPOINT.matcher(String.valueOf(out.readLine()));
     if (!line.find()) {
@@ -56,6 +52,14 @@ final class ServerProcess implements AutoCloseable {
     ServerProcess server = new ServerProcess(process, URI.create(line.group()));
     server.greet();
     return server;
+  }
+
+  /** Runs a command in a JVM of its own; what it complains of goes to errors.txt. */
+  static Process run(Path directory, String... options) throws IOException {
+    return new ProcessBuilder(command(options))
+        .directory(directory.toFile())
+        .redirectError(directory.resolve("errors.txt").toFile())
+        .start();
   }
 
   private static List<String> command(String... options) {
@@ -75,6 +79,11 @@ final class ServerProcess implements AutoCloseable {
       entries.add(Path.of(entry).toAbsolutePath().toString());
     }
     return String.join(File.pathSeparator, entries);
+  }
+
+  /** An address of the server. */
+  URI at(String path) {
+    return endpoint.resolve(path);
   }
 
   private void greet() throws Exception {

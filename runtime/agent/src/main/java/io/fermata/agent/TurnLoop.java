@@ -9,6 +9,7 @@ import io.fermata.flow.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -348,13 +349,14 @@ final class TurnLoop {
 
   /** Asks a person whether the call may be made, where its tool wants that. */
   private boolean asksFirst(Offered offered, Frame frame, CallState call) {
-    if (!(offered instanceof Tool tool) || tool.approval() == null || call.approved()) {
+    Function<? super ObjectNode, @Nullable String> approval = approval(offered);
+    if (approval == null || call.approved() || call.begun()) {
       return false;
     }
     ObjectNode arguments = Scribe.object(Calling.arguments(call.call()));
     String question;
     try {
-      question = tool.approval().apply(arguments);
+      question = approval.apply(arguments);
     } catch (RuntimeException e) {
       returned(
           frame,
@@ -367,10 +369,18 @@ final class TurnLoop {
     if (question == null) {
       return false;
     }
-    ObjectNode asked = Json.object().put("question", question).put("tool", tool.name());
+    ObjectNode asked = Json.object().put("question", question).put("tool", offered.name());
     asked.set("arguments", arguments);
     emit(new ThreadEvent.CallAsked(call.key(), true, asked, now));
     return true;
+  }
+
+  private static @Nullable Function<? super ObjectNode, @Nullable String> approval(
+      Offered offered) {
+    if (offered instanceof Tool tool) {
+      return tool.approval();
+    }
+    return offered instanceof FlowCall flow ? flow.approval() : null;
   }
 
   /** A sub-prompt answers the call, a level deeper. */

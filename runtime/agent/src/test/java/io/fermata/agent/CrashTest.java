@@ -387,6 +387,28 @@ class CrashTest {
             "user: Go", "assistant: [quote]", "quote: mail a@b.c", "assistant: Quoted.");
   }
 
+  @Test
+  void aFlowThatAPersonHasApprovedIsNotApprovedAgainWhenItAsks() {
+    FlowCall refund =
+        FlowCall.of("refund", "Pays back", object("{\"type\":\"object\"}"))
+            .approval(args -> "Pay back " + args.path("order").asText() + "?");
+    model.call("refund", Map.of("order", "B-1")).say("Paid back.");
+    Conversation talk = talk(refund);
+    talk.world().flow = args -> new Outside.FlowOutcome.Asking(object("{\"field\":\"reason\"}"));
+
+    talk.say("Go").crash().run();
+    assertThat(talk.world().flowCalls).isEmpty();
+    assertThat(Objects.requireNonNull(talk.state().open().get(0).question()).path("question"))
+        .hasToString("\"Pay back B-1?\"");
+    talk.approve("s1.0").crash().run();
+    assertThat(talk.state().open().get(0).question()).isEqualTo(object("{\"field\":\"reason\"}"));
+    talk.answer("s1.0", "a7", Json.object().put("reason", "torn")).crash().run();
+
+    assertThat(talk.world().flowCalls)
+        .containsExactly("refund s1.0 {\"order\":\"B-1\"}", "refund s1.0 a7 {\"reason\":\"torn\"}");
+    assertThat(talk.last().content()).isEqualTo("Paid back.");
+  }
+
   // --- children --------------------------------------------------------------------------------
 
   private static final Agent WORKER =

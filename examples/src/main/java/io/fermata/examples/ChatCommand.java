@@ -1,0 +1,115 @@
+package io.fermata.examples;
+
+import io.fermata.agent.Agent;
+import io.fermata.session.ThreadException;
+import io.fermata.session.Threads;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.Charset;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Talks with an agent in the terminal, over a host of its own. */
+@Command(
+    name = "chat",
+    description = {
+      "Talks with an agent in the terminal.",
+      "Kill it whenever you like; --thread goes on where it was."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class ChatCommand implements Callable<Integer> {
+  /** Whoever needs no key over HTTP is the same one, so that both see the same threads. */
+  private static final String PRINCIPAL = "local";
+
+  @Spec @Nullable CommandSpec command;
+
+  @Parameters(paramLabel = "AGENT", description = "The agent's name: desk or billing.")
+  String agent = "";
+
+  @Option(
+      names = "--thread",
+      paramLabel = "ID",
+      description = "Goes on with a thread, as the chat named it when it began.")
+  @Nullable String thread;
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Mixin DeskOptions desk = new DeskOptions();
+
+  @Override
+  public Integer call() throws IOException {
+    try (Examples examples = Examples.start(store.store(), desk.desk())) {
+      requireAgent(examples);
+      Threads threads = examples.host().threads();
+      String id = opened(threads);
+      BufferedReader in =
+          new BufferedReader(new InputStreamReader(System.in, Charset.defaultCharset()));
+      try (Chat chat = Chat.open(threads, PRINCIPAL, id, in, commandLine().getOut())) {
+        chat.run();
+      }
+      commandLine().getOut().println("To go on: chat " + agent + " --thread " + id);
+      commandLine().getOut().flush();
+    }
+    return 0;
+  }
+
+  private void requireAgent(Examples examples) {
+    Set<String> known =
+        examples.host().agents().all().stream()
+            .map(Agent::name)
+            .collect(Collectors.toCollection(TreeSet::new));
+    if (!known.contains(agent)) {
+      throw new ParameterException(
+          commandLine(),
+          "There is no agent %s; choose one of %s".formatted(agent, String.join(", ", known)));
+    }
+  }
+
+  private String opened(Threads threads) {
+    if (thread == null) {
+      return now(threads.create(
+              new Threads.NewThread(PRINCIPAL, agent, null, Set.of(), Map.of(), List.of())))
+          .threadId();
+    }
+    try {
+      return now(threads.get(PRINCIPAL, thread)).threadId();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof ThreadException unknown) {
+        throw new ParameterException(
+            commandLine(),
+            "There is no thread %s in this store; leave --thread out to begin one"
+                .formatted(thread),
+            unknown);
+      }
+      throw e;
+    }
+  }
+
+  static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+}

@@ -1,0 +1,106 @@
+package io.fermata.examples;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.fermata.flow.Json;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** A client of one thread over HTTP, which outlives the servers that it talks to. */
+final class ThreadClient {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private final HttpClient http = HttpClient.newHttpClient();
+  private ServerProcess server;
+  private String place = "/threads";
+
+  private ThreadClient(ServerProcess server) {
+    this.server = server;
+  }
+
+  static ThreadClient create(ServerProcess server, String agent) throws Exception {
+    ThreadClient client = new ThreadClient(server);
+    String id = client.post("", Map.of("agent", agent)).path("threadId").asText();
+    client.place = "/threads/" + id;
+    return client;
+  }
+
+  void moveTo(ServerProcess other) {
+    server = other;
+  }
+
+  private HttpRequest.Builder request(String path) {
+    return HttpRequest.newBuilder(server.at(place + path)).timeout(Duration.ofSeconds(60));
+  }
+
+  private JsonNode post(String path, Object body) throws Exception {
+    HttpRequest request =
+        request(path)
+            .header("Content-Type", "application/json")
+            .POST(BodyPublishers.ofString(Json.text(Json.tree(body))))
+            .build();
+    HttpResponse<String> response = http.send(request, BodyHandlers.ofString());
+    if (response.statusCode() >= 300) {
+      throw new AssertionError(path + " was answered with " + response.body());
+    }
+    return MAPPER.readTree(response.body());
+  }
+
+  /** Says something, and returns how the thread stands when it has dealt with it. */
+  JsonNode say(String text) throws Exception {
+    post("/messages", Map.of("content", text));
+    return settled();
+  }
+
+  void answer(JsonNode question, String name, Object value) throws Exception {
+    post("/answers", Map.of("call", question.path("call").asText(), name, value));
+  }
+
+  JsonNode view() throws Exception {
+    return MAPPER.readTree(http.send(request("").build(), BodyHandlers.ofString()).body());
+  }
+
+  /** How the thread stands when it does not work any more. */
+  JsonNode settled() throws Exception {
+    JsonNode view = view();
+    for (int i = 0; i < 600 && view.path("standing").asText().equals("working"); i++) {
+      Thread.sleep(50);
+      view = view();
+    }
+    return view;
+  }
+
+  List<String> said() throws Exception {
+    HttpRequest messages = request("/messages").build();
+    JsonNode page = MAPPER.readTree(http.send(messages, BodyHandlers.ofString()).body());
+    List<String> said = new ArrayList<>();
+    for (JsonNode message : page.path("messages")) {
+      if (message.path("content").isTextual() && !message.path("role").asText().equals("tool")) {
+        said.add(message.path("role").asText() + ": " + message.path("content").asText());
+      }
+    }
+    return said;
+  }
+
+  /** The lines of the event stream after an event, up to the first one that begins so. */
+  List<String> events(@Nullable String after, String last) throws Exception {
+    HttpRequest.Builder events = request("/events").header("Accept", "text/event-stream");
+    if (after != null) {
+      events.header("Last-Event-ID", after);
+    }
+    List<String> heard = new ArrayList<>();
+    try (Stream<String> lines = http.send(events.build(), BodyHandlers.ofLines()).body()) {
+      lines.peek(heard::add).anyMatch(line -> line.startsWith(last));
+    }
+    return heard;
+  }
+}
