@@ -85,8 +85,7 @@ class AgentToolTest {
     assertThat(first.path("status").asText()).isEqualTo("rest");
     assertThat(Desk.contents(first.path("messages"))).containsExactly("How can I help?");
 
-    JsonNode second =
-        call("\"action\":\"send\",\"message\":\"take a note\"," + thread(first));
+    JsonNode second = call("\"action\":\"send\",\"message\":\"take a note\"," + thread(first));
     assertThat(second.path("threadId")).isEqualTo(first.path("threadId"));
     assertThat(Desk.contents(second.path("messages"))).containsExactly("Noted.");
     assertThat(call("\"action\":\"status\"," + thread(first)).path("messages"))

@@ -298,8 +298,7 @@ final class Desk implements AutoCloseable {
 
     Listening tryToListen(String path) {
       try {
-        return new Listening(
-            CLIENT.send(request("GET", path, null), BodyHandlers.ofInputStream()));
+        return new Listening(CLIENT.send(request("GET", path, null), BodyHandlers.ofInputStream()));
       } catch (IOException | InterruptedException e) {
         throw new IllegalStateException(e);
       }
