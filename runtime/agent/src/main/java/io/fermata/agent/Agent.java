@@ -33,6 +33,7 @@ public final class Agent {
   private final int maxSteps;
   private final Budget budget;
   private final @Nullable Compaction compaction;
+  private final boolean internal;
 
   /**
    * A hook that a sub-agent asks of every agent that puts it to work.
@@ -54,6 +55,7 @@ public final class Agent {
     maxSteps = draft.maxSteps;
     budget = draft.budget;
     compaction = draft.compaction;
+    internal = draft.internal;
     check();
   }
 
@@ -76,6 +78,14 @@ public final class Agent {
 
   public Agent description(String value) {
     return with(draft -> draft.description = value);
+  }
+
+  /**
+   * Not offered to clients as a tool: it works for other agents only. Threads of it can be created
+   * all the same.
+   */
+  public Agent internal() {
+    return with(draft -> draft.internal = true);
   }
 
   /** Hooks of every prompt of the agent that lists none of its own. */
@@ -129,6 +139,10 @@ public final class Agent {
 
   public String description() {
     return description;
+  }
+
+  public boolean isInternal() {
+    return internal;
   }
 
   public Party side(Side side) {
@@ -298,6 +312,7 @@ public final class Agent {
     int maxSteps = STEPS;
     Budget budget = Budget.NONE;
     @Nullable Compaction compaction;
+    boolean internal;
 
     Draft(String name, Party sideA, Party sideB) {
       this.name = name;
@@ -316,6 +331,7 @@ public final class Agent {
       maxSteps = from.maxSteps;
       budget = from.budget;
       compaction = from.compaction;
+      internal = from.internal;
     }
   }
 }

@@ -30,6 +30,9 @@ public final class Bounds {
   /** Levels of sub-prompts. */
   public static final int DEPTH = 8;
 
+  /** The environment, in characters. */
+  public static final int ENV = 64 * 1024;
+
   public static final int TAGS = 32;
 
   public static final int TAG = 64;
@@ -80,13 +83,17 @@ public final class Bounds {
         : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
   }
 
-  /**
-   * Refuses tags that a thread cannot have.
-   *
-   * @throws IllegalArgumentException if they are too many, too long, or blank
-   */
-  public static void check(Collection<String> tags) {
-    tags(tags);
+  /** Refuses an environment that is too large for a thread. */
+  static void requireEnv(Map<String, String> env) {
+    long size = 0;
+    for (Map.Entry<String, String> entry : env.entrySet()) {
+      size += entry.getKey().length() + entry.getValue().length();
+    }
+    if (size > ENV) {
+      throw new IllegalArgumentException(
+          "The environment of a thread holds %d characters and this makes %d"
+              .formatted(ENV, size));
+    }
   }
 
   static Set<String> tags(Collection<String> tags) {

@@ -305,7 +305,9 @@ public final class FlowState {
 
   /** Sets a variable of the thread's environment; null takes it away. */
   public void setEnv(String property, @Nullable String value) {
-    scribe.write(new ThreadEvent.EnvSet(property, value));
+    ThreadEvent.EnvSet set = new ThreadEvent.EnvSet(property, value);
+    Bounds.requireEnv(scribe.state().apply(List.of(set), 0).shelf().env());
+    scribe.write(set);
   }
 
   public void setTags(Collection<String> tags) {

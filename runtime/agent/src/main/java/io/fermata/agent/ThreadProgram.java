@@ -6,7 +6,10 @@ import io.fermata.flow.Program;
 import io.fermata.flow.Retry;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -101,8 +104,7 @@ public final class ThreadProgram
     } else if (input instanceof ThreadInput.Answer answer) {
       return answer(loop, state, answer);
     } else if (input instanceof ThreadInput.Change change) {
-      change(loop, change);
-      return null;
+      return change(loop, change);
     } else if (input instanceof ThreadInput.Delete delete) {
       loop.emit(new ThreadEvent.Deleted(delete.at()));
       return null;
@@ -133,6 +135,10 @@ public final class ThreadProgram
           "unknown_agent",
           "There is no agent %s; there are %s"
               .formatted(create.agent(), agents.all().stream().map(Agent::name).toList()));
+    }
+    Outcome.Failure unfit = unfit(create.tags(), create.env());
+    if (unfit != null) {
+      return new Refused<>(unfit);
     }
     TurnLoop loop = new TurnLoop(agents, state, create.at());
     loop.emit(
@@ -302,7 +308,28 @@ public final class ThreadProgram
             .orElse(null);
   }
 
-  private static void change(TurnLoop loop, ThreadInput.Change change) {
+  private static Outcome.@Nullable Failure unfit(
+      @Nullable Collection<String> tags, Map<String, String> env) {
+    try {
+      Bounds.tags(tags == null ? List.of() : tags);
+    } catch (IllegalArgumentException e) {
+      return failure("invalid_tags", String.valueOf(e.getMessage()));
+    }
+    try {
+      Bounds.requireEnv(env);
+    } catch (IllegalArgumentException e) {
+      return failure("invalid_env", String.valueOf(e.getMessage()));
+    }
+    return null;
+  }
+
+  private static Outcome.@Nullable Failure change(TurnLoop loop, ThreadInput.Change change) {
+    Map<String, String> env = new HashMap<>(loop.state().shelf().env());
+    env.putAll(change.env());
+    Outcome.Failure unfit = unfit(change.tags(), env);
+    if (unfit != null) {
+      return unfit;
+    }
     if (change.tags() != null) {
       loop.emit(new ThreadEvent.Tagged(Bounds.tags(change.tags())));
     }
@@ -311,6 +338,7 @@ public final class ThreadProgram
         .forEach(
             (property, value) ->
                 loop.emit(new ThreadEvent.EnvSet(property, value.isEmpty() ? null : value)));
+    return null;
   }
 
   private Outcome.@Nullable Failure report(

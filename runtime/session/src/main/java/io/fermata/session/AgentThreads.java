@@ -1,7 +1,6 @@
 package io.fermata.session;
 
 import io.fermata.agent.Attachment;
-import io.fermata.agent.Bounds;
 import io.fermata.agent.Message;
 import io.fermata.agent.Rewind;
 import io.fermata.agent.Shelf;
@@ -87,22 +86,16 @@ final class AgentThreads implements Threads {
 
   CompletionStage<ThreadCommand.Reply> create(
       ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
-    ThreadInput input;
-    try {
-      input =
-          new ThreadInput.Create(
-              key.threadId(),
-              wanted.agent(),
-              wanted.principal(),
-              wanted.tags(),
-              wanted.env(),
-              parent,
-              wanted.messages(),
-              clock.millis());
-      Bounds.check(wanted.tags());
-    } catch (IllegalArgumentException e) {
-      return failed("invalid_tags", String.valueOf(e.getMessage()));
-    }
+    ThreadInput input =
+        new ThreadInput.Create(
+            key.threadId(),
+            wanted.agent(),
+            wanted.principal(),
+            wanted.tags(),
+            wanted.env(),
+            parent,
+            wanted.messages(),
+            clock.millis());
     return tell(key, wanted.principal(), input);
   }
 
@@ -165,11 +158,6 @@ final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> change(
       String principal, String threadId, @Nullable Set<String> tags, Map<String, String> env) {
-    try {
-      Bounds.check(tags == null ? Set.of() : tags);
-    } catch (IllegalArgumentException e) {
-      return failed("invalid_tags", String.valueOf(e.getMessage()));
-    }
     return told(principal, threadId, new ThreadInput.Change(tags, env, clock.millis()));
   }
 

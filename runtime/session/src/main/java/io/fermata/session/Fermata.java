@@ -97,8 +97,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.threads =
         new AgentThreads(this::actors, store, agentHost, builder.clock, replies, closed::get);
     this.agentTools = new LinkedHashMap<>();
-    agents
-        .all()
+    agents.all().stream()
+        .filter(agent -> !agent.isInternal())
         .forEach(
             agent ->
                 agentTools.put(
