@@ -221,11 +221,10 @@ final class Chat implements AutoCloseable {
      */
     synchronized void show(List<Message> messages, boolean typed) {
       for (Message message : messages) {
-        if (!shown.add(message.id())) {
-          continue;
-        } else if (message.role() == Role.USER && typed) {
+        boolean fresh = shown.add(message.id());
+        if (fresh && typed && message.role() == Role.USER) {
           line("> " + message.content());
-        } else {
+        } else if (fresh) {
           show(message);
         }
       }

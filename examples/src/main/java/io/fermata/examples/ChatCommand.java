@@ -85,8 +85,7 @@ final class ChatCommand implements Callable<Integer> {
   private String opened(Threads threads) {
     if (thread == null) {
       return now(threads.create(
-              new Threads.NewThread(
-                  PRINCIPAL, agent, null, Set.of(), Map.of(), List.of())))
+              new Threads.NewThread(PRINCIPAL, agent, null, Set.of(), Map.of(), List.of())))
           .threadId();
     }
     try {

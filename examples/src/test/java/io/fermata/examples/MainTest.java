@@ -69,7 +69,8 @@ class MainTest {
 
   @Test
   void halfAModelIsAWrongCommandLine() {
-    assertThat(run("serve", "--store", "memory", "--model-url", "http://localhost:1/v1")).isEqualTo(2);
+    assertThat(run("serve", "--store", "memory", "--model-url", "http://localhost:1/v1"))
+        .isEqualTo(2);
     assertThat(err.toString())
         .contains("name is missing", "--model-name", "FERMATA_MODEL_NAME", "FERMATA_MODEL_KEY");
     String[] wrong = {"--model-url", "localhost", "--model-name", "any"};

@@ -51,7 +51,9 @@ class ServerTest {
       JsonNode tools = server.result("tools/list", Json.object()).path("tools");
       List<String> names = new ArrayList<>();
       tools.forEach(tool -> names.add(tool.path("name").asText()));
-      assertThat(names).containsExactly("quote", "table", "trip", "desk", "billing", "show_plans", "choose_table");
+      assertThat(names)
+          .containsExactly(
+              "quote", "table", "trip", "desk", "billing", "show_plans", "choose_table");
       for (String page : new String[] {"show_plans", "choose_table"}) {
         ObjectNode uri = Json.object().put("uri", "ui://fermata/" + page + ".html");
         JsonNode content = server.result("resources/read", uri).path("contents").path(0);

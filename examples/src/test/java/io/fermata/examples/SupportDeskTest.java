@@ -16,6 +16,7 @@ import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringReader;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -71,11 +72,12 @@ class SupportDeskTest {
     try (ServerProcess server = server(0)) {
       ann.moveTo(server);
       assertThat(ann.settled().path("code").asText()).isEqualTo("stop_on_response");
-      assertThat(ann.said())
-          .first()
-          .isEqualTo("user: My card is •••• 1111. Please refund B-1001.");
+      assertThat(ann.said()).first().isEqualTo("user: My card is •••• 1111. Please refund B-1001.");
       assertThat(ann.said()).last().asString().contains("Your money is on its way", "R1001");
-      assertThat(ledger().bookings()).singleElement().asString().contains("B-1001", "48", "damaged");
+      assertThat(ledger().bookings())
+          .singleElement()
+          .asString()
+          .contains("B-1001", "48", "damaged");
 
       assertThat(ann.say("I need the invoice for B-1002.").path("agent").asText())
           .isEqualTo("billing");
@@ -157,8 +159,7 @@ class SupportDeskTest {
   private static String begin(Fermata host) {
     return ChatCommand.now(
             host.threads()
-                .create(
-                    new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+                .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
         .threadId();
   }
 
@@ -242,9 +243,10 @@ class SupportDeskTest {
     try (PrintWriter typed = new PrintWriter(chat.outputWriter())) {
       typed.println("Where is B-1002?");
     }
-    String screen = new String(chat.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    String screen = new String(chat.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertThat(screen)
-        .containsSubsequence("Thread ", "[look_up_order]", "two cookbooks", "To go on: chat desk --thread ");
+        .containsSubsequence(
+            "Thread ", "[look_up_order]", "two cookbooks", "To go on: chat desk --thread ");
     assertThat(chat.waitFor()).isZero();
     assertThat(Files.readString(directory.resolve("errors.txt"))).isEmpty();
   }
