@@ -1,9 +1,5 @@
 package io.fermata.agent;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.DeserializationFeature;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.flow.Violation;
@@ -14,8 +10,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes one call of a tool, and turns what it comes to into what the thread keeps. */
 final class Calling {
-  private static final ObjectMapper PARSER =
-      new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
   private static final String NO_WORDS = "Tool executed successfully";
 
   /** How long a flow that goes on by itself is left alone before it is asked again. */
@@ -58,9 +52,8 @@ final class Calling {
       return Json.object();
     }
     try {
-      JsonNode tree = PARSER.readTree(text);
-      return tree instanceof ObjectNode ? (ObjectNode) Json.tree(tree) : null;
-    } catch (JsonProcessingException e) {
+      return Json.parse(text) instanceof ObjectNode object ? object : null;
+    } catch (IllegalArgumentException e) {
       return null;
     }
   }

@@ -55,6 +55,8 @@ final class Performance {
     } catch (InterruptedException | CancelledException e) {
       Thread.currentThread().interrupt();
       return new ThreadInput.Failed("cancelled", "The work was given up", null);
+    } catch (OutcomeUnknownException e) {
+      return new ThreadInput.Failed(OutcomeUnknownException.CODE, Failures.reason(e), e.toString());
     } catch (Throwable e) {
       Throwable cause = Failures.survivable(e);
       return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
@@ -160,10 +162,18 @@ final class Performance {
     }
     List<Message> shown = new ArrayList<>();
     if (prompt.includesChat()) {
-      shown.addAll(state.history().tail(prompt.window()));
+      state.history().tail(prompt.window()).stream()
+          .takeWhile(message -> !message.id().equals(asking()))
+          .forEach(shown::add);
     }
     shown.addAll(frame.said());
     return shown;
+  }
+
+  /** The message whose calls are being made; a sub-prompt sees the conversation before it. */
+  private @Nullable String asking() {
+    Frame top = state.top();
+    return top == null ? null : top.messageId();
   }
 
   private ModelListener listener(String messageId) {

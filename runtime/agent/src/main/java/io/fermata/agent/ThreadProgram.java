@@ -444,7 +444,7 @@ public final class ThreadProgram
 
   static ToolResult unknown() {
     return ToolResult.error(
-        "outcome_unknown",
+        OutcomeUnknownException.CODE,
         "The call was cut off and may or may not have taken effect. It is not repeated by itself:"
             + " find out before you call again.");
   }

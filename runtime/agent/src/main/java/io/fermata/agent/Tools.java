@@ -9,6 +9,7 @@ import java.lang.annotation.Annotation;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
 import java.time.Duration;
 import java.time.format.DateTimeParseException;
@@ -19,7 +20,6 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -98,7 +98,7 @@ public final class Tools {
   }
 
   private static boolean hidden(Method method) {
-    return !java.lang.reflect.Modifier.isPublic(method.getModifiers());
+    return !Modifier.isPublic(method.getModifiers());
   }
 
   private static String name(Method method) {
@@ -290,7 +290,7 @@ public final class Tools {
         Object result = method.invoke(instance, values);
         return result instanceof CompletionStage<?> stage ? Scribe.await(stage) : result;
       } catch (InvocationTargetException e) {
-        Throwable thrown = Failures.survivable(Objects.requireNonNullElse(e.getCause(), e));
+        Throwable thrown = Failures.survivable(e.getTargetException());
         throw thrown instanceof Exception exception
             ? exception
             : new IllegalStateException(Failures.reason(thrown), thrown);

@@ -90,7 +90,7 @@ final class TurnLoop {
     }
     for (Frame frame : List.copyOf(state.frames().values())) {
       if (frame.stage() == Frame.Stage.OPENED) {
-        beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
+        beginSubPrompt(frame);
         return true;
       } else if (frame.stage() == Frame.Stage.CALLING && startsCall(frame)) {
         return true;
@@ -264,6 +264,14 @@ final class TurnLoop {
   private void beginStep(String frame, Side side, String prompt) {
     long step = state.steps() + 1;
     emit(new ThreadEvent.StepBegan(frame, side, prompt, step, 1, "m-s" + step, now));
+  }
+
+  private void beginSubPrompt(Frame frame) {
+    if (spent(agent().budget(), state.usage())) {
+      failSubPrompt(frame, "The budget of the thread is spent: " + used(state.usage()));
+    } else {
+      beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
+    }
   }
 
   // --- calls -----------------------------------------------------------------------------------

@@ -152,7 +152,9 @@ final class Conversation {
     } catch (JsonProcessingException e) {
       throw new AssertionError(e);
     }
+    ThreadState live = state.apply(events, journal.size());
     state = state.apply(record(journal.size()), journal.size());
+    assertThat(state).as("what was read back").isEqualTo(live);
   }
 
   // --- what is done ----------------------------------------------------------------------------
@@ -179,7 +181,7 @@ final class Conversation {
       if (ready.isEmpty() || ready.stream().anyMatch(point)) {
         return listed();
       }
-      perform(order.apply(ready));
+      step();
     }
     throw new AssertionError("The thread does not come to rest: " + lines());
   }
@@ -190,6 +192,11 @@ final class Conversation {
     Collections.reverse(latestFirst);
     assertThat(newestFirst(null, latestFirst.size(), 0)).isEqualTo(latestFirst);
     return this;
+  }
+
+  /** Performs the effect whose turn it is, and brings its end to the thread. */
+  Conversation step() {
+    return perform(order.apply(ready()));
   }
 
   /** Performs an effect, and brings its end to the thread. */
@@ -365,6 +372,27 @@ final class Conversation {
         + ":"
         + (message.content() == null ? "" : " " + message.content())
         + (calls.isEmpty() ? "" : " [" + calls + "]");
+  }
+
+  /** The messages at top level, as they would be if the state kept all of them. */
+  List<Message> everything() {
+    ThreadState whole = ThreadState.NONE;
+    for (int i = 1; i <= journal.size(); i++) {
+      List<ThreadEvent> record = record(i);
+      whole = whole.apply(record.stream().map(Conversation::withoutWindow).toList(), i);
+    }
+    return whole.history().messages();
+  }
+
+  private static ThreadEvent withoutWindow(ThreadEvent event) {
+    int wide = 1_000_000;
+    if (event instanceof ThreadEvent.Created c) {
+      return new ThreadEvent.Created(
+          c.threadId(), c.agent(), c.principal(), c.tags(), c.env(), c.parent(), wide, c.at());
+    } else if (event instanceof ThreadEvent.HandedOver over) {
+      return new ThreadEvent.HandedOver(over.agent(), wide);
+    }
+    return event instanceof ThreadEvent.Widened ? new ThreadEvent.Widened(wide) : event;
   }
 
   /** All messages of the journal, inside sub-prompts too, the oldest first. */

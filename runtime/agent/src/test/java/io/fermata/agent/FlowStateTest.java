@@ -274,6 +274,39 @@ class FlowStateTest {
         .containsExactly("user: Hi", "assistant: [work]", "work: it noted tea", "assistant: Done.");
   }
 
+  @Test
+  void resultsOfCallsSideBySideAreListedInTheOrderOfTheCallsWhateverEndsFirst() {
+    model.calls("one", "two", "three").say("Done.");
+    Prompt prompt =
+        Prompt.of("support", model.model())
+            .tools(
+                Tool.of("one", "1", (flow, args) -> 1),
+                Tool.of(
+                    "two",
+                    "2",
+                    (flow, args) -> {
+                      flow.injectMessage(Message.system("two is made"));
+                      return 2;
+                    }),
+                Tool.of("three", "3", (flow, args) -> 3))
+            .parallelToolCalls();
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt)).lastFirst();
+
+    talk.say("Hi");
+
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [one, two, three]",
+            "system: two is made",
+            "one: 1",
+            "two: 2",
+            "three: 3",
+            "assistant: Done.");
+    assertThat(talk.allMessages()).isEqualTo(talk.messages());
+    assertThat(talk.messages()).extracting(Message::createdAt).isSorted().doesNotHaveDuplicates();
+  }
+
   // --- messages --------------------------------------------------------------------------------
 
   @Test
@@ -317,7 +350,7 @@ class FlowStateTest {
   }
 
   @Test
-  void aSilentMessageIsShownToTheModelAndNotListed() throws Exception {
+  void aSilentMessageIsShownToTheModelAndNotListed() {
     List<List<Message>> listed = new ArrayList<>();
     Conversation talk =
         working(

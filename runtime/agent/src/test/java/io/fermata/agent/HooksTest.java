@@ -388,12 +388,12 @@ class HooksTest {
 
   @Test
   void aMessageWhoseOnlyCallIsStruckOutStaysIfItSaysSomething() {
-    model.sayAndCall("Let me see.", "works", Map.of()).say("Done.");
+    model.sayAndCall("Let me see.", "works", Map.of());
 
     Conversation talk = talk(strike("works")).say("Hi").crash();
 
-    assertThat(talk.lines())
-        .containsExactly("user: Hi", "assistant: Let me see.", "assistant: Done.");
+    assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Let me see.");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
   }
 
   @Test
@@ -573,7 +573,12 @@ class HooksTest {
             });
     Hook after =
         Hook.afterCreateMessage(
-            "after", (flow, message) -> flow.injectMessage(note("after " + message.content())));
+            "after",
+            (flow, message) -> {
+              if (!message.silent()) {
+                flow.injectMessage(note("after " + message.content()));
+              }
+            });
     model.say("Hello");
 
     Conversation talk = talk(before, after).say("Hi").crash();

@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import java.time.Duration;
@@ -132,7 +133,7 @@ class RequestTest {
       model.then(
           request ->
               AiMessage.from(
-                  dev.langchain4j.agent.tool.ToolExecutionRequest.builder()
+                  ToolExecutionRequest.builder()
                       .id("call_0")
                       .name("look")
                       .arguments("{}")

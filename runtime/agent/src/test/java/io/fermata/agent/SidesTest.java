@@ -1,7 +1,10 @@
 package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.langchain4j.data.message.AiMessage;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -97,8 +100,8 @@ class SidesTest {
     assertThat(talk.messages()).hasSize(22);
   }
 
-  private static dev.langchain4j.data.message.AiMessage ai(String text) {
-    return dev.langchain4j.data.message.AiMessage.from(text);
+  private static AiMessage ai(String text) {
+    return AiMessage.from(text);
   }
 
   @Test
@@ -238,6 +241,29 @@ class SidesTest {
   }
 
   @Test
+  void theTurnThatWasForcedLastIsTheOneThatBegins() {
+    Tool back =
+        Tool.of(
+            "back",
+            "Forces a turn.",
+            (flow, args) -> {
+              flow.forceTurn(Side.A);
+              return "forced back";
+            });
+    Scripted pro = new Scripted().calls("force", "back").say("Yes.");
+    Scripted contra = new Scripted();
+    Conversation talk =
+        Conversation.with(
+            Agent.dualAi("debate", prompt("pro", pro, force(Side.B), back), prompt("c", contra))
+                .maxSteps(2));
+
+    talk.say("Is it?");
+
+    assertThat(talk.lines()).endsWith("assistant: Yes.");
+    assertThat(contra.requests()).isEmpty();
+  }
+
+  @Test
   void aSideCanForceItselfToGoOn() {
     Scripted model = new Scripted().call("force").say("Done.");
     Party a = Party.prompt(prompt("support", model, force(Side.A))).stopTool("force");
@@ -272,14 +298,14 @@ class SidesTest {
             "schedule",
             (flow, message) -> {
               if (message.role() == Role.USER) {
-                flow.scheduleEffect("nudge", Map.of(), java.time.Duration.ofHours(1));
+                flow.scheduleEffect("nudge", Map.of(), Duration.ofHours(1));
               }
             });
     Conversation talk =
         Conversation.with(
             Agent.aiHuman("desk", prompt("support", model)).effects(nudge).hooks(schedule));
 
-    talk.say("Hi").pass(java.time.Duration.ofHours(2));
+    talk.say("Hi").pass(Duration.ofHours(2));
 
     assertThat(talk.lines())
         .containsExactly("user: Hi", "assistant: Hello.", "assistant: Are you still there?");
@@ -423,6 +449,55 @@ class SidesTest {
     assertThat(talk.code()).isEqualTo(StopCode.MAX_SESSION_TURNS);
   }
 
+  @Test
+  void aCallThatAnEffectQueuesDoesNotCutOffTheCodeThatHasTheTurn() {
+    Tool note = Tool.of("note", "Notes.", (flow, args) -> "noted");
+    Deferred queue =
+        Deferred.of("queue", "Queues.", (flow, args) -> flow.queueTool("note", Map.of()));
+    Scripted model = Scripted.saying("One.", "Two.");
+    List<String> handled = new ArrayList<>();
+    Hook schedule =
+        Hook.afterCreateMessage(
+            "schedule",
+            (flow, message) -> {
+              if ("Go".equals(message.content())) {
+                flow.scheduleEffect("queue", Map.of(), Duration.ofMillis(1));
+              }
+            });
+    Conversation talk =
+        Conversation.with(
+            Agent.of("play", Party.prompt(prompt("a", model, note)), Party.code(echo(handled)))
+                .effects(queue)
+                .hooks(schedule)
+                .maxSessionTurns(2));
+    talk.post("Go").runUntil(Conversation.kind(ThreadEffect.Kind.HANDLE));
+
+    talk.lastFirst().pass(Duration.ofSeconds(1));
+
+    assertThat(handled).containsExactly("One.", "Two.");
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Go",
+            "assistant: One.",
+            "user: echo One.",
+            "assistant (silent): [note]",
+            "note: noted",
+            "assistant: Two.",
+            "user: echo Two.");
+  }
+
+  @Test
+  void aSystemMessageIsNotHandedToCode() {
+    List<String> handled = new ArrayList<>();
+    Conversation talk =
+        Conversation.with(Agent.of("echo", Party.code(echo(handled)), Party.person()));
+
+    talk.say("one").post(null, Message.system("A remark")).run();
+
+    assertThat(handled).containsExactly("one");
+    assertThat(talk.lines()).endsWith("system: A remark");
+  }
+
   // --- handoff ---------------------------------------------------------------------------------
 
   @Test
@@ -475,6 +550,16 @@ class SidesTest {
     assertThat(talk.state().course().turnsA()).isEqualTo(1);
   }
 
+  @Test
+  void anAgentThatIsNotThereCannotBeHandedOverTo() {
+    Agent desk =
+        Agent.aiHuman("desk", prompt("support", new Scripted(), Handoff.to("nobody", "For all.")));
+
+    assertThatThrownBy(() -> Conversation.of(desk))
+        .isInstanceOf(InvalidAgentException.class)
+        .hasMessageContaining("nobody");
+  }
+
   // --- what waits ------------------------------------------------------------------------------
 
   @Test
@@ -488,7 +573,7 @@ class SidesTest {
         .then(
             request -> {
               talk.post("And this?").post("And that?");
-              return dev.langchain4j.data.message.AiMessage.from(model.wants("look", Map.of()));
+              return AiMessage.from(model.wants("look", Map.of()));
             })
         .say("All of it.");
 

@@ -99,8 +99,7 @@ class SubPromptTest {
     talk.say("Hi");
 
     assertThat(child.lastRequest())
-        .startsWith("system: You know.", "user: Hi")
-        .endsWith("user: What is it?");
+        .containsExactly("system: You know.", "user: Hi", "user: What is it?");
   }
 
   @Test
@@ -294,6 +293,68 @@ class SubPromptTest {
     assertThat(talk.code()).isEqualTo(StopCode.STATE_STOP_SESSION);
     assertThat(inside(talk)).last().asString().contains("look failed");
     assertThat(parent.requests()).hasSize(1);
+  }
+
+  @Test
+  void aThreadStoppedFromOutsideTellsOfTheCallsInsideAndOfTheCallThatTheyWereFor() {
+    Conversation[] talk = new Conversation[1];
+    Tool slow =
+        Tool.of(
+            "slow",
+            "Takes long.",
+            (flow, args) -> {
+              talk[0].stop();
+              return "too late";
+            });
+    child.calls("slow");
+    talk[0] = desk(expert(slow).asTool());
+
+    talk[0].say("Hi");
+
+    assertThat(inside(talk[0]))
+        .endsWith("slow failed: Failed to execute tool: Execution stopped by user");
+    assertThat(talk[0].lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [expert]",
+            "expert failed: Failed to execute tool: Execution stopped by user",
+            "system: Execution stopped by user");
+    talk[0].crash();
+  }
+
+  @Test
+  void promptsThatCallEachOtherGoOnlySoDeep() {
+    Scripted all = new Scripted();
+    all.always(
+        request ->
+            request.toolSpecifications().isEmpty()
+                ? AiMessage.from("Deep.")
+                : AiMessage.from(
+                    all.wants(request.toolSpecifications().get(0).name(), Map.of("message", "?"))));
+    Prompt prompt = Prompt.of("p0", all.model()).toolDescription("Asks.");
+    for (int i = 1; i <= Bounds.DEPTH + 2; i++) {
+      prompt = Prompt.of("p" + i, all.model()).toolDescription("Asks.").tools(prompt.asTool());
+    }
+    Party side = Party.prompt(prompt).maxSteps(1);
+    Conversation talk = Conversation.with(Agent.of("desk", side, Party.person()));
+
+    talk.say("Hi");
+
+    assertThat(all.requests()).hasSize(1 + Bounds.DEPTH);
+    assertThat(talk.last().failed()).isTrue();
+    assertThat(talk.last().content()).contains("at most " + Bounds.DEPTH + " levels deep");
+  }
+
+  @Test
+  void aSpentBudgetHoldsForItToo() {
+    Prompt support = Prompt.of("support", parent.model()).tools(expert().asTool());
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support).budget(Budget.tokens(15)));
+
+    talk.say("Hi");
+
+    assertThat(child.requests()).isEmpty();
+    assertThat(result(talk).content()).contains("budget", "15 tokens");
+    assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
   }
 
   @Test

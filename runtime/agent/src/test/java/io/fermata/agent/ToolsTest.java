@@ -12,6 +12,7 @@ import java.math.BigDecimal;
 import java.time.Duration;
 import java.time.LocalDate;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -33,7 +34,7 @@ class ToolsTest {
   static class Orders {
     @AgentTool("Finds orders.")
     public List<String> find_orders(
-        @Describe("The customer's mail address") String customer,
+        @Describe("Their mail address") String customer,
         @Nullable Integer limit,
         Sort sort,
         @Nullable List<LocalDate> days) {
@@ -76,15 +77,8 @@ class ToolsTest {
   }
 
   private static ObjectNode json(String text) {
-    return (ObjectNode) Json.tree(Json.value(Json.tree(read(text)), Object.class));
-  }
-
-  private static Object read(String text) {
-    try {
-      return new com.fasterxml.jackson.databind.ObjectMapper().readTree(text.replace('\'', '"'));
-    } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
-      throw new IllegalArgumentException(e);
-    }
+    return Objects.requireNonNull(
+        Calling.arguments(ToolCall.of("c1", "any", text.replace('\'', '"'))));
   }
 
   @Test
@@ -104,7 +98,7 @@ class ToolsTest {
             json(
                 """
                 {'type':'object','properties':{
-                 'customer':{'type':'string','description':'The customer\\u0027s mail address'},
+                 'customer':{'type':'string','description':'Their mail address'},
                  'limit':{'type':'integer'},
                  'sort':{'type':'string','enum':['NEWEST','CHEAPEST']},
                  'days':{'type':'array','items':{'type':'string','format':'date'}}},

@@ -44,9 +44,9 @@ public final class ArgumentSchema {
    */
   public record Argument(String name, Type type, boolean required, @Nullable String description) {}
 
-  private ArgumentSchema(ObjectNode json, @Nullable Reading reading) {
+  private ArgumentSchema(ObjectNode json, Schema check, @Nullable Reading reading) {
     this.json = json;
-    this.check = Schemas.check(json);
+    this.check = check;
     this.reading = reading;
   }
 
@@ -59,7 +59,8 @@ public final class ArgumentSchema {
   public static ArgumentSchema of(Class<? extends Record> type) {
     ObjectNode json = Schemas.ofArguments(type);
     json.remove("$schema");
-    return new ArgumentSchema(json, given -> Json.MAPPER.treeToValue(given, type));
+    return new ArgumentSchema(
+        json, Schemas.check(json), given -> Json.MAPPER.treeToValue(given, type));
   }
 
   /**
@@ -86,7 +87,8 @@ public final class ArgumentSchema {
       required.forEach(json.putArray("required")::add);
     }
     json.put("additionalProperties", false);
-    return new ArgumentSchema(json, given -> readEach(given, List.copyOf(arguments)));
+    return new ArgumentSchema(
+        json, Schemas.check(json), given -> readEach(given, List.copyOf(arguments)));
   }
 
   private static void readEach(ObjectNode given, List<Argument> arguments)
@@ -96,9 +98,8 @@ public final class ArgumentSchema {
       if (value != null) {
         try {
           Json.read(value, argument.type());
-        } catch (JsonMappingException e) {
-          e.prependPath(argument, argument.name());
-          throw e;
+        } catch (JsonProcessingException e) {
+          throw JsonMappingException.wrapWithPath(e, argument, argument.name());
         }
       }
     }
@@ -107,20 +108,21 @@ public final class ArgumentSchema {
   /**
    * Arguments as a JSON Schema describes them.
    *
-   * @throws IllegalArgumentException if it does not describe an object
+   * @throws IllegalArgumentException if it is no schema, or does not describe an object
    */
   public static ArgumentSchema of(ObjectNode jsonSchema) {
     if (!"object".equals(jsonSchema.path("type").textValue())) {
       throw new IllegalArgumentException("A schema of arguments must have the type object");
     }
-    return new ArgumentSchema(jsonSchema.deepCopy(), null);
+    ObjectNode json = jsonSchema.deepCopy();
+    return new ArgumentSchema(json, Schemas.checkOfForeign(json), null);
   }
 
   /** No arguments. */
   public static ArgumentSchema nothing() {
     ObjectNode json = Json.object().put("type", "object").put("additionalProperties", false);
     json.putObject("properties");
-    return new ArgumentSchema(json, null);
+    return new ArgumentSchema(json, Schemas.check(json), null);
   }
 
   /** The JSON Schema, 2020-12. */

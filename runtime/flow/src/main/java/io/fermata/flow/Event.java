@@ -4,8 +4,10 @@ import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -159,7 +161,31 @@ public sealed interface Event {
       implements Event {}
 
   /** Something that an action had to tell. */
-  record Emitted(String name, @Nullable JsonNode payload) {}
+  record Emitted(String name, @Nullable JsonNode payload) {
+    /** Not told to anybody: what a step did to the caller of its flow, a list. */
+    private static final String TO_CALLER = "fermata/caller";
+
+    static Emitted toCaller(List<JsonNode> changes) {
+      return new Emitted(TO_CALLER, Json.tree(changes));
+    }
+
+    boolean toCaller() {
+      return name.equals(TO_CALLER);
+    }
+  }
+
+  /** What steps did to the caller of their flow, in the order in which they were journaled. */
+  static List<JsonNode> changesOfCaller(List<Event> events) {
+    List<JsonNode> changes = new ArrayList<>();
+    for (Event event : events) {
+      if (event instanceof Committed committed) {
+        committed.emitted().stream()
+            .filter(Emitted::toCaller)
+            .forEach(emitted -> Objects.requireNonNull(emitted.payload()).forEach(changes::add));
+      }
+    }
+    return changes;
+  }
 
   /**
    * A decision was taken: which rules were tried, in order, and which way the run goes. Without a

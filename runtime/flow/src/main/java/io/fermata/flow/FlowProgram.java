@@ -92,22 +92,23 @@ public final class FlowProgram<S extends Record>
    * its caller chooses the thread. The stage never fails; failures are results.
    */
   public CompletionStage<Input.Result> perform(RunState state, StepEffect effect) {
-    return perform(state, effect, Progress.NONE);
+    return perform(state, effect, Progress.NONE, Caller.NONE);
   }
 
   /**
    * Carries out an effect.
    *
    * @param progress hears at once what the effect tells while it works
+   * @param caller who called the flow as a tool
    */
   public CompletionStage<Input.Result> perform(
-      RunState state, StepEffect effect, Progress progress) {
+      RunState state, StepEffect effect, Progress progress, Caller caller) {
     try {
       Spot<?> spot =
           effect.kind() == StepEffect.Kind.UNDO
               ? Spot.asOf(Wanted.undo(state, effect.place()).data(), effect.place(), graph)
               : Spot.of(state, effect.place(), graph);
-      return perform(effect, spot, state, progress);
+      return perform(effect, spot, state, progress, caller);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       return CompletableFuture.completedStage(failed(effect, e));
@@ -402,28 +403,35 @@ public final class FlowProgram<S extends Record>
   }
 
   private <T extends Record> CompletionStage<Input.Result> perform(
-      StepEffect effect, Spot<T> spot, RunState state, Progress progress) throws Exception {
+      StepEffect effect, Spot<T> spot, RunState state, Progress progress, Caller caller)
+      throws Exception {
     Node<T> node = spot.step().node();
     return switch (effect.kind()) {
       case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
       case UNDO -> {
         Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
-        yield act(undo.action(), run(state, effect, spot, List.of(), progress), effect);
+        yield act(undo.action(), run(state, effect, spot, List.of(), progress, caller), effect);
       }
       case REMIND -> {
         AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
-        yield act(reminder, run(state, effect, spot, List.of(), progress), effect);
+        yield act(reminder, run(state, effect, spot, List.of(), progress, caller), effect);
       }
       default -> {
         Node.Act<T> act = (Node.Act<T>) Objects.requireNonNull(node);
-        yield act(act.action(), run(state, effect, spot, act.reads(), progress), effect);
+        yield act(act.action(), run(state, effect, spot, act.reads(), progress, caller), effect);
       }
     };
   }
 
   private static <T extends Record> Run<T> run(
-      RunState state, StepEffect effect, Spot<T> spot, List<String> reads, Progress progress) {
-    return new Run<>(spot.schema(), state, effect, spot.data(), spot.prefix(), reads, progress);
+      RunState state,
+      StepEffect effect,
+      Spot<T> spot,
+      List<String> reads,
+      Progress progress,
+      Caller caller) {
+    return new Run<>(
+        spot.schema(), state, effect, spot.data(), spot.prefix(), reads, progress, caller);
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(

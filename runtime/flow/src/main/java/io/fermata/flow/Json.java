@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.cfg.CoercionAction;
 import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
@@ -45,6 +46,9 @@ public final class Json {
           .defaultPropertyInclusion(
               JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
           .build();
+
+  private static final ObjectReader WHOLE =
+      MAPPER.reader().with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
   private Json() {}
 
@@ -118,6 +122,19 @@ public final class Json {
 
   static @Nullable Object read(JsonNode tree, Type type) throws JsonProcessingException {
     return MAPPER.treeToValue(tree, MAPPER.constructType(type));
+  }
+
+  /**
+   * The tree of a text that is one JSON value and no more, with its decimals as they are written.
+   *
+   * @throws IllegalArgumentException if it is no JSON, with the reason
+   */
+  public static JsonNode parse(String text) {
+    try {
+      return WHOLE.readTree(text);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
   }
 
   /** Whether two trees say the same; 1, 1.0 and 1.00 do. */

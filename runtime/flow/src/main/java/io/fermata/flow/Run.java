@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -23,6 +24,7 @@ public final class Run<S extends Record> {
   private final String prefix;
   private final List<String> allowed;
   private final Progress progress;
+  private final Caller caller;
   private final List<Write> writes = new ArrayList<>();
   private final Set<String> reads = new LinkedHashSet<>();
   private final List<Event.Emitted> emitted = new ArrayList<>();
@@ -43,13 +45,15 @@ public final class Run<S extends Record> {
       ObjectNode data,
       String prefix,
       List<String> allowed,
-      Progress progress) {
+      Progress progress,
+      Caller caller) {
     this.schema = schema;
     this.run = run;
     this.effect = effect;
     this.prefix = prefix;
     this.allowed = allowed;
     this.progress = progress;
+    this.caller = caller;
     this.data = data;
     allowed.forEach(field -> reads.add(prefix + field));
   }
@@ -130,6 +134,16 @@ public final class Run<S extends Record> {
     return effect.place().visit();
   }
 
+  /**
+   * Whoever called the flow as a tool, if it did and is such a thing: a thread of an agent is met
+   * as its {@code FlowState}. What is done to it here is kept when the step succeeds, later steps
+   * see it, and the caller has it when the run is over; it comes to nothing if the run fails.
+   */
+  public <T> Optional<T> caller(Class<T> type) {
+    requireOpen("does to its caller");
+    return caller.as(type);
+  }
+
   /** Replaces the value at a path. Null deletes it. */
   public Run<S> set(String path, @Nullable Object value) {
     return value == null ? delete(path) : write(Write.Verb.SET, path, Json.tree(value));
@@ -155,13 +169,16 @@ public final class Run<S extends Record> {
    */
   public Run<S> emit(String name, @Nullable Object payload) {
     requireOpen("tells");
+    Event.Emitted told = new Event.Emitted(name, payload == null ? null : Json.tree(payload));
+    if (told.toCaller()) {
+      throw new IllegalArgumentException(name + " is a name that Fermata keeps; take another");
+    }
     if (emitted.size() >= MOST_EMITTED) {
       throw new IllegalStateException(
           "Step " + effect.place() + " emits more than " + MOST_EMITTED + " events; emit fewer");
     }
-    JsonNode told = payload == null ? null : Json.tree(payload);
-    emitted.add(new Event.Emitted(name, told));
-    progress.emitted(effect.place(), name, told);
+    emitted.add(told);
+    progress.emitted(effect.place(), name, told.payload());
     return this;
   }
 
@@ -202,6 +219,10 @@ public final class Run<S extends Record> {
 
   Input.Wrote close() {
     closed = true;
+    List<JsonNode> changes = caller.changes();
+    if (!changes.isEmpty()) {
+      emitted.add(Event.Emitted.toCaller(changes));
+    }
     return new Input.Wrote(
         writes.stream().map(write -> write.under(prefix)).toList(),
         List.copyOf(reads),

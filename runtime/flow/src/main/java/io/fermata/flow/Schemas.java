@@ -13,6 +13,8 @@ import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidatio
 import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationOption;
 import com.networknt.schema.Error;
 import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaException;
+import com.networknt.schema.SchemaLocation;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
@@ -78,6 +80,29 @@ final class Schemas {
 
   static Schema check(ObjectNode schema) {
     return REGISTRY.getSchema(schema);
+  }
+
+  /**
+   * The check of a schema that comes from elsewhere. Nothing is fetched for it.
+   *
+   * @throws IllegalArgumentException if it is no schema
+   */
+  static Schema checkOfForeign(ObjectNode schema) {
+    try {
+      String dialect =
+          schema.path("$schema").asText(SpecificationVersion.DRAFT_2020_12.getDialectId());
+      List<Error> errors = REGISTRY.getSchema(SchemaLocation.of(dialect)).validate(schema);
+      if (!errors.isEmpty()) {
+        throw new IllegalArgumentException(
+            Violation.listed(
+                "It is not a JSON Schema", errors.stream().map(Schemas::violation).toList()));
+      }
+      Schema check = check(schema);
+      check.initializeValidators();
+      return check;
+    } catch (SchemaException e) {
+      throw new IllegalArgumentException("It is not a JSON Schema: " + e.getMessage(), e);
+    }
   }
 
   /** An error of a check, with the path of what is wrong. */

@@ -225,7 +225,9 @@ final class Translation {
     }
     e.writes().forEach(write -> write(e.place(), Source.ACTION, write));
     for (Event.Emitted emitted : e.emitted()) {
-      tell(new Recorded.Emit(moment(e.place()), emitted.name(), emitted.payload()));
+      if (!emitted.toCaller()) {
+        tell(new Recorded.Emit(moment(e.place()), emitted.name(), emitted.payload()));
+      }
     }
     tell(new Recorded.Commit(moment(e.place()), e.writes(), e.reads(), since(e.place())));
   }

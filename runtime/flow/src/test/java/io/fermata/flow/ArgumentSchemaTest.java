@@ -101,6 +101,16 @@ class ArgumentSchemaTest {
         .hasMessage("A schema of arguments must have the type object");
     assertThatThrownBy(() -> ArgumentSchema.of(Circle.class))
         .hasMessageStartingWith("Circle contains itself");
+    assertThatThrownBy(() -> foreign("{'n':{'type':'text'}}"))
+        .hasMessageStartingWith("It is not a JSON Schema: properties.n.type ");
+    assertThatThrownBy(() -> foreign("{'n':{'$ref':'http://localhost:1/far.json'}}"))
+        .hasMessageStartingWith("It is not a JSON Schema: ")
+        .hasMessageContaining("http://localhost:1/far.json");
+  }
+
+  private static ArgumentSchema foreign(String properties) {
+    return ArgumentSchema.of(
+        (ObjectNode) tree("{'type':'object','properties':%s}".formatted(properties)));
   }
 
   private List<Violation> check(String arguments) {

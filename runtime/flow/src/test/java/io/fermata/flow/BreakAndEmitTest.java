@@ -286,7 +286,8 @@ class BreakAndEmitTest {
               public void streamed(Place place, String text) {
                 heard.add(text);
               }
-            })
+            },
+            Caller.NONE)
         .toCompletableFuture()
         .join();
     assertThat(heard).containsExactly("Look", "ing", "tell#1 found 3");

@@ -7,6 +7,7 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -99,7 +100,7 @@ final class ThreadRequest {
   }
 
   static HttpError wrong(String name, String why) {
-    return HttpError.fields(java.util.Map.of(name, why));
+    return HttpError.fields(Map.of(name, why));
   }
 
   /** The header that names a request, so that it counts once; null if it has none. */

@@ -313,6 +313,9 @@ final class ThreadStream implements Threads.Listener {
       text.append(text(id, told.get(part).type(), told.get(part).data()));
     }
     add(new Item(null, "", text.toString(), 1));
+    if (event instanceof ThreadEvent.Deleted) {
+      finish();
+    }
   }
 
   @Override
@@ -347,12 +350,13 @@ final class ThreadStream implements Threads.Listener {
 
   @Override
   public void ended(@Nullable Throwable why) {
-    if (why != null) {
-      String code = why instanceof ThreadException known ? known.code() : "store_unavailable";
-      if (!(why instanceof ThreadException)) {
-        LOG.warn("A stream of a thread's events ends, since its feed did", why);
-      }
-      add(closed(code));
+    if (why == null) {
+      add(closed("ended"));
+    } else if (why instanceof ThreadException known) {
+      add(closed(known.code()));
+    } else {
+      LOG.warn("A stream of a thread's events ends, since its feed did", why);
+      add(closed("store_unavailable"));
     }
     finish();
   }

@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
@@ -9,6 +10,7 @@ import io.fermata.flow.record.Narrative;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** The journal of a tool's present run, kept so that the run can be told when it has finished. */
 final class Account {
@@ -20,6 +22,19 @@ final class Account {
     } else {
       steps.clear();
     }
+  }
+
+  /** What the run has done to whoever called it. */
+  List<JsonNode> changesOfCaller(List<Event> last) {
+    List<JsonNode> changes = new ArrayList<>();
+    steps.forEach(step -> changes.addAll(Event.changesOfCaller(step.events())));
+    changes.addAll(Event.changesOfCaller(last));
+    return changes;
+  }
+
+  /** Who opened the session of the run; null if its beginning is not journaled yet. */
+  JournalRecord.@Nullable Origin origin() {
+    return steps.isEmpty() ? null : steps.get(0).origin();
   }
 
   /** The account of the run, with what happened and is not journaled yet; made when it is read. */

@@ -8,6 +8,7 @@ import io.fermata.agent.Shelf;
 import io.fermata.agent.Side;
 import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.ThreadInput;
+import io.fermata.agent.ThreadState;
 import io.fermata.flow.Outcome;
 import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.DirectoryQuery;
@@ -209,8 +210,13 @@ final class AgentThreads implements Threads {
     return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
   }
 
+  /** How a thread stands, for the host itself. */
+  CompletionStage<ThreadState> state(String threadId) {
+    return look(null, threadId, null).thenApply(ThreadCommand.Reply::state);
+  }
+
   private CompletionStage<ThreadCommand.Reply> look(
-      String principal, String threadId, @Nullable Duration settling) {
+      @Nullable String principal, String threadId, @Nullable Duration settling) {
     Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
@@ -283,7 +289,11 @@ final class AgentThreads implements Threads {
         .thenComposeAsync(
             records -> {
               for (StoredRecord stored : records) {
-                rewind.take(turn(stored).events());
+                List<ThreadEvent> events = turn(stored).events();
+                if (events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance)) {
+                  throw new ThreadException("unknown_thread", "The thread was deleted");
+                }
+                rewind.take(events);
                 if (rewind.full()) {
                   return CompletableFuture.completedFuture(rewind.messages());
                 }

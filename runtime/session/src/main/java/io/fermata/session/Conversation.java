@@ -27,6 +27,13 @@ record Conversation(String session, boolean told) {
           "antigravity.google/conversation_id",
           "mcp-session-id");
 
+  private static final String HINT = "hint\n";
+
+  /** What the caller named a conversation, if it did. */
+  static String named(String session) {
+    return session.startsWith(HINT) ? session.substring(HINT.length()) : session;
+  }
+
   private static final int LONGEST_HINT = 1_024;
 
   /** The conversation, or why there is none. */
@@ -49,7 +56,7 @@ record Conversation(String session, boolean told) {
     }
     if (hint != null) {
       // A handle means the same session wherever it stands.
-      return new Found(new Conversation(handles.minted(hint) ? hint : "hint\n" + hint, false));
+      return new Found(new Conversation(handles.minted(hint) ? hint : HINT + hint, false));
     }
     String transport = call.transportSession();
     if (transport != null && !transport.isEmpty()) {

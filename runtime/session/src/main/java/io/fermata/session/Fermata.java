@@ -8,6 +8,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.Outside;
 import io.fermata.agent.ThreadProgram;
+import io.fermata.agent.ThreadState;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Input;
@@ -91,7 +92,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
     AgentHost agentHost =
-        new AgentHost(new ThreadProgram(agents), store.directory(), feeds, this::outside);
+        new AgentHost(
+            new ThreadProgram(agents), store.directory(), feeds, this::outside, this::state);
     this.threads =
         new AgentThreads(this::actors, store, agentHost, builder.clock, replies, closed::get);
     this.agentTools = new LinkedHashMap<>();
@@ -132,6 +134,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   private ActorSystem<GatewayCommand> actors() {
     return system;
+  }
+
+  private CompletionStage<ThreadState> state(String threadId) {
+    return threads.state(threadId);
   }
 
   private Outside outside(String threadId) {

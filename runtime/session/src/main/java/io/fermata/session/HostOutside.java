@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Loan;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
 import io.fermata.agent.Rewind;
@@ -88,7 +89,10 @@ final class HostOutside implements Outside {
     return called.thenApplyAsync(
         outcome -> {
           if (outcome instanceof ToolOutcome.Result result) {
-            return new FlowOutcome.Result(result.text(), result.error(), List.of());
+            return new FlowOutcome.Result(
+                result.text(),
+                result.error(),
+                result.changes().stream().map(Loan::change).toList());
           } else if (outcome instanceof ToolOutcome.Paused paused) {
             return new FlowOutcome.Asking(paused.question());
           } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {

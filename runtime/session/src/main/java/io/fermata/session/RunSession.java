@@ -1,6 +1,8 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Caller;
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
@@ -17,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
@@ -372,7 +375,12 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
             ahead.data().deepCopy(),
             complete.result(),
             account.narrative(tool.flow(), unjournaled, now()));
-    return new Outcome.Complete(tool.mapped(finished), complete.reason());
+    ObjectNode mapped = tool.mapped(finished);
+    List<JsonNode> changes = account.changesOfCaller(unjournaled);
+    if (!mapped.path("error").asBoolean() && !changes.isEmpty()) {
+      changes.forEach(mapped.putArray("changes")::add);
+    }
+    return new Outcome.Complete(mapped, complete.reason());
   }
 
   /** Whether a run stopped to let its caller go on, and there is none. */
@@ -434,7 +442,33 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   private void start(FlowProgram<?> program, List<StepEffect> fresh) {
-    start(fresh, new StepPerformer(program, ahead, self()));
+    start(fresh, new StepPerformer(program, ahead, self(), callers()));
+  }
+
+  /** Whom a step meets as the caller of its flow. */
+  private Function<StepEffect, Caller> callers() {
+    ToolUse use = use();
+    if (use == null) {
+      return effect -> Caller.NONE;
+    }
+    List<JsonNode> before = account.changesOfCaller(unjournaled);
+    return effect -> new ThreadCaller(shell().agents(), use, effect, before);
+  }
+
+  /** The thread's call that the run is about; null if it is about none. */
+  private @Nullable ToolUse use() {
+    if (tool == null) {
+      return null;
+    }
+    JournalRecord.Origin origin = account.origin();
+    Waiting current = calls.current();
+    SessionKey key = current == null ? null : current.call.key();
+    String session = origin != null ? origin.session() : key != null ? key.session() : null;
+    if (session == null) {
+      return null;
+    }
+    ToolUse use = ToolUse.of(flow, session);
+    return ThreadKey.of(use.caller()) == null ? null : use;
   }
 
   /** The program waits or has finished: journal everything, then reply. */

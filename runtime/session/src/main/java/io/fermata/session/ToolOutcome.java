@@ -1,6 +1,8 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 
 /** What a call of a {@link FlowTool} has come to. */
 public sealed interface ToolOutcome {
@@ -9,8 +11,13 @@ public sealed interface ToolOutcome {
    * The call is over.
    *
    * @param error the text says what went wrong, without internals
+   * @param changes what the steps of the flow did to the thread that called it
    */
-  record Result(String text, boolean error) implements ToolOutcome {}
+  record Result(String text, boolean error, List<JsonNode> changes) implements ToolOutcome {
+    public Result(String text, boolean error) {
+      this(text, error, List.of());
+    }
+  }
 
   /**
    * The flow asks a person, so its caller has to pause with it.

@@ -21,4 +21,11 @@ public record ToolUse(String tool, String caller, String callId) {
   String session() {
     return caller + "\n" + callId;
   }
+
+  /** The use that a run's conversation stands for. */
+  static ToolUse of(String tool, String conversation) {
+    String session = Conversation.named(conversation);
+    int end = session.indexOf('\n');
+    return new ToolUse(tool, session.substring(0, end), session.substring(end + 1));
+  }
 }

@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.stream.StreamSupport;
 
 /** Carries the calls of flow tools as calls of their flows, and what comes of them back. */
 final class ToolUses {
@@ -129,7 +130,9 @@ final class ToolUses {
               ? new ToolOutcome.Result("The call was withdrawn.", true)
               : new ToolOutcome.Result(
                   body.path("result").path("text").asText(),
-                  body.path("result").path("error").asBoolean());
+                  body.path("result").path("error").asBoolean(),
+                  StreamSupport.stream(body.path("result").path("changes").spliterator(), false)
+                      .toList());
       default -> {
         String message = body.path("error").asText();
         if (UNDECIDED.contains(code)) {

@@ -1,5 +1,7 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -12,11 +14,16 @@ import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Role;
 import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.flow.Run;
 import io.fermata.persistence.Store;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -34,6 +41,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -270,6 +278,111 @@ class ThreadHostTest {
         ResultSet rows =
             connection.createStatement().executeQuery("SELECT count(*) FROM " + table)) {
       return rows.getLong(1);
+    }
+  }
+
+  record Case(@Nullable String colour, @Nullable String seen) {}
+
+  private Fermata withFlow(Agent agent, FlowTool tool) {
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve("t.db")))
+        .agent(agent)
+        .tool(tool)
+        .start();
+  }
+
+  private static FlowState caller(Run<Case> run) {
+    return run.caller(FlowState.class).orElseThrow();
+  }
+
+  private static Agent decorator(Model model) {
+    return Agent.aiHuman(
+        "decorator",
+        Prompt.of("p", model)
+            .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
+  }
+
+  private static AiMessage paints(List<ChatMessage> told) {
+    return told.stream()
+        .filter(ToolExecutionResultMessage.class::isInstance)
+        .map(result -> AiMessage.from(((ToolExecutionResultMessage) result).text()))
+        .findFirst()
+        .orElseGet(() -> AiMessage.from(call("1", "paint")));
+  }
+
+  @Test
+  void stepsOfAFlowMeetTheThreadThatCalledItAndTheThreadHasWhatTheyDidOnce() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .act(
+                    "begin",
+                    run -> {
+                      FlowState thread = caller(run);
+                      thread.context("begun", thread.threadId());
+                      thread.injectMessage(Message.assistant("One moment").asSilent());
+                    })
+                .ask("ask", a -> a.question("colour", "Which colour?"))
+                .act("finish", run -> run.set("seen", caller(run).context().get("begun")))
+                .edge(START, "begin")
+                .edge("begin", "ask")
+                .edge("ask", "finish")
+                .edge("finish", END)
+                .compile());
+    Agent agent = decorator(model(ThreadHostTest::paints));
+    String id;
+    Threads.Question question;
+    try (Fermata host = withFlow(agent, paint)) {
+      id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      Threads.View view = now(host.threads().settled("ann", id, PATIENCE));
+      question = view.questions().get(0);
+      assertThat(texts(host.threads(), id)).noneMatch(text -> text.contains("One moment"));
+    }
+    try (Fermata host = withFlow(agent, paint)) {
+      now(
+          host.threads()
+              .answer(
+                  "ann",
+                  id,
+                  new Threads.Answer(
+                      question.call(), "a1", null, Json.object().put("colour", "red"), null)));
+      now(host.threads().settled("ann", id, PATIENCE));
+      assertThat(texts(host.threads(), id))
+          .filteredOn(text -> text.contains("One moment"))
+          .hasSize(1);
+      assertThat(texts(host.threads(), id).get(0)).contains("red").contains(id);
+    }
+  }
+
+  @Test
+  void whatStepsDidToTheThreadComesToNothingWhenTheirFlowFails() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .act("begin", run -> caller(run).injectMessage(Message.assistant("One moment")))
+                .act(
+                    "finish",
+                    run -> {
+                      throw new IllegalStateException("out of paint");
+                    })
+                .edge(START, "begin")
+                .edge("begin", "finish")
+                .edge("finish", END)
+                .compile());
+    try (Fermata host = withFlow(decorator(model(ThreadHostTest::paints)), paint)) {
+      String id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      now(host.threads().settled("ann", id, PATIENCE));
+      assertThat(texts(host.threads(), id))
+          .noneMatch(text -> text.contains("One moment"))
+          .anyMatch(text -> text.contains("Failed to execute tool"));
     }
   }
 }

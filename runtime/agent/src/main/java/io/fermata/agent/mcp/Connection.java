@@ -1,0 +1,139 @@
+package io.fermata.agent.mcp;
+
+import io.modelcontextprotocol.client.McpAsyncClient;
+import io.modelcontextprotocol.client.McpClient;
+import io.modelcontextprotocol.spec.McpSchema;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import reactor.core.publisher.Mono;
+
+/** One session with a server. It is closed when it is given up and the last call on it is over. */
+final class Connection {
+  /** Who waits for a call says how long; the SDK's own limit never comes first. */
+  private static final Duration UNLIMITED = Duration.ofDays(30);
+
+  private static final Duration GOODBYE = Duration.ofSeconds(5);
+  private static final int PAGES = 1_000;
+
+  private final Line line;
+  private final McpAsyncClient client;
+  private final CompletableFuture<?> ready;
+  private int calls;
+  private boolean givenUp;
+
+  Connection(Server server, Duration timeout) {
+    line = new Line(server.transport(timeout));
+    client =
+        McpClient.async(line)
+            .requestTimeout(UNLIMITED)
+            .initializationTimeout(timeout)
+            .clientInfo(McpSchema.Implementation.builder("fermata", "1").build())
+            .capabilities(McpSchema.ClientCapabilities.builder().build())
+            .build();
+    ready = CompletableFuture.anyOf(client.initialize().toFuture(), line.broken());
+  }
+
+  boolean usable() {
+    return !ready.isCompletedExceptionally() && !line.broken().isDone();
+  }
+
+  /** Waits until the server has answered the first request. */
+  void open() throws InterruptedException, ExecutionException {
+    ready.get();
+  }
+
+  List<McpSchema.Tool> tools(Duration timeout)
+      throws InterruptedException, ExecutionException, TimeoutException {
+    List<McpSchema.Tool> tools = new ArrayList<>();
+    Set<String> seen = new HashSet<>();
+    String cursor = McpSchema.FIRST_PAGE;
+    do {
+      McpSchema.ListToolsResult page = first(client.listTools(cursor)).get(timeout);
+      tools.addAll(page.tools());
+      cursor = page.nextCursor();
+    } while (cursor != null && seen.size() < PAGES && seen.add(cursor));
+    return tools;
+  }
+
+  McpSchema.CallToolResult call(McpSchema.CallToolRequest call)
+      throws InterruptedException, ExecutionException {
+    Answer<McpSchema.CallToolResult> answer = first(client.callTool(call));
+    try {
+      return answer.get();
+    } catch (InterruptedException e) {
+      line.cancel(call);
+      throw e;
+    } finally {
+      line.over(call);
+    }
+  }
+
+  private <T> Answer<T> first(Mono<T> request) {
+    return new Answer<>(request.toFuture(), line.broken());
+  }
+
+  /** What a server answers, unless the line breaks before; who stops waiting takes it back. */
+  private record Answer<T>(CompletableFuture<T> answer, CompletableFuture<Void> broken) {
+    T get() throws InterruptedException, ExecutionException {
+      try {
+        CompletableFuture.anyOf(answer, broken).get();
+        return answer.get();
+      } finally {
+        answer.cancel(true);
+      }
+    }
+
+    T get(Duration timeout) throws InterruptedException, ExecutionException, TimeoutException {
+      try {
+        CompletableFuture.anyOf(answer, broken).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+        return answer.get();
+      } finally {
+        answer.cancel(true);
+      }
+    }
+  }
+
+  synchronized void begin() {
+    calls++;
+  }
+
+  void end() {
+    boolean last;
+    synchronized (this) {
+      calls--;
+      last = givenUp && calls == 0;
+    }
+    if (last) {
+      close();
+    }
+  }
+
+  /** No new call is to begin on it. */
+  void giveUp() {
+    boolean idle;
+    synchronized (this) {
+      idle = !givenUp && calls == 0;
+      givenUp = true;
+    }
+    if (idle) {
+      close();
+    }
+  }
+
+  private void close() {
+    client.closeGracefully().timeout(GOODBYE).onErrorComplete().subscribe();
+  }
+
+  /** Ends it, whatever is under way. */
+  void closeNow() {
+    line.broken().completeExceptionally(new IllegalStateException("the tools were closed"));
+    client.closeGracefully().timeout(GOODBYE).onErrorComplete().block();
+  }
+}

@@ -1,0 +1,104 @@
+package io.fermata.agent.mcp;
+
+import io.modelcontextprotocol.client.transport.StdioClientTransport;
+import io.modelcontextprotocol.json.TypeRef;
+import io.modelcontextprotocol.spec.McpClientTransport;
+import io.modelcontextprotocol.spec.McpSchema;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Schedulers;
+
+/**
+ * The way to a server, with what the SDK lacks: one learns that the server's process has ended, and
+ * can tell the server that a call is not wanted any more.
+ */
+final class Line implements McpClientTransport {
+  private final McpClientTransport transport;
+  private final CompletableFuture<Void> broken = new CompletableFuture<>();
+  private final Map<Object, Object> requests = Collections.synchronizedMap(new IdentityHashMap<>());
+
+  Line(McpClientTransport transport) {
+    this.transport = transport;
+  }
+
+  /** Fails when it is known that no answer will come any more. */
+  CompletableFuture<Void> broken() {
+    return broken;
+  }
+
+  @Override
+  public Mono<Void> connect(
+      Function<Mono<McpSchema.JSONRPCMessage>, Mono<McpSchema.JSONRPCMessage>> handler) {
+    return transport
+        .connect(handler)
+        .doOnError(broken::completeExceptionally)
+        .doOnSuccess(
+            nothing -> {
+              if (transport instanceof StdioClientTransport process) {
+                Schedulers.boundedElastic().schedule(() -> watch(process));
+              }
+            });
+  }
+
+  private void watch(StdioClientTransport process) {
+    process.awaitForExit();
+    broken.completeExceptionally(new IOException("its process has ended"));
+  }
+
+  @Override
+  public Mono<Void> sendMessage(McpSchema.JSONRPCMessage message) {
+    if (message instanceof McpSchema.JSONRPCRequest request
+        && request.params() instanceof McpSchema.CallToolRequest call) {
+      requests.put(call, request.id());
+    }
+    return transport.sendMessage(message);
+  }
+
+  /** The call has been answered, or will never be. */
+  void over(McpSchema.CallToolRequest call) {
+    requests.remove(call);
+  }
+
+  /** Tells the server that nobody waits for the call any more. */
+  void cancel(McpSchema.CallToolRequest call) {
+    Object id = requests.remove(call);
+    if (id != null) {
+      transport
+          .sendMessage(
+              new McpSchema.JSONRPCNotification(
+                  "notifications/cancelled",
+                  Map.of("requestId", id, "reason", "The call is not wanted any more")))
+          .onErrorComplete()
+          .subscribe();
+    }
+  }
+
+  /**
+   * The SDK would open a new session by itself, and break off all calls before that. Whoever sent
+   * the request that failed is told, and goes on as it sees fit.
+   */
+  @Override
+  public void setExceptionHandler(Consumer<Throwable> handler) {}
+
+  @Override
+  public List<String> protocolVersions() {
+    return transport.protocolVersions();
+  }
+
+  @Override
+  public Mono<Void> closeGracefully() {
+    return transport.closeGracefully();
+  }
+
+  @Override
+  public <T> T unmarshalFrom(Object data, TypeRef<T> type) {
+    return transport.unmarshalFrom(data, type);
+  }
+}

@@ -1,0 +1,430 @@
+package io.fermata.agent.mcp;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowState;
+import io.fermata.agent.OutcomeUnknownException;
+import io.fermata.agent.Tool;
+import io.fermata.agent.ToolResult;
+import io.fermata.flow.Json;
+import io.modelcontextprotocol.spec.McpError;
+import io.modelcontextprotocol.spec.McpSchema;
+import io.modelcontextprotocol.spec.McpTransportSessionNotFoundException;
+import java.net.ConnectException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The tools of an MCP server, for prompts to offer.
+ *
+ * <pre>{@code
+ * McpTools crm = McpTools.http("crm", "https://crm.example.org/mcp")
+ *     .bearer(tokens::current).prefix("crm_").only("find_customer", "add_note");
+ *
+ * Prompt support = Prompt.of("support", model).tools(crm.tools());
+ * }</pre>
+ *
+ * <p>The server is asked what it has when {@link #tools} is called. A server that is restarted
+ * later is connected to again by the next call. A call that is not wanted any more is cancelled.
+ *
+ * <p>Every call carries {@link FlowState#idempotencyKey} as {@code _meta["fermata/callId"]}. A tool
+ * that its server does not declare read-only or idempotent runs only {@link Tool#once}, unless
+ * {@link #idempotent} says that the server goes by that key.
+ *
+ * <p>What a server asks of its client is not answered: sampling, roots and elicitation are not
+ * declared.
+ */
+public final class McpTools implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(McpTools.class);
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final String CALL_ID = "fermata/callId";
+  private static final int INVALID_PARAMS = -32602;
+  private static final int UNKNOWN_METHOD = -32601;
+
+  private final String name;
+  private final Server server;
+  private final String prefix;
+  private final Set<String> only;
+  private final Map<String, UnaryOperator<Tool>> changes;
+  private final Duration timeout;
+  private final Duration connectTimeout;
+  private final boolean idempotent;
+  private final boolean optional;
+  private @Nullable Connection connection;
+  private boolean closed;
+
+  private McpTools(Draft draft) {
+    name = draft.name;
+    server = draft.server;
+    prefix = draft.prefix;
+    only = Set.copyOf(draft.only);
+    changes = Map.copyOf(draft.changes);
+    timeout = draft.timeout;
+    connectTimeout = draft.connectTimeout;
+    idempotent = draft.idempotent;
+    optional = draft.optional;
+  }
+
+  /**
+   * A server that is reached by streamable HTTP.
+   *
+   * @param name what messages call it
+   */
+  public static McpTools http(String name, String url) {
+    return new McpTools(new Draft(name, Server.Http.at(url)));
+  }
+
+  /**
+   * A server that is started as a process of its own, when it is first needed and whenever it has
+   * ended.
+   *
+   * @param name what messages call it
+   */
+  public static McpTools stdio(String name, String... command) {
+    if (command.length == 0) {
+      throw new IllegalArgumentException(
+          "The MCP server %s has no command; name the program and its arguments".formatted(name));
+    }
+    return new McpTools(new Draft(name, new Server.Command(List.of(command), Map.of())));
+  }
+
+  // --- options ---------------------------------------------------------------------------------
+
+  /** Sends a header with each request. */
+  public McpTools header(String header, String value) {
+    return header(header, () -> value);
+  }
+
+  /** Shows a token with each request. */
+  public McpTools bearer(String token) {
+    return bearer(() -> token);
+  }
+
+  /** Shows a token with each request; it is asked for each time, so it may change. */
+  public McpTools bearer(Supplier<String> token) {
+    return header("Authorization", () -> "Bearer " + token.get());
+  }
+
+  private McpTools header(String header, Supplier<String> value) {
+    if (!(server instanceof Server.Http http)) {
+      throw new IllegalStateException(
+          "The MCP server %s is a command and takes no headers; set its environment with env"
+              .formatted(name));
+    }
+    Map<String, Supplier<String>> headers = new LinkedHashMap<>(http.headers());
+    headers.put(header, value);
+    return with(draft -> draft.server = new Server.Http(http.url(), headers));
+  }
+
+  /** Sets a variable in the environment of a server that is a command. */
+  public McpTools env(String variable, String value) {
+    if (!(server instanceof Server.Command command)) {
+      throw new IllegalStateException(
+          "The MCP server %s is not started from here and takes no environment; send it a header"
+              .formatted(name));
+    }
+    Map<String, String> env = new LinkedHashMap<>(command.env());
+    env.put(variable, value);
+    return with(draft -> draft.server = new Server.Command(command.words(), env));
+  }
+
+  /** What the tools' names begin with, so that those of two servers do not clash. */
+  public McpTools prefix(String value) {
+    return with(draft -> draft.prefix = value);
+  }
+
+  /** Takes these tools alone, by the names that the server has for them. */
+  public McpTools only(String... tools) {
+    return with(draft -> draft.only = Set.of(tools));
+  }
+
+  /**
+   * Changes one tool, by the name that the server has for it: {@code with("refund", tool ->
+   * tool.approval("Pay it back?"))}.
+   */
+  public McpTools with(String tool, UnaryOperator<Tool> change) {
+    return with(draft -> draft.changes.put(tool, change));
+  }
+
+  /** How long one attempt of a call may take; one minute unless told. */
+  public McpTools timeout(Duration limit) {
+    return with(draft -> draft.timeout = limit);
+  }
+
+  /** How long the server may take to be there and to say what it has; 10 seconds unless told. */
+  public McpTools connectTimeout(Duration limit) {
+    return with(draft -> draft.connectTimeout = limit);
+  }
+
+  /**
+   * The server does nothing twice for one {@code _meta["fermata/callId"]}, as Fermata's own does,
+   * or its tools do no harm when they are called twice: a call that was cut off is made again.
+   */
+  public McpTools idempotent() {
+    return with(draft -> draft.idempotent = true);
+  }
+
+  /** Without the server there are no tools, and a warning, where {@link #tools} would fail. */
+  public McpTools optional() {
+    return with(draft -> draft.optional = true);
+  }
+
+  private McpTools with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return new McpTools(draft);
+  }
+
+  private static final class Draft {
+    final String name;
+    Server server;
+    final Map<String, UnaryOperator<Tool>> changes = new LinkedHashMap<>();
+    String prefix = "";
+    Set<String> only = Set.of();
+    Duration timeout = Duration.ofMinutes(1);
+    Duration connectTimeout = Duration.ofSeconds(10);
+    boolean idempotent;
+    boolean optional;
+
+    Draft(String name, Server server) {
+      this.name = name;
+      this.server = server;
+    }
+
+    Draft(McpTools from) {
+      this(from.name, from.server);
+      changes.putAll(from.changes);
+      prefix = from.prefix;
+      only = from.only;
+      timeout = from.timeout;
+      connectTimeout = from.connectTimeout;
+      idempotent = from.idempotent;
+      optional = from.optional;
+    }
+  }
+
+  // --- tools -----------------------------------------------------------------------------------
+
+  /**
+   * Asks the server what it has.
+   *
+   * @throws IllegalStateException if the server cannot be reached, or offers what cannot be taken;
+   *     it says what to do
+   */
+  public List<Tool> tools() throws InterruptedException {
+    List<McpSchema.Tool> listed;
+    try {
+      listed = listed();
+    } catch (IllegalStateException e) {
+      if (!optional || closed()) {
+        throw e;
+      }
+      LOG.warn("{} There are no tools of it until the next start.", e.getMessage());
+      return List.of();
+    }
+    return taken(listed);
+  }
+
+  private List<McpSchema.Tool> listed() throws InterruptedException {
+    Connection line = connection();
+    line.begin();
+    try {
+      line.open();
+      return line.tools(connectTimeout);
+    } catch (ExecutionException e) {
+      drop(line);
+      throw away(e.getCause());
+    } catch (TimeoutException e) {
+      drop(line);
+      throw away(e);
+    } finally {
+      line.end();
+    }
+  }
+
+  private List<Tool> taken(List<McpSchema.Tool> listed) {
+    List<String> wrong = new ArrayList<>();
+    Map<String, Tool> tools = new LinkedHashMap<>();
+    Set<String> known = new TreeSet<>();
+    for (McpSchema.Tool remote : listed) {
+      known.add(remote.name());
+      if (only.isEmpty() || only.contains(remote.name())) {
+        try {
+          Tool tool = tool(remote);
+          if (tools.putIfAbsent(tool.name(), tool) != null) {
+            wrong.add("%s: another tool is named %s, too".formatted(remote.name(), tool.name()));
+          }
+        } catch (RuntimeException e) {
+          wrong.add(remote.name() + ": " + e.getMessage());
+        }
+      }
+    }
+    Set<String> named = new TreeSet<>(only);
+    named.addAll(changes.keySet());
+    named.removeAll(known);
+    named.forEach(tool -> wrong.add(tool + ": the server has no such tool; it has " + known));
+    if (!wrong.isEmpty()) {
+      throw new IllegalStateException(
+          "Not all tools of the MCP server %s can be taken; name with only(…) those that can:\n- %s"
+              .formatted(name, String.join("\n- ", wrong)));
+    }
+    return List.copyOf(tools.values());
+  }
+
+  private Tool tool(McpSchema.Tool remote) {
+    Tool tool =
+        Tool.of(
+                prefix + remote.name().replaceAll("[^a-zA-Z0-9_-]", "_"),
+                description(remote),
+                (ObjectNode) Json.tree(remote.inputSchema()),
+                (flow, arguments) -> call(remote.name(), flow, arguments))
+            .timeout(timeout);
+    McpSchema.ToolAnnotations hints = remote.annotations();
+    boolean again =
+        hints != null
+            && (Boolean.TRUE.equals(hints.readOnlyHint())
+                || Boolean.TRUE.equals(hints.idempotentHint()));
+    Tool safe = again || idempotent ? tool : tool.once();
+    return changes.getOrDefault(remote.name(), UnaryOperator.identity()).apply(safe);
+  }
+
+  private static String description(McpSchema.Tool remote) {
+    return Stream.of(remote.description(), remote.title())
+        .filter(text -> text != null && !text.isBlank())
+        .findFirst()
+        .orElse(remote.name());
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  private ToolResult call(String tool, FlowState flow, ObjectNode arguments) throws Exception {
+    McpSchema.CallToolRequest request =
+        McpSchema.CallToolRequest.builder(tool)
+            .arguments(MAPPER.convertValue(arguments, new TypeReference<Map<String, Object>>() {}))
+            .meta(Map.of(CALL_ID, flow.idempotencyKey()))
+            .build();
+    try {
+      return once(request);
+    } catch (McpTransportSessionNotFoundException e) {
+      // The server was restarted and has not looked at the call.
+      return once(request);
+    }
+  }
+
+  private ToolResult once(McpSchema.CallToolRequest request) throws Exception {
+    Connection line = connection();
+    line.begin();
+    try {
+      try {
+        line.open();
+      } catch (ExecutionException e) {
+        drop(line);
+        throw away(e.getCause());
+      }
+      return Contents.of(line.call(request));
+    } catch (ExecutionException e) {
+      return failed(line, e.getCause());
+    } finally {
+      line.end();
+    }
+  }
+
+  private ToolResult failed(Connection line, @Nullable Throwable cause) throws Exception {
+    if (cause instanceof McpError refused && refused.getJsonRpcError() != null) {
+      int code = refused.getJsonRpcError().code();
+      if (code == INVALID_PARAMS || code == UNKNOWN_METHOD) {
+        return ToolResult.error(refused.getJsonRpcError().message());
+      }
+      throw refused;
+    }
+    drop(line);
+    if (cause instanceof McpTransportSessionNotFoundException restarted) {
+      throw restarted;
+    } else if (causes(cause).anyMatch(ConnectException.class::isInstance)) {
+      throw away(cause);
+    }
+    throw new OutcomeUnknownException(
+        "The MCP server %s broke off (%s): the call may or may not have taken effect"
+            .formatted(name, reason(cause)),
+        cause);
+  }
+
+  private IllegalStateException away(@Nullable Throwable cause) {
+    return new IllegalStateException(
+        "The MCP server %s cannot be reached at %s: %s. Start it, or correct where it is."
+            .formatted(name, server.place(), reason(cause)),
+        cause);
+  }
+
+  private static Stream<Throwable> causes(@Nullable Throwable thrown) {
+    return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause);
+  }
+
+  /** The innermost words about it. */
+  private static String reason(@Nullable Throwable thrown) {
+    return causes(thrown)
+        .map(
+            cause ->
+                cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage())
+        .reduce("no answer", (outer, inner) -> inner);
+  }
+
+  // --- the connection --------------------------------------------------------------------------
+
+  private synchronized Connection connection() {
+    if (closed) {
+      throw new IllegalStateException("The tools of the MCP server %s are closed".formatted(name));
+    }
+    Connection line = connection;
+    if (line != null && line.usable()) {
+      return line;
+    }
+    if (line != null) {
+      line.giveUp();
+    }
+    line = new Connection(server, connectTimeout);
+    connection = line;
+    return line;
+  }
+
+  private synchronized void drop(Connection line) {
+    line.giveUp();
+    if (connection == line) {
+      connection = null;
+    }
+  }
+
+  private synchronized boolean closed() {
+    return closed;
+  }
+
+  /** Ends the connection and the process, if the server is one. Calls under way fail. */
+  @Override
+  public void close() {
+    Connection line;
+    synchronized (this) {
+      closed = true;
+      line = connection;
+      connection = null;
+    }
+    if (line != null) {
+      line.closeNow();
+    }
+  }
+}

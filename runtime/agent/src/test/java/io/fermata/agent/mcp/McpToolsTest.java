@@ -1,0 +1,328 @@
+package io.fermata.agent.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Attachment;
+import io.fermata.agent.OutcomeUnknownException;
+import io.fermata.agent.Rig;
+import io.fermata.agent.Tool;
+import io.fermata.agent.ToolResult;
+import io.fermata.flow.Json;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Tools that live in MCP servers, over real sockets and pipes. */
+@Timeout(60)
+class McpToolsTest {
+  private final Rig rig = new Rig("c7");
+  private ShopServer server;
+
+  @BeforeEach
+  void start() throws IOException {
+    server = ShopServer.on(0);
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private static Tool tool(McpTools source, String name) throws InterruptedException {
+    return source.tools().stream().filter(t -> t.name().equals(name)).findFirst().orElseThrow();
+  }
+
+  private static ObjectNode how(String how) {
+    return Json.object().put("how", how);
+  }
+
+  private ToolResult say(Tool say, String how) throws Exception {
+    return rig.call(say, how(how));
+  }
+
+  @Test
+  void allPagesOfTheListAreOffered() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url()).prefix("shop_")) {
+      List<Tool> tools = shop.tools();
+
+      assertThat(tools)
+          .extracting(Tool::name)
+          .containsExactly("shop_find", "shop_pay_back", "shop_say");
+      assertThat(tools)
+          .extracting(Tool::description)
+          .containsExactly("Finds.", "Pay back", "Says.");
+      assertThat(tools.get(0).arguments().json().at("/required/0").asText()).isEqualTo("name");
+      assertThat(server.next("initialize").at("/params/capabilities")).isEmpty();
+    }
+  }
+
+  @Test
+  void aCallBringsTheWordsOfTheAnswer() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      ObjectNode arguments = (ObjectNode) Json.parse("{\"name\":\"Ann\",\"price\":0.10}");
+
+      ToolResult found = rig.call(tool(shop, "find"), arguments);
+
+      assertThat(found).isEqualTo(ToolResult.success("found\ncard: shop://card"));
+      JsonNode call = server.next("tools/call");
+      assertThat(Json.text(call.at("/params/arguments")))
+          .isEqualTo("{\"name\":\"Ann\",\"price\":0.10}");
+      assertThat(call.at("/params/_meta")).hasToString("{\"fermata/callId\":\"t1/c7\"}");
+    }
+  }
+
+  @Test
+  void anAnswerWithoutWordsBringsItsStructure() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      assertThat(rig.call(tool(shop, "pay_back"), Json.object()).text())
+          .isEqualTo("{\"paid\":\"t1/c7\"}");
+      assertThat(say(tool(shop, "say"), "nothing")).isEqualTo(ToolResult.success(null));
+    }
+  }
+
+  @Test
+  void picturesAreAttached() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      ToolResult result = say(tool(shop, "say"), "in pictures");
+
+      assertThat(result.text()).isEqualTo("ad\n(image-2.png was sent, and cannot be read)");
+      assertThat(result.attachments())
+          .singleElement()
+          .satisfies(file -> assertThat(file.data()).containsExactly(1, 2, 3))
+          .extracting(Attachment::name, Attachment::mimeType)
+          .containsExactly("image-1.png", "image/png");
+    }
+  }
+
+  @Test
+  void whatTheServerCallsAnErrorTheModelIsTold() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+
+      assertThat(say(say, "badly")).isEqualTo(ToolResult.error("no"));
+      assertThat(say(say, "backwards"))
+          .isEqualTo(ToolResult.error("Nobody can say it like backwards"));
+    }
+  }
+
+  @Test
+  void argumentsThatDoNotFitAreNotSent() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      ToolResult result = rig.call(tool(shop, "find"), Json.object().put("name", 7));
+
+      assertThat(result.code()).isEqualTo("invalid_arguments");
+      assertThat(server.heard).noneMatch(m -> m.path("method").asText().equals("tools/call"));
+    }
+  }
+
+  @Test
+  void aServerThatWasRestartedIsConnectedToAgain() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+      assertThat(say(say, "well").text()).isEqualTo("well");
+      int port = server.port();
+      server.close();
+      server = ShopServer.on(port);
+
+      assertThat(say(say, "well").text()).isEqualTo("well");
+      assertThat(say(say, "well").text()).isEqualTo("well");
+    }
+  }
+
+  @Test
+  void aServerThatIsAwayIsNamedAndTriedAgainByTheNextCall() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+      int port = server.port();
+      server.close();
+
+      for (int i = 0; i < 2; i++) {
+        assertThatThrownBy(() -> say(say, "well"))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContainingAll(
+                "The MCP server shop cannot be reached at", "" + port, "Start");
+      }
+
+      server = ShopServer.on(port);
+      assertThat(say(say, "well").text()).isEqualTo("well");
+    }
+  }
+
+  @Test
+  void anAnswerThatBreaksOffLeavesTheOutcomeUnknown() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+
+      assertThatThrownBy(() -> say(say, "hang up"))
+          .isInstanceOf(OutcomeUnknownException.class)
+          .hasMessageContaining("The MCP server shop broke off");
+      assertThat(say(say, "well").text()).isEqualTo("well");
+    }
+  }
+
+  @Test
+  void aCallThatIsNotWantedAnyMoreIsCancelledAndOthersGoOn() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+      CompletableFuture<Throwable> ended = new CompletableFuture<>();
+      Thread caller =
+          new Thread(
+              () -> {
+                try {
+                  say(say, "never");
+                } catch (Exception e) {
+                  ended.complete(e);
+                }
+              });
+      caller.start();
+      JsonNode call = server.next("tools/call");
+
+      caller.interrupt();
+
+      assertThat(ended.get()).isInstanceOf(InterruptedException.class);
+      assertThat(server.next("notifications/cancelled").at("/params/requestId"))
+          .isEqualTo(call.get("id"));
+      assertThat(say(say, "well").text()).isEqualTo("well");
+      assertThat(server.heard).noneMatch(m -> m.path("method").asText().equals("initialize"));
+    }
+  }
+
+  @Test
+  void withoutItsServerThereIsAClearErrorAtTheStart() throws Exception {
+    String url = server.url();
+    server.close();
+    try (McpTools shop = McpTools.http("shop", url);
+        McpTools perhaps = shop.optional()) {
+      assertThatThrownBy(shop::tools)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContainingAll(
+              "The MCP server shop cannot be reached at " + url,
+              "Start it, or correct where it is.");
+      assertThat(perhaps.tools()).isEmpty();
+    }
+  }
+
+  @Test
+  void aServerThatDoesNotAnswerIsNotWaitedForLongerThanTold() throws Exception {
+    try (java.net.ServerSocket silent =
+            new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress());
+        McpTools shop =
+            McpTools.http("shop", "http://localhost:" + silent.getLocalPort() + "/mcp")
+                .connectTimeout(Duration.ofMillis(300))) {
+      assertThatThrownBy(shop::tools).hasMessageContaining("The MCP server shop cannot be reached");
+    }
+  }
+
+  @Test
+  void aTokenIsAskedForEachTime() throws Exception {
+    AtomicInteger count = new AtomicInteger();
+    try (McpTools shop =
+        McpTools.http("shop", server.url()).bearer(() -> "t" + count.incrementAndGet())) {
+      shop.tools();
+
+      assertThat(server.tokens)
+          .startsWith("Bearer t1")
+          .hasSizeGreaterThan(2)
+          .doesNotHaveDuplicates();
+    }
+  }
+
+  @Test
+  void toolsArePickedAndChangedByTheNamesThatTheServerHas() throws Exception {
+    try (McpTools shop =
+        McpTools.http("shop", server.url())
+            .only("pay.back")
+            .with("pay.back", tool -> tool.approval("Pay back?"))) {
+      assertThat(shop.tools()).extracting(Tool::name).containsExactly("pay_back");
+    }
+    try (McpTools shop = McpTools.http("shop", server.url()).only("pay", "find")) {
+      assertThatThrownBy(shop::tools)
+          .hasMessageContaining("pay: the server has no such tool; it has [find, pay.back, say]");
+    }
+  }
+
+  @Test
+  void toolsThatCannotBeTakenAreAllNamed() throws Exception {
+    try (ShopServer odd =
+            ShopServer.having(
+                """
+                [{"name":"a.b","inputSchema":{"type":"object"}},
+                 {"name":"a-b","inputSchema":{"type":"object"}},
+                 {"name":"a/b","inputSchema":{"type":"object"}},
+                 {"name":"list","inputSchema":{"type":"array"}},
+                 {"name":"odd","inputSchema":{"type":"object","properties":{"x":{"type":"text"}}}},
+                 {"name":"far","inputSchema":{"type":"object",
+                   "properties":{"x":{"$ref":"http://localhost:1/x.json"}}}}]""");
+        McpTools shop = McpTools.http("shop", odd.url())) {
+      assertThatThrownBy(shop::tools)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContainingAll(
+              "Not all tools of the MCP server shop can be taken; name with only(…) those that can",
+              "- a/b: another tool is named a_b, too",
+              "- list: A schema of arguments must have the type object",
+              "- odd: ",
+              "- far: ")
+          .hasMessageNotContaining("- a-b");
+      try (McpTools some = shop.only("a-b")) {
+        assertThat(some.tools()).hasSize(1);
+      }
+    }
+  }
+
+  @Test
+  void whatIsClosedSaysSo() throws Exception {
+    McpTools shop = McpTools.http("shop", server.url());
+    Tool say = tool(shop, "say");
+    shop.close();
+
+    assertThatThrownBy(() -> say(say, "well"))
+        .hasMessage("The tools of the MCP server shop are closed");
+  }
+
+  // --- processes -------------------------------------------------------------------------------
+
+  private static McpTools process() {
+    return McpTools.stdio(
+        "shop",
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-cp",
+        System.getProperty("java.class.path"),
+        ShopProcess.class.getName());
+  }
+
+  @Test
+  void aProcessIsStartedAndStartedAgainWhenItHasEnded() throws Exception {
+    try (McpTools shop = process()) {
+      Tool say = tool(shop, "say");
+      assertThat(say(say, "well").text()).isEqualTo("well");
+
+      assertThatThrownBy(() -> say(say, "die"))
+          .isInstanceOf(OutcomeUnknownException.class)
+          .hasMessageContaining("its process has ended");
+
+      assertThat(say(say, "well").text()).isEqualTo("well");
+    }
+  }
+
+  @Test
+  void aProgramThatIsNotThereIsNamed() {
+    try (McpTools shop = McpTools.stdio("shop", "/no/such/program", "--now")) {
+      assertThatThrownBy(shop::tools)
+          .hasMessageContaining("The MCP server shop cannot be reached at /no/such/program --now");
+    }
+    assertThatThrownBy(() -> McpTools.stdio("shop", "x").bearer("t"))
+        .hasMessageContaining("set its environment with env");
+    assertThatThrownBy(() -> McpTools.http("shop", "shop.example.org"))
+        .hasMessageContaining("is not the address of an MCP server");
+  }
+}

@@ -1,0 +1,126 @@
+package io.fermata.agent.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import io.fermata.flow.Json;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.jspecify.annotations.Nullable;
+
+/** The shop over HTTP, with sessions that do not survive it. */
+final class ShopServer implements AutoCloseable {
+  private final HttpServer server;
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final Set<String> sessions = ConcurrentHashMap.newKeySet();
+  private final CountDownLatch closing = new CountDownLatch(1);
+  private final @Nullable JsonNode tools;
+
+  /** What was asked, in the order it came. */
+  final BlockingQueue<JsonNode> heard = new LinkedBlockingQueue<>();
+
+  final BlockingQueue<String> tokens = new LinkedBlockingQueue<>();
+
+  private ShopServer(int port, @Nullable JsonNode tools) throws IOException {
+    this.tools = tools;
+    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
+    server.setExecutor(threads);
+    server.createContext("/shop", this::handle);
+    server.start();
+  }
+
+  static ShopServer on(int port) throws IOException {
+    return new ShopServer(port, null);
+  }
+
+  /** One whose whole list of tools is this. */
+  static ShopServer having(String tools) throws IOException {
+    return new ShopServer(0, Json.parse("{\"tools\":" + tools + "}"));
+  }
+
+  int port() {
+    return server.getAddress().getPort();
+  }
+
+  String url() {
+    return "http://localhost:" + port() + "/shop";
+  }
+
+  private void handle(HttpExchange exchange) throws IOException {
+    try (exchange) {
+      String session = exchange.getRequestHeaders().getFirst("Mcp-Session-Id");
+      if (!exchange.getRequestMethod().equals("POST")) {
+        reply(exchange, exchange.getRequestMethod().equals("DELETE") ? 200 : 405, null);
+        return;
+      }
+      JsonNode message =
+          Json.parse(new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
+      heard.add(message);
+      tokens.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
+      String method = message.path("method").asText();
+      if (method.equals("initialize")) {
+        String born = UUID.randomUUID().toString();
+        sessions.add(born);
+        exchange.getResponseHeaders().set("Mcp-Session-Id", born);
+      } else if (session == null || !sessions.contains(session)) {
+        reply(exchange, 404, null);
+        return;
+      }
+      String how = message.path("params").path("arguments").path("how").asText();
+      if (how.equals("never")) {
+        closing.await();
+      } else if (how.equals("hang up")) {
+        return;
+      }
+      ObjectNode answer = Shop.answer(message);
+      if (answer != null && tools != null && method.equals("tools/list")) {
+        answer.set("result", tools);
+      }
+      reply(exchange, answer == null ? 202 : 200, answer);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void reply(HttpExchange exchange, int status, @Nullable JsonNode body)
+      throws IOException {
+    if (body == null) {
+      exchange.sendResponseHeaders(status, -1);
+    } else {
+      byte[] bytes = Json.text(body).getBytes(StandardCharsets.UTF_8);
+      exchange.getResponseHeaders().set("Content-Type", "application/json");
+      exchange.sendResponseHeaders(status, bytes.length);
+      exchange.getResponseBody().write(bytes);
+    }
+  }
+
+  /** The next message of a method, waiting for it. */
+  JsonNode next(String method) throws InterruptedException {
+    while (true) {
+      JsonNode message = heard.poll(20, java.util.concurrent.TimeUnit.SECONDS);
+      if (message == null) {
+        throw new AssertionError("Nobody sent " + method);
+      } else if (message.path("method").asText().equals(method)) {
+        return message;
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    closing.countDown();
+    server.stop(0);
+    threads.shutdownNow();
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.mcp;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,178 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SpecificationVersion;
+import io.fermata.flow.Json;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** An agent as a model finds it: as one tool. */
+@Timeout(120)
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class AgentToolTest {
+  private Desk desk;
+  private JsonNode tool;
+  private Schema output;
+
+  @BeforeAll
+  void start(@TempDir Path folder) {
+    desk = new Desk(folder.resolve("desk.db"));
+    tool = client("alice").request("tools/list", "").result().at("/tools/0");
+    output =
+        SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
+            .getSchema(tool.path("outputSchema"));
+  }
+
+  @AfterAll
+  void stop() {
+    desk.close();
+  }
+
+  private Wired client(String who) {
+    return new Wired(desk.server())
+        .with("Authorization", "Bearer " + who + "-key")
+        .with("MCP-Protocol-Version", "2025-11-25");
+  }
+
+  private JsonNode call(String who, String arguments, String meta) {
+    JsonNode result =
+        client(who)
+            .request(
+                "tools/call",
+                "\"name\":\"desk\",\"arguments\":{%s},\"_meta\":{%s}".formatted(arguments, meta))
+            .result();
+    JsonNode structured = result.path("structuredContent");
+    assertThat(output.validate(structured)).as(structured.toString()).isEmpty();
+    assertThat(result.path("isError").asBoolean())
+        .isEqualTo(structured.path("status").asText().equals("error"));
+    return structured;
+  }
+
+  private JsonNode call(String arguments) {
+    return call("alice", arguments, "");
+  }
+
+  private static String thread(JsonNode said) {
+    return "\"threadId\":\"" + said.path("threadId").asText() + "\"";
+  }
+
+  @Test
+  void theToolSaysHowItIsUsed() {
+    assertThat(tool.path("name").asText()).isEqualTo("desk");
+    assertThat(tool.path("description").asText())
+        .startsWith("A support desk.")
+        .contains("send", "status", "stop", "answer", "asking", "working");
+    assertThat(tool.path("description").asText().length()).isLessThan(2_500);
+    assertThat(tool.at("/inputSchema/additionalProperties").isBoolean()).isTrue();
+  }
+
+  @Test
+  void theFirstMessageBeginsAThreadAndTheNextOnesGoOn() {
+    JsonNode first = call("\"action\":\"send\",\"message\":\"hello\"");
+    assertThat(first.path("status").asText()).isEqualTo("rest");
+    assertThat(Desk.contents(first.path("messages"))).containsExactly("How can I help?");
+
+    JsonNode second = call("\"action\":\"send\",\"message\":\"take a note\"," + thread(first));
+    assertThat(second.path("threadId")).isEqualTo(first.path("threadId"));
+    assertThat(Desk.contents(second.path("messages"))).containsExactly("Noted.");
+    assertThat(call("\"action\":\"status\"," + thread(first)).path("messages"))
+        .isEqualTo(second.path("messages"));
+  }
+
+  @Test
+  void peopleDecideWhatTheAgentAsks() {
+    JsonNode asking = call("\"action\":\"send\",\"message\":\"refund\"");
+    assertThat(asking.path("status").asText()).isEqualTo("asking");
+    JsonNode question = asking.at("/questions/0");
+    assertThat(question.path("approval").asBoolean()).isTrue();
+
+    JsonNode denied =
+        call(
+            "\"action\":\"answer\",\"call\":%s,\"approved\":false,\"reason\":\"no\",%s"
+                .formatted(Json.text(question.path("call")), thread(asking)));
+    assertThat(denied.path("status").asText()).isEqualTo("rest");
+    assertThat(Desk.contents(denied.path("messages"))).contains("It is decided.");
+  }
+
+  @Test
+  void aCallThatTakesLongerIsToldHowToWaitAndMayBeStopped() {
+    JsonNode working = call("\"action\":\"send\",\"message\":\"work\"");
+    assertThat(working.path("status").asText()).isEqualTo("working");
+    assertThat(working.path("code").asText()).isEqualTo("still_working");
+
+    JsonNode stopped = call("\"action\":\"stop\"," + thread(working));
+    assertThat(stopped.path("status").asText()).isEqualTo("rest");
+    assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");
+  }
+
+  @Test
+  void aRepeatedCallCountsOnce() {
+    String message = "\"action\":\"send\",\"message\":\"hello\"";
+    String meta = "\"fermata/callId\":\"c-1\"";
+
+    JsonNode first = call("alice", message, meta);
+    JsonNode again = call("alice", message, meta);
+
+    assertThat(again).isEqualTo(first);
+    assertThat(call("bob", message, meta).path("threadId")).isNotEqualTo(first.path("threadId"));
+  }
+
+  @Test
+  void anotherPrincipalFindsNothing() {
+    JsonNode mine = call("\"action\":\"send\",\"message\":\"hello\"");
+
+    JsonNode other = call("bob", "\"action\":\"status\"," + thread(mine), "");
+
+    assertThat(other.path("code").asText()).isEqualTo("unknown_thread");
+    assertThat(other.has("messages")).isFalse();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "\"action\":\"begin\" | action",
+        "\"message\":\"hi\" | action",
+        "\"action\":\"send\" | message",
+        "\"action\":\"send\",\"message\":7 | message",
+        "\"action\":\"send\",\"message\":\"hi\",\"approved\":true | approved",
+        "\"action\":\"send\",\"message\":\"hi\",\"model\":\"x\" | model",
+        "\"action\":\"status\" | threadId",
+        "\"action\":\"answer\",\"threadId\":\"x\" | call"
+      })
+  void argumentsThatDoNotFitAreNamed(String arguments, String field) {
+    JsonNode said = call(arguments);
+
+    assertThat(said.path("code").asText()).isEqualTo("invalid_arguments");
+    assertThat(said.at("/violations/0/field").asText()).isEqualTo(field);
+  }
+
+  @Test
+  void progressIsToldToThoseWhoAskForIt() throws Exception {
+    Events events =
+        client("alice")
+            .listen(
+                ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"desk\","
+                    + "\"arguments\":{\"action\":\"send\",\"message\":\"take a note\"},"
+                    + "\"_meta\":{\"progressToken\":\"t\"}}}"))
+            .get();
+
+    assertThat(events.streamed()).isTrue();
+    List<JsonNode> messages = events.rest();
+    assertThat(Objects.requireNonNull(Events.said(Events.beforeTheResponse(messages))))
+        .contains("calls: note", "noted: {\"n\":1}", "Noted.");
+  }
+}
