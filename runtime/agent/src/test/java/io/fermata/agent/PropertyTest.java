@@ -69,7 +69,7 @@ class PropertyTest {
   @Test
   void aThreadThatDiesDuringEveryEffectComesToTheSameEnd() {
     forEverySeed(
-        SEEDS,
+        SEEDS / 2,
         seed -> {
           Conversation whole = new Walk(seed, false).end();
           Conversation broken = new Walk(seed, false).dyingAlways().end();
@@ -81,7 +81,7 @@ class PropertyTest {
   @Test
   void aThreadThatDiesOnceAnywhereComesToTheSameEnd() {
     forEverySeed(
-        SEEDS / 4,
+        SEEDS / 8,
         seed -> {
           Conversation whole = new Walk(seed, false).end();
           int records = whole.records();
@@ -96,7 +96,7 @@ class PropertyTest {
   @Test
   void callsSideBySideGiveTheSameHistoryInWhateverOrderTheyEnd() {
     forEverySeed(
-        SEEDS,
+        SEEDS / 2,
         seed -> {
           Conversation one = new Walk(seed, true).end();
           Conversation other = new Walk(seed, true).order(new Random(seed)).end();
