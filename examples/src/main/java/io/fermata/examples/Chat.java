@@ -25,12 +25,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletionException;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A person and a thread: lines go in, and what is said comes out while it is said. */
 final class Chat implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final int PAGE = 100;
+  private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
 
   private final Threads threads;
   private final String principal;
@@ -119,8 +121,11 @@ final class Chat implements AutoCloseable {
   private Threads.@Nullable Answer answer(Threads.Question asked) throws IOException {
     JsonNode question = asked.question();
     if (asked.approval()) {
-      screen.prompt(question.path("question").asText() + " [y, or n and why] ");
-      String line = in.readLine();
+      String line;
+      do {
+        screen.prompt(question.path("question").asText() + " [y, or n and why] ");
+        line = in.readLine();
+      } while (line != null && !DECISION.matcher(line.strip()).matches());
       return line == null ? null : approval(asked, line.strip());
     }
     ObjectNode answers = Json.object();
@@ -137,7 +142,7 @@ final class Chat implements AutoCloseable {
   }
 
   private static Threads.Answer approval(Threads.Question asked, String line) {
-    boolean approved = line.toLowerCase(Locale.ROOT).matches("y|yes");
+    boolean approved = line.toLowerCase(Locale.ROOT).startsWith("y");
     String reason = line.replaceFirst("(?i)^no?\\b[ ,:]*", "");
     return new Threads.Answer(
         asked.call(),
@@ -221,11 +226,10 @@ final class Chat implements AutoCloseable {
      */
     synchronized void show(List<Message> messages, boolean typed) {
       for (Message message : messages) {
-        if (!shown.add(message.id())) {
-          continue;
-        } else if (message.role() == Role.USER && typed) {
+        boolean fresh = shown.add(message.id());
+        if (fresh && typed && message.role() == Role.USER) {
           line("> " + message.content());
-        } else {
+        } else if (fresh) {
           show(message);
         }
       }

@@ -87,6 +87,7 @@ final class ServeCommand implements Callable<Integer> {
   private McpServer listen(Examples examples) {
     McpServerBuilder builder =
         McpServer.serving(examples.host())
+            .threads(examples.host().threads())
             .name("fermata-examples")
             .version(Main.version())
             .address(address)

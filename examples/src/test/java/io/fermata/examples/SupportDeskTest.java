@@ -16,6 +16,7 @@ import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringReader;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -188,7 +189,7 @@ class SupportDeskTest {
       assertThat(chat(host, id, "n, it was read"))
           .containsSubsequence("> hello", "> refund B-1001 please", "not approve", "it was read");
       assertThat(ledger().bookings()).isEmpty();
-      assertThat(chat(host, id, "refund B-1001", "y", "damaged"))
+      assertThat(chat(host, id, "refund B-1001", "perhaps", "y", "damaged"))
           .containsSubsequence(
               "Why do you want your money back? (damaged, ", "Your money is on its way")
           .containsOnlyOnce("Your money is on its way");
@@ -199,7 +200,7 @@ class SupportDeskTest {
   void theCustomerIsAskedLaterWhetherTheMoneyHasArrived() throws Exception {
     try (Fermata host = host(scripted(Duration.ofMillis(300)))) {
       String id = begin(host);
-      chat(host, id, "refund B-1001", "y", "damaged");
+      chat(host, id, "refund B-1001", "perhaps", "y", "damaged");
       String last = "";
       for (int i = 0; i < 300 && !last.contains("arrived"); i++) {
         Thread.sleep(50);
@@ -242,8 +243,7 @@ class SupportDeskTest {
     try (PrintWriter typed = new PrintWriter(chat.outputWriter())) {
       typed.println("Where is B-1002?");
     }
-    String screen =
-        new String(chat.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    String screen = new String(chat.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertThat(screen)
         .containsSubsequence(
             "Thread ", "[look_up_order]", "two cookbooks", "To go on: chat desk --thread ");

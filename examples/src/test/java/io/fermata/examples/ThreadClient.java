@@ -10,6 +10,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -99,7 +100,12 @@ final class ThreadClient {
     }
     List<String> heard = new ArrayList<>();
     try (Stream<String> lines = http.send(events.build(), BodyHandlers.ofLines()).body()) {
-      lines.peek(heard::add).anyMatch(line -> line.startsWith(last));
+      Iterator<String> each = lines.iterator();
+      String line = "";
+      while (!line.startsWith(last) && each.hasNext()) {
+        line = each.next();
+        heard.add(line);
+      }
     }
     return heard;
   }
