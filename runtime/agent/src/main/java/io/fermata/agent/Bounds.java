@@ -91,8 +91,7 @@ public final class Bounds {
     }
     if (size > ENV) {
       throw new IllegalArgumentException(
-          "The environment of a thread holds %d characters and this makes %d"
-              .formatted(ENV, size));
+          "The environment of a thread holds %d characters and this makes %d".formatted(ENV, size));
     }
   }
 

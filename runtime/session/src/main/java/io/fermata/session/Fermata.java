@@ -567,7 +567,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private void checkNames() {
       if (flows.isEmpty() && flowTools.isEmpty() && agents.isEmpty()) {
         throw new IllegalStateException(
-            "The host has nothing to run; call flow(…) or agent(…) at least once");
+            "The host has no flow and no agent; call flow(…) or agent(…) at least once");
       }
       TreeSet<String> names = new TreeSet<>();
       flows.forEach(flow -> names.add(flow.id()));

@@ -14,8 +14,9 @@ public final class ThreadException extends RuntimeException {
   /**
    * One of {@code unknown_thread}, {@code unknown_agent}, {@code unknown_file}, {@code busy},
    * {@code invalid_message}, {@code message_too_long}, {@code file_too_large}, {@code
-   * too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query}, {@code no_open_question}, {@code missing_approval},
-   * {@code missing_answers}, {@code overloaded}, {@code shutting_down}, {@code store_unavailable}.
+   * too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query}, {@code
+   * no_open_question}, {@code missing_approval}, {@code missing_answers}, {@code overloaded},
+   * {@code shutting_down}, {@code store_unavailable}.
    */
   public String code() {
     return code;
