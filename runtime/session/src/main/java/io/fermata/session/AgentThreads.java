@@ -328,11 +328,10 @@ final class AgentThreads implements Threads {
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
-                for (ThreadEvent event : turn(stored).events()) {
-                  if (event instanceof ThreadEvent.FileWritten written
-                      && written.path().equals(file.written())) {
-                    return written.data();
-                  }
+                List<ThreadEvent> events = turn(stored).events();
+                if (file.index() < events.size()
+                    && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
+                  return written.data();
                 }
               }
               throw new ThreadException("unknown_file", "The bytes of the file are gone");
