@@ -35,16 +35,16 @@ public final class Loan {
       return Optional.empty();
     }
     Agent agent = agents.get(state.agent());
-    List<ThreadEvent> done = before.stream().<ThreadEvent>map(Loan::change).toList();
     Scribe scribe =
         new Scribe(
-            agents,
-            agent,
-            state.apply(done, 0),
-            agents.hooks(agent, Scribe.prompt(agent, frame)),
-            outside,
-            callKey + "/" + step,
-            attempt);
+                agents,
+                agent,
+                state,
+                agents.hooks(agent, Scribe.prompt(agent, frame)),
+                outside,
+                callKey + "/" + step,
+                attempt)
+            .following(before.stream().map(Loan::change).toList());
     return Optional.of(new Loan(scribe, new FlowState(scribe, frame.path())));
   }
 

@@ -32,7 +32,10 @@ final class Performance {
 
   Performance(Agents agents, ThreadState state, Outside outside) {
     this.agents = agents;
-    this.agent = agents.get(state.agent());
+    Agent known = agents.find(state.agent());
+    // What is wanted of a thread whose agent is gone needs no more of it than its name.
+    this.agent =
+        known == null ? Agent.of(state.agent(), Party.person(), Party.person()) : known;
     this.state = state;
     this.outside = outside;
   }

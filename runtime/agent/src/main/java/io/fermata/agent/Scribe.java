@@ -24,6 +24,7 @@ final class Scribe {
   private final Hooks hooks;
   private final String origin;
   private final int attempt;
+  private final List<ThreadEvent.Change> earlier = new ArrayList<>();
   private final List<ThreadEvent.Change> changes = new ArrayList<>();
   private ThreadState state;
   private @Nullable List<Message> whole;
@@ -100,12 +101,28 @@ final class Scribe {
   }
 
   synchronized void write(ThreadEvent.Change change) {
+    state = ThreadFold.apply(state, change, 0, earlier.size() + changes.size());
     changes.add(change);
-    state = state.apply(List.of(change), 0);
   }
 
   synchronized List<ThreadEvent.Change> changes() {
     return List.copyOf(changes);
+  }
+
+  /** Begins with what was done before it, and is journaled together with what it does. */
+  Scribe following(List<ThreadEvent.Change> done) {
+    for (ThreadEvent.Change change : done) {
+      state = ThreadFold.apply(state, change, 0, earlier.size());
+      earlier.add(change);
+    }
+    return this;
+  }
+
+  /** What the journal does not have yet. */
+  private synchronized List<ThreadEvent.Change> done() {
+    List<ThreadEvent.Change> done = new ArrayList<>(earlier);
+    done.addAll(changes);
+    return done;
   }
 
   /** What the effect is about has happened: what follows comes after it. */
@@ -151,7 +168,7 @@ final class Scribe {
   /** What the journal has, the oldest first, with what this effect does to it. */
   private List<Message> withOwn(List<Message> journaled, int depth) {
     List<Message> all = new ArrayList<>(journaled);
-    for (ThreadEvent.Change change : changes()) {
+    for (ThreadEvent.Change change : done()) {
       if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
         List<String> ids = all.stream().map(Message::id).toList();
         int place = said.before() == null ? -1 : ids.indexOf(said.before());
@@ -315,14 +332,9 @@ final class Scribe {
   }
 
   byte[] bytes(Shelf.StoredFile file) throws InterruptedException {
-    byte[] own = null;
-    for (ThreadEvent.Change change : changes()) {
-      if (change instanceof ThreadEvent.FileWritten written
-          && written.path().equals(file.written())) {
-        own = written.data();
-      }
-    }
-    return file.seq() == 0 && own != null ? own.clone() : await(outside.file(file));
+    return file.seq() == 0 && done().get(file.index()) instanceof ThreadEvent.FileWritten written
+        ? written.data().clone()
+        : await(outside.file(file));
   }
 
   static <T> T await(CompletionStage<T> stage) throws InterruptedException {

@@ -24,10 +24,9 @@ public record Shelf(
    * A file of a thread; the journal has its bytes.
    *
    * @param seq the record of the journal that they are in
-   * @param written the path that they were written under
+   * @param index the place in it of the event that has them
    */
-  public record StoredFile(
-      String path, String mimeType, long size, long at, long seq, String written) {}
+  public record StoredFile(String path, String mimeType, long size, long at, long seq, int index) {}
 
   static final Shelf EMPTY = new Shelf(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
 

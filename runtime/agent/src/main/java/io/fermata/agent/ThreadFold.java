@@ -21,9 +21,9 @@ final class ThreadFold {
 
   private ThreadFold() {}
 
-  static ThreadState apply(ThreadState state, ThreadEvent event, long seq) {
+  static ThreadState apply(ThreadState state, ThreadEvent event, long seq, int index) {
     if (event instanceof ThreadEvent.Change change) {
-      return changed(state, change, seq);
+      return changed(state, change, seq, index);
     } else if (event instanceof ThreadEvent.Created created) {
       return created(created);
     } else if (event instanceof ThreadEvent.Greeted) {
@@ -207,7 +207,8 @@ final class ThreadFold {
     return state.with(draft -> draft.tellings = ThreadState.put(state.tellings(), what, telling));
   }
 
-  private static ThreadState changed(ThreadState state, ThreadEvent.Change change, long seq) {
+  private static ThreadState changed(
+      ThreadState state, ThreadEvent.Change change, long seq, int index) {
     if (change instanceof ThreadEvent.Said said) {
       return said(state, said);
     } else if (change instanceof ThreadEvent.Updated updated) {
@@ -240,7 +241,7 @@ final class ThreadFold {
                       written.data().length,
                       written.at(),
                       seq,
-                      written.path())));
+                      index)));
     } else if (change instanceof ThreadEvent.FileRemoved removed) {
       return state.with(state.shelf().withFile(removed.path(), null));
     } else if (change instanceof ThreadEvent.FileMoved moved) {
@@ -559,7 +560,7 @@ final class ThreadFold {
     }
     Shelf.StoredFile there =
         new Shelf.StoredFile(
-            moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.written());
+            moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.index());
     return state.with(state.shelf().withFile(moved.path(), null).withFile(moved.to(), there));
   }
 

@@ -25,7 +25,9 @@ public final class ThreadProgram
   private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
 
   private static final Policy TELLING =
-      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(1_000, Duration.ofMillis(200)));
+      Policy.DEFAULT
+          .timeout(Duration.ofMinutes(1))
+          .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
 
   private final Agents agents;
 
@@ -163,7 +165,10 @@ public final class ThreadProgram
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
-    if (post.key() != null && state.keys().containsKey(post.key())) {
+    Outcome.Failure unnamed = unnamed(post.key());
+    if (unnamed != null) {
+      return unnamed;
+    } else if (post.key() != null && state.keys().containsKey(post.key())) {
       return null;
     } else if (post.message().role() == Role.TOOL) {
       return failure("invalid_message", "A message of the role tool belongs to a call");
@@ -196,6 +201,14 @@ public final class ThreadProgram
     loop.emit(new ThreadEvent.Received(post.key(), message, post.at()));
     loop.advance();
     return null;
+  }
+
+  private static Outcome.@Nullable Failure unnamed(@Nullable String key) {
+    return key == null || key.length() <= Bounds.KEY
+        ? null
+        : failure(
+            "invalid_key",
+            "A key has at most %d characters; this one has %d".formatted(Bounds.KEY, key.length()));
   }
 
   private static String path(String messageId, Attachment attachment) {
@@ -257,6 +270,10 @@ public final class ThreadProgram
   private Outcome.@Nullable Failure answer(
       TurnLoop loop, ThreadState state, ThreadInput.Answer answer) {
     CallState call = find(state, answer.call());
+    Outcome.Failure unnamed = unnamed(answer.answerId());
+    if (unnamed != null) {
+      return unnamed;
+    }
     if (state.answers().containsKey(answer.answerId())) {
       return null;
     }
@@ -524,9 +541,7 @@ public final class ThreadProgram
   }
 
   private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
-    boolean works =
-        wanted.stream()
-            .anyMatch(effect -> !effect.timer() || effect.kind() != ThreadEffect.Kind.DEFERRED);
+    boolean works = wanted.stream().anyMatch(effect -> !effect.patient());
     if (works) {
       return new Perform<>(wanted);
     }

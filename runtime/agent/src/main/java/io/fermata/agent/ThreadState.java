@@ -164,8 +164,8 @@ public record ThreadState(
    */
   public ThreadState apply(List<ThreadEvent> events, long seq) {
     ThreadState state = this;
-    for (ThreadEvent event : events) {
-      state = ThreadFold.apply(state, event, seq);
+    for (int i = 0; i < events.size(); i++) {
+      state = ThreadFold.apply(state, events.get(i), seq, i);
     }
     return state;
   }

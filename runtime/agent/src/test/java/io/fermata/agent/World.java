@@ -116,16 +116,11 @@ final class World implements Outside {
 
   @Override
   public CompletionStage<byte[]> file(Shelf.StoredFile file) {
-    byte[] found = null;
-    for (ThreadEvent event : conversation.record((int) file.seq())) {
-      if (event instanceof ThreadEvent.FileWritten written
-          && written.path().equals(file.written())) {
-        found = written.data();
-      }
-    }
-    return found == null
-        ? CompletableFuture.failedFuture(new IllegalStateException("No bytes of " + file.path()))
-        : CompletableFuture.completedFuture(found);
+    return file.seq() > 0
+            && conversation.record((int) file.seq()).get(file.index())
+                instanceof ThreadEvent.FileWritten written
+        ? CompletableFuture.completedFuture(written.data())
+        : CompletableFuture.failedFuture(new IllegalStateException("No bytes of " + file.path()));
   }
 
   @Override

@@ -96,7 +96,7 @@ final class AgentThreads implements Threads {
             parent,
             wanted.messages(),
             clock.millis());
-    return tell(key, wanted.principal(), input);
+    return tell(key, parent == null ? wanted.principal() : null, input);
   }
 
   @Override
@@ -187,15 +187,13 @@ final class AgentThreads implements Threads {
   private <T> CompletionStage<T> keyed(
       String threadId, Function<ThreadKey, CompletionStage<T>> action) {
     ThreadKey key = ThreadKey.of(threadId);
-    boolean ours = key != null && host.agents().find(key.agent()) != null;
-    return ours && key != null
-        ? action.apply(key)
-        : CompletableFuture.failedFuture(unknown(threadId));
+    return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
   }
 
   CompletionStage<ThreadCommand.Reply> tell(
       ThreadKey key, @Nullable String principal, ThreadInput input) {
-    return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
+    return ask(
+        key, principal, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
   }
 
   /** How a thread stands, for the host itself. */
@@ -208,14 +206,21 @@ final class AgentThreads implements Threads {
     Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
-        key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
+        key ->
+            ask(
+                key,
+                principal,
+                patience,
+                replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
   }
 
+  /** What threads want of each other is part of the work that a closing host lets finish. */
   private CompletionStage<ThreadCommand.Reply> ask(
       ThreadKey key,
+      @Nullable String principal,
       Duration patience,
       Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
-    if (closed.getAsBoolean()) {
+    if (principal != null && closed.getAsBoolean()) {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
     ActorSystem<GatewayCommand> actors = system.get();
@@ -323,11 +328,10 @@ final class AgentThreads implements Threads {
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
-                for (ThreadEvent event : turn(stored).events()) {
-                  if (event instanceof ThreadEvent.FileWritten written
-                      && written.path().equals(file.written())) {
-                    return written.data();
-                  }
+                List<ThreadEvent> events = turn(stored).events();
+                if (file.index() < events.size()
+                    && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
+                  return written.data();
                 }
               }
               throw new ThreadException("unknown_file", "The bytes of the file are gone");

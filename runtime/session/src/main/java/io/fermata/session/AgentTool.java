@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Bounds;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
 import io.fermata.agent.Role;
@@ -100,6 +101,10 @@ final class AgentTool {
   CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     ObjectNode arguments = call.arguments();
     Map<String, String> wrong = violations(arguments);
+    String key = callId(call);
+    if (key != null && key.length() > Bounds.KEY) {
+      wrong.put("fermata/callId", "is longer than " + Bounds.KEY + " characters");
+    }
     if (!wrong.isEmpty()) {
       return CompletableFuture.completedFuture(ill(wrong));
     }

@@ -58,6 +58,7 @@ import org.slf4j.LoggerFactory;
 public final class Fermata implements ToolHost, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
   private static final Duration DRAIN = Duration.ofSeconds(30);
+  private static final Duration LOOK_AGAIN = Duration.ofSeconds(5);
   private static final Duration SWEEP = Duration.ofMillis(500);
 
   private final List<ToolContract> tools;
@@ -392,7 +393,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
         .whenComplete(
             (entityIds, thrown) -> {
               if (thrown != null) {
-                LOG.error("Unfinished runs could not be found; they go on when called", thrown);
+                if (!closed.get()) {
+                  LOG.error("Unfinished runs could not be found; will look again", thrown);
+                  system
+                      .scheduler()
+                      .scheduleOnce(
+                          LOOK_AGAIN, this::takeUpUnfinishedWork, system.executionContext());
+                }
                 return;
               }
               List<String> ours = entityIds.stream().filter(this::isOurs).toList();
@@ -411,7 +418,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   private boolean isOurs(String entityId) {
     String agent = SessionKey.agentOf(entityId);
-    return agent == null ? catalog.has(SessionKey.flowOf(entityId)) : agents.find(agent) != null;
+    return agent != null || catalog.has(SessionKey.flowOf(entityId));
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */

@@ -78,7 +78,17 @@ final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
-    return shared.flows().withdraw(use(flow, callKey)).thenAccept(outcome -> {});
+    return shared
+        .flows()
+        .withdraw(use(flow, callKey))
+        .thenAccept(
+            outcome -> {
+              if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+                throw new IllegalStateException(
+                    "The run has not ended yet, %s: %s"
+                        .formatted(unfinished.code(), unfinished.message()));
+              }
+            });
   }
 
   private ToolUse use(String flow, String callKey) {
@@ -153,13 +163,16 @@ final class HostOutside implements Outside {
     return shared
         .threads()
         .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
-        .thenAccept(reply -> {});
+        .handle((reply, thrown) -> gone(thrown));
   }
 
   @Override
   public CompletionStage<Void> stopChild(String child) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
-    return shared.threads().tell(to, null, new ThreadInput.Stop(now())).thenAccept(reply -> {});
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.Stop(now()))
+        .handle((reply, thrown) -> gone(thrown));
   }
 
   // --- what is kept ----------------------------------------------------------------------------
@@ -192,7 +205,7 @@ final class HostOutside implements Outside {
     return done.thenCompose(nothing -> shared.store().forget(key.entityId()).thenAccept(x -> {}));
   }
 
-  /** A child that is not there any more is what was wanted. */
+  /** Who is not there any more need not be told. */
   private static Void gone(@Nullable Throwable thrown) {
     Throwable cause =
         thrown instanceof CompletionException && thrown.getCause() != null
