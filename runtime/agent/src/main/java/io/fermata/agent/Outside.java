@@ -63,6 +63,9 @@ public interface Outside {
   /** Tells the parent what this thread came to; completes when the parent's journal has it. */
   CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
 
+  /** Tells the parent how this thread stands while it is not done, in the order of reports. */
+  CompletionStage<Void> stands(ThreadEvent.Parent parent, long report, ChildThread.Status status);
+
   /** Stops a child. */
   CompletionStage<Void> stopChild(String threadId);
 

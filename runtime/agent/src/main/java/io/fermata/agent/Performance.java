@@ -374,7 +374,11 @@ final class Performance {
   private ThreadInput.Result report() throws InterruptedException {
     ThreadEvent.ReportOwed owed = state.reports().get(0);
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
-    Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));
+    ChildThread.Status standing = owed.standing();
+    Scribe.await(
+        standing == null
+            ? outside.report(parent, owed.report(), owed.failed(), owed.text())
+            : outside.stands(parent, owed.report(), standing));
     return new ThreadInput.Done(List.of());
   }
 

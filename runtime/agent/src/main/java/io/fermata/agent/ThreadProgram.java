@@ -67,6 +67,7 @@ public final class ThreadProgram
     if (refusal != null) {
       return new Refused<>(refusal);
     }
+    loop.tellStanding(state);
     return new Accepted<>(loop.events());
   }
 
@@ -110,6 +111,8 @@ public final class ThreadProgram
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
+    } else if (input instanceof ThreadInput.ChildStands stands) {
+      return stands(loop, state, stands);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new Results(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -341,14 +344,34 @@ public final class ThreadProgram
     return null;
   }
 
+  private static Outcome.@Nullable Failure stands(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildStands stands) {
+    ChildThread child = state.children().get(stands.child());
+    if (delegating(loop, state, child)) {
+      return notYet();
+    } else if (child != null && !known(child, stands.report())) {
+      loop.emit(
+          new ThreadEvent.ChildStands(
+              stands.child(), stands.report(), stands.status(), stands.at()));
+    }
+    return null;
+  }
+
+  private static Outcome.Failure notYet() {
+    return failure("not_yet", "The call that the report is for is still being made; try again");
+  }
+
+  /** Whether a report has been taken in before, or came after a later one. */
+  private static boolean known(ChildThread child, long report) {
+    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
+  }
+
   private Outcome.@Nullable Failure report(
       TurnLoop loop, ThreadState state, ThreadInput.Report report) {
     ChildThread child = state.children().get(report.child());
     if (delegating(loop, state, child)) {
-      return failure("not_yet", "The call that the report is for is still being made; try again");
-    } else if (child == null) {
-      return null;
-    } else if (!child.note().isEmpty() && Long.parseLong(child.note()) >= report.report()) {
+      return notYet();
+    } else if (child == null || known(child, report.report())) {
       return null;
     }
     loop.emit(

@@ -104,6 +104,13 @@ final class World implements Outside {
   }
 
   @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    reports.add(report + " " + status);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
   public CompletionStage<Void> stopChild(String threadId) {
     stoppedChildren.add(threadId);
     return CompletableFuture.completedFuture(null);

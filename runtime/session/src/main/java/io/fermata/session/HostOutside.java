@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.ChildThread;
 import io.fermata.agent.Loan;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
@@ -153,6 +154,16 @@ final class HostOutside implements Outside {
     return shared
         .threads()
         .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
+        .thenAccept(reply -> {});
+  }
+
+  @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildStands(threadId, report, status, now()))
         .thenAccept(reply -> {});
   }
 
