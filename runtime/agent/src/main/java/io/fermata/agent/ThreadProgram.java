@@ -10,7 +10,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -631,7 +630,7 @@ public final class ThreadProgram
    */
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {
-    return CompletableFuture.completedFuture(new Performance(agents, state, outside).of(effect));
+    return new Performance(agents, state, outside).of(effect);
   }
 
   /** How a failure inside an effect is told. */

@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -47,7 +48,10 @@ final class AgentThreads implements Threads {
   private final AgentHost host;
   private final InstantSource clock;
   private final Executor executor;
+  private final Executor feedThreads;
+  private final int callsInFlight;
   private final BooleanSupplier closed;
+  private final AtomicInteger inFlight = new AtomicInteger();
 
   AgentThreads(
       Supplier<ActorSystem<GatewayCommand>> system,
@@ -55,12 +59,16 @@ final class AgentThreads implements Threads {
       AgentHost host,
       InstantSource clock,
       Executor executor,
+      Executor feedThreads,
+      int callsInFlight,
       BooleanSupplier closed) {
     this.system = system;
     this.store = store;
     this.host = host;
     this.clock = clock;
     this.executor = executor;
+    this.feedThreads = feedThreads;
+    this.callsInFlight = callsInFlight;
     this.closed = closed;
   }
 
@@ -96,7 +104,7 @@ final class AgentThreads implements Threads {
             parent,
             wanted.messages(),
             clock.millis());
-    return tell(key, wanted.principal(), input);
+    return tell(key, parent == null ? wanted.principal() : null, input);
   }
 
   @Override
@@ -195,7 +203,22 @@ final class AgentThreads implements Threads {
 
   CompletionStage<ThreadCommand.Reply> tell(
       ThreadKey key, @Nullable String principal, ThreadInput input) {
-    return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
+    return admitted(
+        principal,
+        () -> ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo)));
+  }
+
+  /** Those outside ask only so much at once; the host itself asks no more than its threads do. */
+  private CompletionStage<ThreadCommand.Reply> admitted(
+      @Nullable String principal, Supplier<CompletionStage<ThreadCommand.Reply>> asking) {
+    if (principal == null) {
+      return asking.get();
+    } else if (inFlight.incrementAndGet() > callsInFlight) {
+      inFlight.decrementAndGet();
+      Outcome.Failure refusal = HostError.OVERLOADED.failure();
+      return failed(refusal.code(), refusal.message());
+    }
+    return asking.get().whenComplete((reply, thrown) -> inFlight.decrementAndGet());
   }
 
   /** How a thread stands, for the host itself. */
@@ -208,7 +231,14 @@ final class AgentThreads implements Threads {
     Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
-        key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
+        key ->
+            admitted(
+                principal,
+                () ->
+                    ask(
+                        key,
+                        patience,
+                        replyTo -> new ThreadCommand.Look(principal, settling, replyTo))));
   }
 
   private CompletionStage<ThreadCommand.Reply> ask(
@@ -377,7 +407,7 @@ final class AgentThreads implements Threads {
                       listener,
                       (from, max, received) -> read(key.entityId(), from, max, received),
                       host.feeds(),
-                      executor);
+                      feedThreads);
               host.feeds().add(feed);
               return feed;
             },
@@ -401,7 +431,7 @@ final class AgentThreads implements Threads {
                 received.records(null, e);
               }
             },
-            executor);
+            feedThreads);
   }
 
   /** The key of a thread that belongs to somebody, without waking it. */

@@ -307,10 +307,7 @@ final class AgentTool {
         .filter(child -> child.status() == ChildThread.Status.ASKING)
         .forEach(
             child ->
-                askingIn
-                    .addObject()
-                    .put("agent", child.agent())
-                    .put("threadId", child.threadId()));
+                askingIn.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
     if (!askingIn.isEmpty()) {
       body.put(
           "hint",

@@ -37,7 +37,8 @@ final class HostOutside implements Outside {
       OpenStore store,
       InstantSource clock,
       Function<String, @Nullable String> env,
-      Executor executor) {}
+      Executor executor,
+      Executor handlers) {}
 
   private final Shared shared;
   private final String threadId;
@@ -52,6 +53,11 @@ final class HostOutside implements Outside {
   @Override
   public long now() {
     return shared.clock().millis();
+  }
+
+  @Override
+  public Executor handlers() {
+    return shared.handlers();
   }
 
   @Override
