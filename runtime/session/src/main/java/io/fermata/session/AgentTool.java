@@ -302,13 +302,14 @@ final class AgentTool {
     ArrayNode messages = body.putArray("messages");
     fresh.forEach(message -> messages.add(message(message)));
     body.set("questions", ThreadJson.questions(view.questions()));
-    ArrayNode askingIn = body.putArray("askingIn");
-    view.children().stream()
-        .filter(child -> child.status() == ChildThread.Status.ASKING)
-        .forEach(
-            child ->
-                askingIn.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
-    if (!askingIn.isEmpty()) {
+    List<ChildThread> asking =
+        view.children().stream()
+            .filter(child -> child.status() == ChildThread.Status.ASKING)
+            .toList();
+    if (!asking.isEmpty()) {
+      ArrayNode places = body.putArray("askingIn");
+      asking.forEach(
+          child -> places.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
       body.put(
           "hint",
           "People are asked in the threads of askingIn; call the tool of the agent there with"
