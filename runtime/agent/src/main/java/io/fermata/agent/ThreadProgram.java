@@ -10,7 +10,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -69,6 +68,7 @@ public final class ThreadProgram
     if (refusal != null) {
       return new Refused<>(refusal);
     }
+    loop.tellStanding(state);
     return new Accepted<>(loop.events());
   }
 
@@ -112,6 +112,8 @@ public final class ThreadProgram
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
+    } else if (input instanceof ThreadInput.ChildStands stands) {
+      return stands(loop, state, stands);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new Results(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -358,14 +360,34 @@ public final class ThreadProgram
     return null;
   }
 
+  private static Outcome.@Nullable Failure stands(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildStands stands) {
+    ChildThread child = state.children().get(stands.child());
+    if (delegating(loop, state, child)) {
+      return notYet();
+    } else if (child != null && !known(child, stands.report())) {
+      loop.emit(
+          new ThreadEvent.ChildStands(
+              stands.child(), stands.report(), stands.status(), stands.at()));
+    }
+    return null;
+  }
+
+  private static Outcome.Failure notYet() {
+    return failure("not_yet", "The call that the report is for is still being made; try again");
+  }
+
+  /** Whether a report has been taken in before, or came after a later one. */
+  private static boolean known(ChildThread child, long report) {
+    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
+  }
+
   private Outcome.@Nullable Failure report(
       TurnLoop loop, ThreadState state, ThreadInput.Report report) {
     ChildThread child = state.children().get(report.child());
     if (delegating(loop, state, child)) {
-      return failure("not_yet", "The call that the report is for is still being made; try again");
-    } else if (child == null) {
-      return null;
-    } else if (!child.note().isEmpty() && Long.parseLong(child.note()) >= report.report()) {
+      return notYet();
+    } else if (child == null || known(child, report.report())) {
       return null;
     }
     loop.emit(
@@ -623,7 +645,7 @@ public final class ThreadProgram
    */
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {
-    return CompletableFuture.completedFuture(new Performance(agents, state, outside).of(effect));
+    return new Performance(agents, state, outside).of(effect);
   }
 
   /** How a failure inside an effect is told. */

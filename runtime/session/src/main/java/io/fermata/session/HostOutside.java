@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.ChildThread;
 import io.fermata.agent.Loan;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
@@ -36,7 +37,8 @@ final class HostOutside implements Outside {
       OpenStore store,
       InstantSource clock,
       Function<String, @Nullable String> env,
-      Executor executor) {}
+      Executor executor,
+      Executor handlers) {}
 
   private final Shared shared;
   private final String threadId;
@@ -51,6 +53,11 @@ final class HostOutside implements Outside {
   @Override
   public long now() {
     return shared.clock().millis();
+  }
+
+  @Override
+  public Executor handlers() {
+    return shared.handlers();
   }
 
   @Override
@@ -164,6 +171,16 @@ final class HostOutside implements Outside {
         .threads()
         .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
         .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildStands(threadId, report, status, now()))
+        .thenAccept(reply -> {});
   }
 
   @Override
