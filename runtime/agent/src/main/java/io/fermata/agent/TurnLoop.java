@@ -258,7 +258,9 @@ final class TurnLoop {
 
   private boolean needsSummary() {
     Compaction compaction = agent().compaction();
-    return compaction != null && state.history().since() >= compaction.after() + compaction.keep();
+    return compaction != null
+        && state.history().since() >= compaction.after() + compaction.keep()
+        && state.history().old(compaction.keep()) > 0;
   }
 
   private void beginStep(String frame, Side side, String prompt) {
