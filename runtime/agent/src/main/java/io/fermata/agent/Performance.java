@@ -328,12 +328,21 @@ final class Performance {
 
   private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
     ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
-    Deferred deferred = agent.effect(scheduled.effect());
+    Deferred deferred = agents.find(scheduled);
     if (deferred == null) {
       throw new IllegalStateException(
-          "The agent %s has no effect %s any more".formatted(agent.name(), scheduled.effect()));
+          "The agent %s has no effect %s any more"
+              .formatted(scheduled.agent(), scheduled.effect()));
     }
-    Scribe scribe = scribe(null, effect.id(), effect.attempt());
+    Scribe scribe =
+        new Scribe(
+            agents,
+            agents.get(scheduled.agent()),
+            state,
+            agents.hooks(agent, null),
+            outside,
+            effect.id(),
+            effect.attempt());
     deferred.work().run(new FlowState(scribe, Frame.TOP), Scribe.object(scheduled.arguments()));
     return new ThreadInput.Done(scribe.changes());
   }

@@ -257,6 +257,7 @@ final class ThreadFold {
       ScheduledEffect effect =
           new ScheduledEffect(
               scheduled.id(),
+              scheduled.agent(),
               scheduled.effect(),
               scheduled.arguments(),
               scheduled.due(),

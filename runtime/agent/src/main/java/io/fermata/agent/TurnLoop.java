@@ -450,6 +450,11 @@ final class TurnLoop {
       stop(side, StopCode.STEP_ERROR, reason, false);
       return;
     }
+    Handoff handoff = handoff(frame, speaker.prompt());
+    if (handoff != null && !state.waiting().isEmpty() && !state.course().stopWanted()) {
+      state.waiting().forEach(call -> emit(new ThreadEvent.Queued(frame.path(), call)));
+      return;
+    }
     tellStatus(frame, speaker.sessionStatus());
     emit(new ThreadEvent.FrameClosed(frame.path()));
     if (endsSession(frame, speaker)) {
@@ -463,7 +468,6 @@ final class TurnLoop {
       breakCircuit(side);
       return;
     }
-    Handoff handoff = handoff(frame, speaker.prompt());
     boolean stopTool = called(frame, speaker.stopTool(), false);
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());

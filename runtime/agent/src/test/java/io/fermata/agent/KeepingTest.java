@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.langchain4j.data.message.AiMessage;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 /** What a thread keeps, and for how long it is at hand. */
@@ -206,5 +209,76 @@ class KeepingTest {
     assertThat(summarizer.requests()).isEmpty();
     assertThat(talk.wanted()).isEmpty();
     assertThat(talk.say("Go on").last().content()).isEqualTo("ok");
+  }
+
+  // --- another agent ---------------------------------------------------------------------------
+
+  @Test
+  void whatAnAgentPutOffIsDoneByItAfterAHandover() {
+    Deferred remind =
+        Deferred.of(
+            "remind",
+            "Reminds",
+            (flow, args) -> {
+              seen.add(flow.agentConfig().name());
+              flow.injectMessage(Message.assistant("Reminder"));
+            });
+    Tool later =
+        Tool.of(
+            "later",
+            "Puts it off",
+            (flow, args) -> flow.scheduleEffect("remind", Map.of(), Duration.ofDays(2)));
+    model.calls("later", "billing");
+    Scripted second = Scripted.saying("Billing here.");
+    Conversation talk =
+        Conversation.with(
+                desk(later, Handoff.to("billing", "For bills")).effects(remind),
+                Agent.aiHuman("billing", Prompt.of("bills", second.model())))
+            .say("Go")
+            .crash()
+            .run();
+
+    talk.pass(Duration.ofDays(3));
+
+    assertThat(seen).containsExactly("desk");
+    assertThat(talk.lines()).endsWith("assistant: Billing here.", "assistant: Reminder");
+    assertThat(talk.state().effects().values())
+        .extracting(ScheduledEffect::status)
+        .containsExactly(ScheduledEffect.Status.COMPLETED);
+  }
+
+  @Test
+  void callsThatWaitAreMadeBeforeTheThreadIsHandedOver() {
+    Deferred looks =
+        Deferred.of("looks", "Looks", (flow, args) -> flow.queueTool("look", Map.of()));
+    Tool later =
+        Tool.of(
+            "later",
+            "Puts it off",
+            (flow, args) -> flow.scheduleEffect("looks", Map.of(), Duration.ofSeconds(1)));
+    model.call("later").calls("billing");
+    Scripted second = Scripted.saying("Billing here.");
+    Conversation talk =
+        Conversation.with(
+            desk(later, LOOK, Handoff.to("billing", "For bills")).effects(looks),
+            Agent.aiHuman("billing", Prompt.of("bills", second.model())));
+    talk.post("Go").runUntil(effect -> effect.id().equals("s2"));
+    ThreadEffect due = talk.wanted().stream().filter(ThreadEffect::timer).findFirst().orElseThrow();
+    talk.accept(new ThreadInput.EffectDue(due, Objects.requireNonNull(due.due())));
+    talk.perform(
+        talk.ready().stream()
+            .filter(Conversation.kind(ThreadEffect.Kind.DEFERRED))
+            .findFirst()
+            .orElseThrow());
+
+    talk.run();
+
+    assertThat(talk.lines())
+        .endsWith(
+            "assistant: [billing, look]",
+            "billing: Handoff complete",
+            "look: seen",
+            "assistant: Billing here.");
+    assertThat(talk.state().agent()).isEqualTo("billing");
   }
 }
