@@ -13,6 +13,7 @@ import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
@@ -24,6 +25,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Carries out one effect of a thread: here models, tools and hooks are called. */
 final class Performance {
+  /** How many messages one summary takes in. */
+  private static final int MOST_SUMMED = 4_096;
+
   private static final String SAY_SOMETHING =
       "Your last reply was empty. Say something, or call a tool.";
 
@@ -344,12 +348,21 @@ final class Performance {
 
   private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
     ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
-    Deferred deferred = agent.effect(scheduled.effect());
+    Deferred deferred = agents.find(scheduled);
     if (deferred == null) {
       throw new IllegalStateException(
-          "The agent %s has no effect %s any more".formatted(agent.name(), scheduled.effect()));
+          "The agent %s has no effect %s any more"
+              .formatted(scheduled.agent(), scheduled.effect()));
     }
-    Scribe scribe = scribe(null, effect.id(), effect.attempt());
+    Scribe scribe =
+        new Scribe(
+            agents,
+            agents.get(scheduled.agent()),
+            state,
+            agents.hooks(agent, null),
+            outside,
+            effect.id(),
+            effect.attempt());
     deferred.work().run(new FlowState(scribe, Frame.TOP), Scribe.object(scheduled.arguments()));
     return new ThreadInput.Done(scribe.changes());
   }
@@ -358,10 +371,12 @@ final class Performance {
   private ThreadInput.Result compact() throws InterruptedException {
     Compaction compaction = Objects.requireNonNull(agent.compaction());
     List<Message> all = state.history().tail(Integer.MAX_VALUE);
-    List<Message> old = all.subList(0, Math.max(0, all.size() - compaction.keep()));
-    if (old.isEmpty()) {
+    int kept = state.history().old(compaction.keep());
+    if (kept == 0) {
       throw new IllegalStateException("There is nothing to sum up");
     }
+    List<Message> old =
+        state.history().hasGap() ? unsummed(all.get(kept).id()) : all.subList(0, kept);
     List<ChatMessage> told = new ArrayList<>();
     String before = Dialogue.summary(state.history());
     told.add(SystemMessage.from(compaction.instruction()));
@@ -380,6 +395,20 @@ final class Performance {
     }
     return new ThreadInput.Summed(
         String.valueOf(Bounds.shortened(summary)), old.get(old.size() - 1).id(), reply.usage());
+  }
+
+  /** What no summary covers before a message, the oldest first; the journal has all of it. */
+  private List<Message> unsummed(String before) throws InterruptedException {
+    String upTo = state.history().upTo();
+    for (int limit = 256; ; limit *= 4) {
+      List<Message> read = Scribe.await(outside.history(before, limit, 0));
+      List<Message> old =
+          new ArrayList<>(read.stream().takeWhile(m -> !m.id().equals(upTo)).toList());
+      if (old.size() < read.size() || read.size() < limit || limit >= MOST_SUMMED) {
+        Collections.reverse(old);
+        return old;
+      }
+    }
   }
 
   private String label(Message message) {

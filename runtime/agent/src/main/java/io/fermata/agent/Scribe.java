@@ -72,6 +72,11 @@ final class Scribe {
     return agent;
   }
 
+  /** The agent that the thread has, which makes the calls; work that was put off is another's. */
+  Agent acting() {
+    return agents.get(state().agent());
+  }
+
   Hooks hooks() {
     return hooks;
   }
@@ -312,12 +317,12 @@ final class Scribe {
     return agent.prompts().stream().filter(p -> p.name().equals(name)).findFirst().orElse(null);
   }
 
-  Offered requireOffered(String frame, String tool) {
-    Prompt prompt = prompt(agent, state().frames().get(frame));
-    Offered offered = Calling.offered(agent, prompt, tool, true);
+  Offered requireOffered(Agent by, String frame, String tool) {
+    Prompt prompt = prompt(by, state().frames().get(frame));
+    Offered offered = Calling.offered(by, prompt, tool, true);
     if (offered == null) {
       throw new IllegalArgumentException(
-          "The agent " + agent.name() + " offers no tool " + tool + " to any of its prompts");
+          "The agent " + by.name() + " offers no tool " + tool + " to any of its prompts");
     }
     return offered;
   }

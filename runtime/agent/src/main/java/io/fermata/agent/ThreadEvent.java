@@ -378,7 +378,13 @@ public sealed interface ThreadEvent {
 
   record FileMoved(String path, String to) implements Change {}
 
-  record Scheduled(String id, String effect, JsonNode arguments, long due) implements Change {}
+  /**
+   * Work was put off.
+   *
+   * @param agent whose effect it is, whichever agent the thread has by then
+   */
+  record Scheduled(String id, String agent, String effect, JsonNode arguments, long due)
+      implements Change {}
 
   record Unscheduled(String id) implements Change {}
 

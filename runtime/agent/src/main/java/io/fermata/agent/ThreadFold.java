@@ -42,7 +42,10 @@ final class ThreadFold {
       return state.with(state.course().woken(woke.flowId()));
     } else if (event instanceof ThreadEvent.SideTurned turned) {
       Course course = turned.counts() ? state.course().counted(turned.from()) : state.course();
-      return state.with(course.turnedTo(turned.to()));
+      boolean begins = !course.running() || course.side() != turned.to();
+      return state
+          .with(begins ? state.history().turned() : state.history())
+          .with(course.turnedTo(turned.to()));
     } else if (event instanceof ThreadEvent.HandedOver over) {
       ThreadState after = state.with(draft -> draft.agent = over.agent());
       return after
@@ -54,7 +57,11 @@ final class ThreadFold {
               state
                   .course()
                   .resting(stopped.by(), stopped.code(), stopped.detail(), stopped.session()))
-          .with(draft -> draft.frames = Map.of());
+          .with(
+              draft -> {
+                draft.frames = Map.of();
+                draft.compacting = 0;
+              });
     } else if (event instanceof ThreadEvent.Compacting compacting) {
       return state.with(draft -> draft.compacting = compacting.attempt());
     } else if (event instanceof ThreadEvent.Compacted compacted) {
@@ -261,6 +268,7 @@ final class ThreadFold {
       ScheduledEffect effect =
           new ScheduledEffect(
               scheduled.id(),
+              scheduled.agent(),
               scheduled.effect(),
               scheduled.arguments(),
               scheduled.due(),

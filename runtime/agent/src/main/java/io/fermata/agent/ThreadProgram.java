@@ -516,8 +516,8 @@ public final class ThreadProgram
             + " find out before you call again.");
   }
 
-  private static void resume(TurnLoop loop, ScheduledEffect effect, long at) {
-    Deferred deferred = loop.agent().effect(effect.effect());
+  private void resume(TurnLoop loop, ScheduledEffect effect, long at) {
+    Deferred deferred = agents.find(effect);
     if (deferred != null && deferred.policy().once()) {
       loop.emit(new ThreadEvent.EffectEnded(effect.id(), "cut off; the outcome is unknown", at));
     } else {
@@ -551,7 +551,7 @@ public final class ThreadProgram
       of(agent, frame, wanted);
     }
     for (ScheduledEffect effect : state.effects().values()) {
-      of(agent, effect, wanted);
+      of(effect, wanted);
     }
     if (!state.reports().isEmpty()) {
       wanted.add(telling(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
@@ -603,8 +603,8 @@ public final class ThreadProgram
     }
   }
 
-  private static void of(Agent agent, ScheduledEffect effect, List<ThreadEffect> wanted) {
-    Deferred deferred = agent.effect(effect.effect());
+  private void of(ScheduledEffect effect, List<ThreadEffect> wanted) {
+    Deferred deferred = agents.find(effect);
     Policy policy = deferred == null ? Policy.DEFAULT : deferred.policy();
     if (effect.status() == ScheduledEffect.Status.RUNNING) {
       wanted.add(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), policy));

@@ -258,7 +258,9 @@ final class TurnLoop {
 
   private boolean needsSummary() {
     Compaction compaction = agent().compaction();
-    return compaction != null && state.history().since() >= compaction.after() + compaction.keep();
+    return compaction != null
+        && state.history().since() >= compaction.after() + compaction.keep()
+        && state.history().old(compaction.keep()) > 0;
   }
 
   private void beginStep(String frame, Side side, String prompt) {
@@ -448,6 +450,11 @@ final class TurnLoop {
       stop(side, StopCode.STEP_ERROR, reason, false);
       return;
     }
+    Handoff handoff = handoff(frame, speaker.prompt());
+    if (handoff != null && !state.waiting().isEmpty() && !state.course().stopWanted()) {
+      state.waiting().forEach(call -> emit(new ThreadEvent.Queued(frame.path(), call)));
+      return;
+    }
     tellStatus(frame, speaker.sessionStatus());
     emit(new ThreadEvent.FrameClosed(frame.path()));
     if (endsSession(frame, speaker)) {
@@ -461,7 +468,6 @@ final class TurnLoop {
       breakCircuit(side);
       return;
     }
-    Handoff handoff = handoff(frame, speaker.prompt());
     boolean stopTool = called(frame, speaker.stopTool(), false);
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
