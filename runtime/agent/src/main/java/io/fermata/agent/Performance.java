@@ -381,19 +381,39 @@ final class Performance {
   private ThreadInput.Result withdraw(ThreadEffect effect) throws InterruptedException {
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.call().equals(effect.id())) {
-        String flow = left.flow();
-        String child = left.child();
-        if (flow != null) {
-          Scribe.await(outside.withdrawFlow(flow, left.call()));
-        } else if (child != null) {
-          Scribe.await(outside.stopChild(child));
-        }
+        withdraw(left);
       }
     }
     return new ThreadInput.Done(List.of());
   }
 
+  private void withdraw(ThreadEvent.LeftBehind left) throws InterruptedException {
+    String flow = left.flow();
+    String child = left.child();
+    String unborn = left.unborn();
+    if (flow != null) {
+      Scribe.await(outside.withdrawFlow(flow, left.call()));
+    } else if (child != null) {
+      Scribe.await(outside.stopChild(child));
+    } else if (unborn != null) {
+      Scribe.await(outside.discardChild(unborn, left.call()));
+    }
+  }
+
+  /** Whoever waits for the thread, and what works for it, hears of its end before it is gone. */
   private ThreadInput.Result erase() throws InterruptedException {
+    ThreadEvent.Parent parent = state.begun().parent();
+    if (parent != null) {
+      for (ThreadEvent.ReportOwed owed : state.reports()) {
+        Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));
+      }
+      Scribe.await(outside.tellGone(parent));
+    }
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      if (left.child() == null || !state.children().containsKey(left.child())) {
+        withdraw(left);
+      }
+    }
     Scribe.await(outside.erase(List.copyOf(state.children().keySet())));
     return new ThreadInput.Done(List.of());
   }

@@ -50,6 +50,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.EffectEnded.class, name = "effect_ended"),
   @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildGone.class, name = "child_gone"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
   @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
@@ -281,8 +282,11 @@ public sealed interface ThreadEvent {
    * A call was ended while a flow or a child works for it; that is to be told.
    *
    * @param flow the flow; null if a child works for it
+   * @param unborn the agent of a child that may have been created for the call, though nothing
+   *     tells so yet; null if there is none
    */
-  record LeftBehind(String call, @Nullable String flow, @Nullable String child)
+  record LeftBehind(
+      String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
       implements ThreadEvent {}
 
   /** What worked for a call that was ended knows. */
@@ -306,6 +310,9 @@ public sealed interface ThreadEvent {
   /** A child told what it came to. */
   record ChildReported(String threadId, long report, boolean failed, String text, long at)
       implements ThreadEvent {}
+
+  /** A child was deleted. */
+  record ChildGone(String threadId, long at) implements ThreadEvent {}
 
   /** The parent is to be told what the thread came to. */
   record ReportOwed(long report, boolean failed, String text) implements ThreadEvent {}

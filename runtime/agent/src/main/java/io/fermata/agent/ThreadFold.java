@@ -167,6 +167,9 @@ final class ThreadFold {
       ChildThread now = child.now(status, String.valueOf(reported.report()));
       return state.with(
           draft -> draft.children = ThreadState.put(state.children(), now.threadId(), now));
+    } else if (event instanceof ThreadEvent.ChildGone gone) {
+      return state.with(
+          draft -> draft.children = ThreadState.put(state.children(), gone.threadId(), null));
     } else if (event instanceof ThreadEvent.ReportOwed owed) {
       List<ThreadEvent.ReportOwed> all = new ArrayList<>(state.reports());
       all.add(owed);
@@ -284,6 +287,9 @@ final class ThreadFold {
           draft.created = state.created();
           draft.agent = state.agent();
           draft.children = state.children();
+          draft.reports = state.reports();
+          draft.reported = state.reported();
+          draft.leftBehind = state.leftBehind();
           draft.deleted = true;
         });
   }
