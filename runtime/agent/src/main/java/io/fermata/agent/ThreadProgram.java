@@ -434,13 +434,15 @@ public final class ThreadProgram
     } else if (child == null) {
       return null;
     }
+    boolean done =
+        child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
     CallState waiting = waitingFor(state, gone.child());
     Frame frame = waiting == null ? null : state.frameOf(waiting.key());
     loop.emit(new ThreadEvent.ChildGone(gone.child(), gone.at()));
     if (waiting != null && frame != null) {
       String text = "Reference: " + gone.child() + "\nfailed: deleted";
       loop.returned(frame, waiting, ToolResult.error("deleted", text));
-    } else if (child.status() == ChildThread.Status.RUNNING) {
+    } else if (!done) {
       Message message =
           Message.user("Subagent (reference: %s) has failed: deleted".formatted(gone.child()))
               .asSilent()

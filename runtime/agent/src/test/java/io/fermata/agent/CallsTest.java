@@ -668,6 +668,18 @@ class CallsTest {
   }
 
   @Test
+  void aChildThatIsDeletedWhenItIsDoneIsForgottenWithoutAWord() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+
+    assertThat(talk.state().children()).isEmpty();
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
   void aThreadThatIsDeletedTellsItsParentWhatItOwesAndThatItIsGone() {
     Conversation talk =
         Conversation.of(Agent.aiHuman("desk", prompt()))

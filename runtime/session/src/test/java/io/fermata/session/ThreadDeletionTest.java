@@ -51,11 +51,7 @@ class ThreadDeletionTest {
             return told.get(told.size() - 1) instanceof ToolExecutionResultMessage result
                 ? AiMessage.from(result.text())
                 : AiMessage.from(
-                    ToolExecutionRequest.builder()
-                        .id("1")
-                        .name(tool)
-                        .arguments(arguments)
-                        .build());
+                    ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build());
           }
         });
   }
@@ -133,10 +129,11 @@ class ThreadDeletionTest {
       boolean there = true;
       for (int i = 0; i < 600 && there; i++) {
         Thread.sleep(50);
-        there = threads.get("ann", child).handle((view, gone) -> gone == null).toCompletableFuture().get(30, TimeUnit.SECONDS);
+        there = now(threads.get("ann", child).handle((view, gone) -> gone == null));
       }
 
-      assertThatThrownBy(() -> now(threads.get("ann", child))).hasMessageContaining("no such thread");
+      assertThatThrownBy(() -> now(threads.get("ann", child)))
+          .hasMessageContaining("no such thread");
     }
   }
 }
