@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.flow.Violation;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -142,18 +143,23 @@ final class Calling {
         result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
   }
 
+  private static List<ChildThread> of(SubAgent relation, Collection<ChildThread> children) {
+    return children.stream().filter(c -> c.relation().equals(relation.name())).toList();
+  }
+
+  /** The child that a call goes on with; null if it is to have one of its own. */
+  static @Nullable String reference(
+      SubAgent relation, ObjectNode arguments, Collection<ChildThread> children) {
+    String reference = arguments.path("reference").textValue();
+    boolean goesOn = reference == null && relation.blocking() && relation.maxInstances() == 1;
+    List<ChildThread> mine = goesOn ? of(relation, children) : List.of();
+    return mine.isEmpty() ? reference : mine.get(0).threadId();
+  }
+
   private ThreadInput.Result delegated(SubAgent relation, ObjectNode arguments)
       throws InterruptedException {
-    List<ChildThread> mine =
-        flow.children().stream().filter(c -> c.relation().equals(relation.name())).toList();
-    String reference = arguments.path("reference").textValue();
-    if (reference == null
-        && relation.blocking()
-        && relation.maxInstances() == 1
-        && !mine.isEmpty()) {
-      reference = mine.get(0).threadId();
-    }
-    String child = reference;
+    List<ChildThread> mine = of(relation, flow.children());
+    String child = reference(relation, arguments, mine);
     if (child != null && mine.stream().noneMatch(c -> c.threadId().equals(child))) {
       return ended(
           ToolResult.error(
@@ -171,7 +177,9 @@ final class Calling {
                       mine.stream().map(ChildThread::threadId).toList())));
     }
     String message = arguments.path("message").asText();
-    String threadId = Scribe.await(scribe.outside().delegate(relation, call.key(), child, message));
+    String principal = scribe.state().begun().principal();
+    String threadId =
+        Scribe.await(scribe.outside().delegate(relation, principal, call.key(), child, message));
     if (child == null) {
       ChildThread born =
           new ChildThread(

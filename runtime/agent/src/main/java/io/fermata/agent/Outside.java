@@ -57,18 +57,25 @@ public interface Outside {
   /**
    * Creates a child, if it does not exist, and posts a message to it, if that was not posted yet.
    *
+   * @param principal whom a new child belongs to
    * @param callKey names the child, if it is to be created, and the message
    * @param child the child to go on with; null to create one
    * @return the child's thread id
    */
   CompletionStage<String> delegate(
-      SubAgent relation, String callKey, @Nullable String child, String message);
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message);
+
+  /** Deletes the child that a call creates, if it did. */
+  CompletionStage<Void> discardChild(String agent, String callKey);
 
   /** Tells the parent what this thread came to; completes when the parent's journal has it. */
   CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
 
   /** Tells the parent how this thread stands while it is not done, in the order of reports. */
   CompletionStage<Void> stands(ThreadEvent.Parent parent, long report, ChildThread.Status status);
+
+  /** Tells the parent that this thread is gone; completes when the parent's journal has it. */
+  CompletionStage<Void> tellGone(ThreadEvent.Parent parent);
 
   /** Stops a child. */
   CompletionStage<Void> stopChild(String threadId);

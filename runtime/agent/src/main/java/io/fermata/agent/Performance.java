@@ -52,6 +52,8 @@ final class Performance {
       return switch (effect.kind()) {
         case CALL -> call(effect).exceptionally(Performance::failed);
         case WITHDRAW -> withdraw(effect).exceptionally(Performance::failed);
+        case REPORT -> report();
+        case ERASE -> erase();
         default -> CompletableFuture.completedFuture(at(effect));
       };
     } catch (Throwable e) {
@@ -68,9 +70,7 @@ final class Performance {
       case STORE -> store(effect);
       case DEFERRED -> deferred(effect);
       case COMPACT -> compact();
-      case REPORT -> report();
-      case ERASE -> erase();
-      case CALL, WITHDRAW -> throw new IllegalArgumentException(effect + " waits for others");
+      case CALL, WITHDRAW, REPORT, ERASE -> throw new IllegalArgumentException(effect + " waits for others");
     };
   }
 
@@ -420,15 +420,17 @@ final class Performance {
     };
   }
 
-  private ThreadInput.Result report() throws InterruptedException {
-    ThreadEvent.ReportOwed owed = state.reports().get(0);
+  private CompletionStage<ThreadInput.Result> report() {
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
+    return reported(parent, state.reports().get(0))
+        .thenApply(nothing -> new ThreadInput.Done(List.of()));
+  }
+
+  private CompletionStage<Void> reported(ThreadEvent.Parent parent, ThreadEvent.ReportOwed owed) {
     ChildThread.Status standing = owed.standing();
-    Scribe.await(
-        standing == null
-            ? outside.report(parent, owed.report(), owed.failed(), owed.text())
-            : outside.stands(parent, owed.report(), standing));
-    return new ThreadInput.Done(List.of());
+    return standing == null
+        ? outside.report(parent, owed.report(), owed.failed(), owed.text())
+        : outside.stands(parent, owed.report(), standing);
   }
 
   private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
@@ -436,20 +438,44 @@ final class Performance {
         CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.call().equals(effect.id())) {
-        String flow = left.flow();
-        String child = left.child();
-        if (flow != null) {
-          told = told.thenCombine(outside.withdrawFlow(flow, left.call()), (done, nothing) -> done);
-        } else if (child != null) {
-          told = told.thenCombine(outside.stopChild(child), (done, nothing) -> done);
-        }
+          told = told.thenCombine(withdrawn(left), (done, nothing) -> done);
       }
     }
     return told;
   }
 
-  private ThreadInput.Result erase() throws InterruptedException {
-    Scribe.await(outside.erase(List.copyOf(state.children().keySet())));
-    return new ThreadInput.Done(List.of());
+  private CompletionStage<Void> withdrawn(ThreadEvent.LeftBehind left) {
+    String flow = left.flow();
+    String child = left.child();
+    String unborn = left.unborn();
+    if (flow != null) {
+      return outside.withdrawFlow(flow, left.call());
+    } else if (child != null) {
+      return outside.stopChild(child);
+    }
+    return unborn == null
+        ? CompletableFuture.completedFuture(null)
+        : outside.discardChild(unborn, left.call());
+  }
+
+  /** Whoever waits for the thread, and what works for it, hears of its end before it is gone. */
+  private CompletionStage<ThreadInput.Result> erase() {
+    ThreadEvent.Parent parent = state.begun().parent();
+    CompletionStage<Void> told = CompletableFuture.completedFuture(null);
+    if (parent != null) {
+      for (ThreadEvent.ReportOwed owed : state.reports()) {
+        if (owed.standing() == null) {
+          told = told.thenCompose(nothing -> reported(parent, owed));
+        }
+      }
+      told = told.thenCompose(nothing -> outside.tellGone(parent));
+    }
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      if (left.child() == null || !state.children().containsKey(left.child())) {
+        told = told.thenCompose(nothing -> withdrawn(left));
+      }
+    }
+    return told.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))
+        .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 }

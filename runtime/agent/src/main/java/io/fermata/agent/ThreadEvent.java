@@ -51,6 +51,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildStands.class, name = "child_stands"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildGone.class, name = "child_gone"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
   @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
@@ -282,8 +283,11 @@ public sealed interface ThreadEvent {
    * A call was ended while a flow or a child works for it; that is to be told.
    *
    * @param flow the flow; null if a child works for it
+   * @param unborn the agent of a child that may have been created for the call, though nothing
+   *     tells so yet; null if there is none
    */
-  record LeftBehind(String call, @Nullable String flow, @Nullable String child)
+  record LeftBehind(
+      String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
       implements ThreadEvent {}
 
   /** What worked for a call that was ended knows. */
@@ -324,6 +328,9 @@ public sealed interface ThreadEvent {
       this(report, failed, text, null);
     }
   }
+
+  /** A child was deleted. */
+  record ChildGone(String threadId, long at) implements ThreadEvent {}
 
   /** The parent knows. */
   record Reported(long report) implements ThreadEvent {}

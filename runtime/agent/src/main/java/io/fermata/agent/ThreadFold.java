@@ -185,6 +185,9 @@ final class ThreadFold {
                           state.children(),
                           child.threadId(),
                           child.now(stands.status(), String.valueOf(stands.report()))));
+    } else if (event instanceof ThreadEvent.ChildGone gone) {
+      return state.with(
+          draft -> draft.children = ThreadState.put(state.children(), gone.threadId(), null));
     } else if (event instanceof ThreadEvent.ReportOwed owed) {
       List<ThreadEvent.ReportOwed> all = new ArrayList<>(state.reports());
       all.add(owed);
@@ -304,6 +307,9 @@ final class ThreadFold {
           draft.created = state.created();
           draft.agent = state.agent();
           draft.children = state.children();
+          draft.reports = state.reports();
+          draft.reported = state.reported();
+          draft.leftBehind = state.leftBehind();
           draft.deleted = true;
         });
   }

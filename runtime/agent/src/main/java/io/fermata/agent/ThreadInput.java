@@ -71,6 +71,9 @@ public sealed interface ThreadInput {
   record ChildStands(String child, long report, ChildThread.Status status, long at)
       implements ThreadInput {}
 
+  /** A child was deleted, and tells nothing any more. */
+  record ChildGone(String child, long at) implements ThreadInput {}
+
   /** An effect has ended. */
   record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}
 

@@ -182,12 +182,21 @@ final class TurnLoop {
     }
   }
 
+  /** The models are shown as much of the conversation as the agent wants now. */
+  void widen() {
+    int window = agents.window(agent());
+    if (window != state.history().window()) {
+      emit(new ThreadEvent.Widened(window));
+    }
+  }
+
   private void wake() {
+    widen();
     emit(new ThreadEvent.Woke("f" + state.received() + "-" + state.steps(), now));
   }
 
   private boolean wakesByForce() {
-    if (state.course().forced() == null) {
+    if (state.course().forced() == null || held()) {
       return false;
     }
     wake();
@@ -359,7 +368,7 @@ final class TurnLoop {
     String question;
     try {
       question = approval.apply(arguments);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) { // an Error of an author's must not end the thread
       returned(
           frame,
           call,
@@ -437,8 +446,12 @@ final class TurnLoop {
       if (state.course().stopWanted() && state.course().running()) {
         stopWanted();
       }
+    } else if (agent().side(frame.side()) instanceof Party.Speaker speaker) {
+      endTopStep(frame, speaker);
     } else {
-      endTopStep(frame, (Party.Speaker) agent().side(frame.side()));
+      emit(new ThreadEvent.FrameClosed(frame.path()));
+      String reason = "No model is on side " + frame.side() + " any more";
+      stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     }
   }
 
@@ -758,9 +771,22 @@ final class TurnLoop {
     Prompt prompt = Scribe.prompt(agent(), frame);
     Offered offered = Calling.offered(agent(), prompt, call.call().name(), call.queued());
     if (offered instanceof FlowCall && call.attempt() > 0) {
-      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null));
+      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null, null));
     } else if (call.child() != null) {
-      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child()));
+      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child(), null));
+    } else if (offered instanceof SubAgent relation && call.attempt() > 0) {
+      leaveDelegated(relation, call);
+    }
+  }
+
+  /** The call was being handed to a child, and may have reached it. */
+  private void leaveDelegated(SubAgent relation, CallState call) {
+    ObjectNode arguments = Scribe.object(Calling.arguments(call.call()));
+    String child = Calling.reference(relation, arguments, state.children().values());
+    if (child == null) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, null, relation.agent()));
+    } else if (relation.blocking() && state.children().containsKey(child)) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, child, null));
     }
   }
 }

@@ -25,6 +25,7 @@ final class World implements Outside {
   final List<String> delegated = new ArrayList<>();
   final List<String> reports = new ArrayList<>();
   final List<String> stoppedChildren = new ArrayList<>();
+  final List<String> discarded = new ArrayList<>();
   final List<String> erased = new ArrayList<>();
 
   /** What a flow comes to when it is called. */
@@ -90,7 +91,7 @@ final class World implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String callKey, @Nullable String child, String message) {
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
     String threadId =
         children.computeIfAbsent(
             callKey,
@@ -113,6 +114,18 @@ final class World implements Outside {
   public CompletionStage<Void> stands(
       ThreadEvent.Parent parent, long report, ChildThread.Status status) {
     reports.add(report + " " + status);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> tellGone(ThreadEvent.Parent parent) {
+    reports.add("gone");
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> discardChild(String agent, String callKey) {
+    discarded.add(agent + " " + callKey);
     return CompletableFuture.completedFuture(null);
   }
 

@@ -126,41 +126,43 @@ final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String callKey, @Nullable String child, String message) {
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
     Threads.NewMessage posted =
         new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
     if (child != null) {
       ThreadKey existing = Objects.requireNonNull(ThreadKey.of(child));
       return shared.threads().post(existing, null, posted).thenApply(reply -> child);
     }
-    ThreadKey born =
-        ThreadKey.derived(relation.agent(), shared.store().serverKey(), "child", threadId, callKey);
-    return principal()
-        .thenCompose(
-            principal ->
-                shared
-                    .threads()
-                    .create(
-                        born,
-                        new Threads.NewThread(
-                            principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
-                        new ThreadEvent.Parent(threadId, relation.name(), callKey)))
+    ThreadKey born = born(relation.agent(), callKey);
+    return shared
+        .threads()
+        .create(
+            born,
+            new Threads.NewThread(principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
+            new ThreadEvent.Parent(threadId, relation.name(), callKey))
         .thenCompose(created -> shared.threads().post(born, null, posted))
         .thenApply(reply -> born.threadId());
   }
 
-  private CompletionStage<String> principal() {
+  private ThreadKey born(String agent, String callKey) {
+    return ThreadKey.derived(agent, shared.store().serverKey(), "child", threadId, callKey);
+  }
+
+  @Override
+  public CompletionStage<Void> discardChild(String agent, String callKey) {
     return shared
-        .store()
-        .directory()
-        .get(key.entityId())
-        .thenApplyAsync(
-            entry ->
-                entry
-                    .orElseThrow(
-                        () -> new IllegalStateException("The thread is not in the directory yet"))
-                    .principal(),
-            shared.executor());
+        .threads()
+        .tell(born(agent, callKey), null, new ThreadInput.Delete(now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> tellGone(ThreadEvent.Parent parent) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildGone(threadId, now()))
+        .handle((reply, thrown) -> gone(thrown));
   }
 
   @Override
