@@ -41,7 +41,9 @@ final class Performance {
     Agent known = agents.find(state.agent());
     // What is wanted of a thread whose agent is gone needs no more of it than its name.
     this.agent =
-        known == null ? Agent.of(state.agent(), Party.person(), Party.person()) : known;
+        known == null
+            ? Agent.of(state.agent(), Party.code((flow, message) -> {}), Party.person())
+            : known;
     this.state = state;
     this.outside = outside;
   }
