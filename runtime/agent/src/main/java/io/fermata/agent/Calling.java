@@ -164,6 +164,13 @@ final class Calling {
                       relation.name(),
                       mine.stream().map(ChildThread::threadId).toList())));
     }
+    if (child == null && flow.children().size() >= Bounds.CHILDREN) {
+      return ended(
+          ToolResult.error(
+              "too_many_children",
+              "The thread has created %d others, and can create no more; give the reference of one of them"
+                  .formatted(Bounds.CHILDREN)));
+    }
     String message = arguments.path("message").asText();
     String threadId = Scribe.await(scribe.outside().delegate(relation, call.key(), child, message));
     if (child == null) {
@@ -228,7 +235,9 @@ final class Calling {
     if (result.code() != null) {
       details.put("code", result.code());
     }
-    if (result.data() != null) {
+    if (!Bounds.fits(result.data())) {
+      details.put("data_left_out", "longer than " + Bounds.DATA + " characters");
+    } else if (result.data() != null) {
       details.set("data", result.data());
     }
     return details;
