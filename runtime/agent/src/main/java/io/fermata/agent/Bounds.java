@@ -45,6 +45,9 @@ public final class Bounds {
   /** The environment, in characters. */
   public static final int ENV = 64 * 1024;
 
+  /** What somebody names a message or an answer, in characters. */
+  public static final int KEY = 255;
+
   public static final int TAGS = 32;
 
   public static final int TAG = 64;

@@ -5,6 +5,8 @@ import io.fermata.flow.Json;
 import io.fermata.flow.Violation;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -97,16 +99,20 @@ final class Calling {
     return result instanceof ToolResult ready ? ready : ToolResult.success(result);
   }
 
-  /** Makes the call. */
-  ThreadInput.Result make(Offered offered) throws Exception {
+  /** Makes the call. A flow that it waits for needs threads of its own, so none is held for it. */
+  CompletionStage<ThreadInput.Result> make(Offered offered) throws Exception {
     ObjectNode arguments = Scribe.object(arguments(call.call()));
     if (!call.begun()) {
       scribe.hooks().callStarted(flow, call.call(), arguments);
     }
+    return offered instanceof FlowCall flowCall
+        ? asked(flowCall, arguments).thenApplyAsync(this::cameTo, scribe.outside().handlers())
+        : CompletableFuture.completedFuture(made(offered, arguments));
+  }
+
+  private ThreadInput.Result made(Offered offered, ObjectNode arguments) throws Exception {
     if (offered instanceof Tool tool) {
       return ended(run(tool, flow, arguments));
-    } else if (offered instanceof FlowCall flowCall) {
-      return flow(flowCall, arguments);
     } else if (offered instanceof SubAgent relation) {
       return delegated(relation, arguments);
     } else if (offered instanceof SubPrompt) {
@@ -115,16 +121,16 @@ final class Calling {
     return ended(ToolResult.success("Handoff complete"));
   }
 
-  private ThreadInput.Result flow(FlowCall called, ObjectNode arguments)
-      throws InterruptedException {
+  private CompletionStage<Outside.FlowOutcome> asked(FlowCall called, ObjectNode arguments) {
     CallState.Answer answer = call.answer();
     Outside outside = scribe.outside();
-    Outside.FlowOutcome outcome =
-        Scribe.await(
-            answer == null || answer.answers() == null
-                ? outside.callFlow(called.name(), call.key(), arguments)
-                : outside.answerFlow(
-                    called.name(), call.key(), answer.id(), Scribe.object(answer.answers())));
+    return answer == null || answer.answers() == null
+        ? outside.callFlow(called.name(), call.key(), arguments)
+        : outside.answerFlow(
+            called.name(), call.key(), answer.id(), Scribe.object(answer.answers()));
+  }
+
+  private ThreadInput.Result cameTo(Outside.FlowOutcome outcome) {
     if (outcome instanceof Outside.FlowOutcome.Asking asking) {
       return new ThreadInput.Asks(asking.question(), scribe.changes());
     } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {

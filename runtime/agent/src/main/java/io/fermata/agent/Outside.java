@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 public interface Outside {
   /** Milliseconds of the epoch. */
   long now();
+
+  /** Where authors' code goes on when what it waited for has come; that may block. */
+  Executor handlers();
 
   /** Lets those who watch the thread hear what a model says, while it says it. */
   void tell(Tiding tiding);
@@ -62,6 +66,9 @@ public interface Outside {
 
   /** Tells the parent what this thread came to; completes when the parent's journal has it. */
   CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
+
+  /** Tells the parent how this thread stands while it is not done, in the order of reports. */
+  CompletionStage<Void> stands(ThreadEvent.Parent parent, long report, ChildThread.Status status);
 
   /** Stops a child. */
   CompletionStage<Void> stopChild(String threadId);

@@ -18,6 +18,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -36,35 +38,52 @@ final class Performance {
 
   Performance(Agents agents, ThreadState state, Outside outside) {
     this.agents = agents;
-    this.agent = agents.get(state.agent());
+    Agent known = agents.find(state.agent());
+    // What is wanted of a thread whose agent is gone needs no more of it than its name.
+    this.agent =
+        known == null ? Agent.of(state.agent(), Party.person(), Party.person()) : known;
     this.state = state;
     this.outside = outside;
   }
 
-  ThreadInput.Result of(ThreadEffect effect) {
+  /** What waits for others holds no thread meanwhile; the stage never fails. */
+  CompletionStage<ThreadInput.Result> of(ThreadEffect effect) {
     try {
       return switch (effect.kind()) {
-        case GREET -> greet();
-        case RECEIVE -> receive(effect);
-        case STEP -> step(effect);
-        case HANDLE -> handle(effect);
-        case CALL -> call(effect);
-        case STORE -> store(effect);
-        case DEFERRED -> deferred(effect);
-        case COMPACT -> compact();
-        case REPORT -> report();
-        case WITHDRAW -> withdraw(effect);
-        case ERASE -> erase();
+        case CALL -> call(effect).exceptionally(Performance::failed);
+        case WITHDRAW -> withdraw(effect).exceptionally(Performance::failed);
+        default -> CompletableFuture.completedFuture(at(effect));
       };
-    } catch (InterruptedException | CancelledException e) {
+    } catch (Throwable e) {
+      return CompletableFuture.completedFuture(failed(e));
+    }
+  }
+
+  private ThreadInput.Result at(ThreadEffect effect) throws Exception {
+    return switch (effect.kind()) {
+      case GREET -> greet();
+      case RECEIVE -> receive(effect);
+      case STEP -> step(effect);
+      case HANDLE -> handle(effect);
+      case STORE -> store(effect);
+      case DEFERRED -> deferred(effect);
+      case COMPACT -> compact();
+      case REPORT -> report();
+      case ERASE -> erase();
+      case CALL, WITHDRAW -> throw new IllegalArgumentException(effect + " waits for others");
+    };
+  }
+
+  private static ThreadInput.Result failed(Throwable thrown) {
+    Throwable cause = Failures.survivable(thrown);
+    if (cause instanceof InterruptedException || cause instanceof CancelledException) {
       Thread.currentThread().interrupt();
       return new ThreadInput.Failed("cancelled", "The work was given up", null);
-    } catch (OutcomeUnknownException e) {
-      return new ThreadInput.Failed(OutcomeUnknownException.CODE, Failures.reason(e), e.toString());
-    } catch (Throwable e) {
-      Throwable cause = Failures.survivable(e);
-      return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
+    } else if (cause instanceof OutcomeUnknownException) {
+      return new ThreadInput.Failed(
+          OutcomeUnknownException.CODE, Failures.reason(cause), cause.toString());
     }
+    return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
   }
 
   private Scribe scribe(@Nullable Prompt prompt, String origin, int attempt) {
@@ -290,14 +309,15 @@ final class Performance {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  private ThreadInput.Result call(ThreadEffect effect) throws Exception {
+  private CompletionStage<ThreadInput.Result> call(ThreadEffect effect) throws Exception {
     Frame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     Prompt prompt = Scribe.prompt(agent, frame);
     Offered offered = Calling.offered(agent, prompt, call.call().name(), call.queued());
     Calling calling = new Calling(scribe(prompt, call, effect.attempt()), frame, call);
     if (offered == null) {
-      return calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there"));
+      return CompletableFuture.completedFuture(
+          calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
     }
     return calling.make(offered);
   }
@@ -403,23 +423,29 @@ final class Performance {
   private ThreadInput.Result report() throws InterruptedException {
     ThreadEvent.ReportOwed owed = state.reports().get(0);
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
-    Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));
+    ChildThread.Status standing = owed.standing();
+    Scribe.await(
+        standing == null
+            ? outside.report(parent, owed.report(), owed.failed(), owed.text())
+            : outside.stands(parent, owed.report(), standing));
     return new ThreadInput.Done(List.of());
   }
 
-  private ThreadInput.Result withdraw(ThreadEffect effect) throws InterruptedException {
+  private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
+    CompletionStage<ThreadInput.Result> told =
+        CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.call().equals(effect.id())) {
         String flow = left.flow();
         String child = left.child();
         if (flow != null) {
-          Scribe.await(outside.withdrawFlow(flow, left.call()));
+          told = told.thenCombine(outside.withdrawFlow(flow, left.call()), (done, nothing) -> done);
         } else if (child != null) {
-          Scribe.await(outside.stopChild(child));
+          told = told.thenCombine(outside.stopChild(child), (done, nothing) -> done);
         }
       }
     }
-    return new ThreadInput.Done(List.of());
+    return told;
   }
 
   private ThreadInput.Result erase() throws InterruptedException {

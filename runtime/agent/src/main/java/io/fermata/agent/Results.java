@@ -257,11 +257,12 @@ final class Results {
     }
   }
 
-  /** Whether somebody could not be told, and is to be told again. */
+  /** Whether somebody could not be told, and is to be told again: of a report, in any case. */
   private boolean toldLater(ThreadEffect effect, ThreadInput.Result result, long at) {
     boolean again =
         result instanceof ThreadInput.Failed
-            && effect.attempt() < effect.policy().retry().attempts();
+            && (effect.kind() == ThreadEffect.Kind.REPORT
+                || effect.attempt() < effect.policy().retry().attempts());
     if (again && result instanceof ThreadInput.Failed failed) {
       long due = at + effect.policy().retry().after(effect.attempt()).toMillis();
       String what = ThreadEffect.telling(effect.kind(), effect.id());

@@ -40,6 +40,11 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     ERASE
   }
 
+  /** Whether it is a moment that nobody waits for: a thread can sleep until then. */
+  public boolean patient() {
+    return timer() && (kind == Kind.DEFERRED || kind == Kind.REPORT || kind == Kind.WITHDRAW);
+  }
+
   /** The name of something that somebody is to be told. */
   static String telling(Kind kind, String id) {
     return kind + "/" + id;

@@ -50,6 +50,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.EffectEnded.class, name = "effect_ended"),
   @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildStands.class, name = "child_stands"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
   @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
@@ -307,8 +308,22 @@ public sealed interface ThreadEvent {
   record ChildReported(String threadId, long report, boolean failed, String text, long at)
       implements ThreadEvent {}
 
-  /** The parent is to be told what the thread came to. */
-  record ReportOwed(long report, boolean failed, String text) implements ThreadEvent {}
+  /** A child that is not done told that a person is asked there, or is not asked any more. */
+  record ChildStands(String threadId, long report, ChildThread.Status status, long at)
+      implements ThreadEvent {}
+
+  /**
+   * The parent is to be told what the thread came to.
+   *
+   * @param standing how the thread stands, where that alone is to be told; null if it rests
+   */
+  record ReportOwed(long report, boolean failed, String text, ChildThread.@Nullable Status standing)
+      implements ThreadEvent {
+
+    ReportOwed(long report, boolean failed, String text) {
+      this(report, failed, text, null);
+    }
+  }
 
   /** The parent knows. */
   record Reported(long report) implements ThreadEvent {}

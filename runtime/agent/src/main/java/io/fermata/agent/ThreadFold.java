@@ -174,6 +174,17 @@ final class ThreadFold {
       ChildThread now = child.now(status, String.valueOf(reported.report()));
       return state.with(
           draft -> draft.children = ThreadState.put(state.children(), now.threadId(), now));
+    } else if (event instanceof ThreadEvent.ChildStands stands) {
+      ChildThread child = state.children().get(stands.threadId());
+      return child == null
+          ? state
+          : state.with(
+              draft ->
+                  draft.children =
+                      ThreadState.put(
+                          state.children(),
+                          child.threadId(),
+                          child.now(stands.status(), String.valueOf(stands.report()))));
     } else if (event instanceof ThreadEvent.ReportOwed owed) {
       List<ThreadEvent.ReportOwed> all = new ArrayList<>(state.reports());
       all.add(owed);

@@ -10,7 +10,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -25,7 +24,9 @@ public final class ThreadProgram
   private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
 
   private static final Policy TELLING =
-      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(1_000, Duration.ofMillis(200)));
+      Policy.DEFAULT
+          .timeout(Duration.ofMinutes(1))
+          .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
 
   private final Agents agents;
 
@@ -67,6 +68,7 @@ public final class ThreadProgram
     if (refusal != null) {
       return new Refused<>(refusal);
     }
+    loop.tellStanding(state);
     return new Accepted<>(loop.events());
   }
 
@@ -110,6 +112,8 @@ public final class ThreadProgram
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
+    } else if (input instanceof ThreadInput.ChildStands stands) {
+      return stands(loop, state, stands);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new Results(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -163,7 +167,10 @@ public final class ThreadProgram
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
-    if (post.key() != null && state.keys().containsKey(post.key())) {
+    Outcome.Failure unnamed = unnamed(post.key());
+    if (unnamed != null) {
+      return unnamed;
+    } else if (post.key() != null && state.keys().containsKey(post.key())) {
       return null;
     } else if (post.message().role() == Role.TOOL) {
       return failure("invalid_message", "A message of the role tool belongs to a call");
@@ -196,6 +203,14 @@ public final class ThreadProgram
     loop.emit(new ThreadEvent.Received(post.key(), message, post.at()));
     loop.advance();
     return null;
+  }
+
+  private static Outcome.@Nullable Failure unnamed(@Nullable String key) {
+    return key == null || key.length() <= Bounds.KEY
+        ? null
+        : failure(
+            "invalid_key",
+            "A key has at most %d characters; this one has %d".formatted(Bounds.KEY, key.length()));
   }
 
   private static String path(String messageId, Attachment attachment) {
@@ -257,6 +272,10 @@ public final class ThreadProgram
   private Outcome.@Nullable Failure answer(
       TurnLoop loop, ThreadState state, ThreadInput.Answer answer) {
     CallState call = find(state, answer.call());
+    Outcome.Failure unnamed = unnamed(answer.answerId());
+    if (unnamed != null) {
+      return unnamed;
+    }
     if (state.answers().containsKey(answer.answerId())) {
       return null;
     }
@@ -341,14 +360,34 @@ public final class ThreadProgram
     return null;
   }
 
+  private static Outcome.@Nullable Failure stands(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildStands stands) {
+    ChildThread child = state.children().get(stands.child());
+    if (delegating(loop, state, child)) {
+      return notYet();
+    } else if (child != null && !known(child, stands.report())) {
+      loop.emit(
+          new ThreadEvent.ChildStands(
+              stands.child(), stands.report(), stands.status(), stands.at()));
+    }
+    return null;
+  }
+
+  private static Outcome.Failure notYet() {
+    return failure("not_yet", "The call that the report is for is still being made; try again");
+  }
+
+  /** Whether a report has been taken in before, or came after a later one. */
+  private static boolean known(ChildThread child, long report) {
+    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
+  }
+
   private Outcome.@Nullable Failure report(
       TurnLoop loop, ThreadState state, ThreadInput.Report report) {
     ChildThread child = state.children().get(report.child());
     if (delegating(loop, state, child)) {
-      return failure("not_yet", "The call that the report is for is still being made; try again");
-    } else if (child == null) {
-      return null;
-    } else if (!child.note().isEmpty() && Long.parseLong(child.note()) >= report.report()) {
+      return notYet();
+    } else if (child == null || known(child, report.report())) {
       return null;
     }
     loop.emit(
@@ -524,9 +563,7 @@ public final class ThreadProgram
   }
 
   private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
-    boolean works =
-        wanted.stream()
-            .anyMatch(effect -> !effect.timer() || effect.kind() != ThreadEffect.Kind.DEFERRED);
+    boolean works = wanted.stream().anyMatch(effect -> !effect.patient());
     if (works) {
       return new Perform<>(wanted);
     }
@@ -608,7 +645,7 @@ public final class ThreadProgram
    */
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {
-    return CompletableFuture.completedFuture(new Performance(agents, state, outside).of(effect));
+    return new Performance(agents, state, outside).of(effect);
   }
 
   /** How a failure inside an effect is told. */

@@ -687,6 +687,20 @@ final class TurnLoop {
     }
   }
 
+  /** Tells the parent that a person is asked from now on, or is not asked any more. */
+  void tellStanding(ThreadState before) {
+    boolean reported = state.reported() > before.reported();
+    boolean asks = state.asks();
+    if (!state.exists()
+        || state.begun().parent() == null
+        || asks == before.asks()
+        || (reported && !asks)) {
+      return;
+    }
+    ChildThread.Status standing = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
+    emit(new ThreadEvent.ReportOwed(state.reported() + 1, false, "", standing));
+  }
+
   /** What a parent is told: the result of the session, or what was said last. */
   private String report(String code, @Nullable String detail) {
     boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);

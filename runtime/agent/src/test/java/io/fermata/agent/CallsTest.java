@@ -635,6 +635,74 @@ class CallsTest {
     assertThat(talk.state().tellings()).isEmpty();
   }
 
+  private Conversation child(Offered... offered) {
+    return Conversation.of(Agent.aiHuman("desk", prompt(offered)))
+        .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+        .run();
+  }
+
+  @Test
+  void aChildThatAsksTellsItsParentAndTellsItAgainWhenItIsAnswered() {
+    model.call("quote", Map.of()).say("Quoted.");
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> asking("seats");
+
+    talk.say("Quote");
+    assertThat(talk.world().reports).containsExactly("1 ASKING");
+    talk.crash().run().answer("s1.0", "a1", Json.object().put("seats", 3)).run();
+
+    assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Quoted.");
+    assertThat(talk.state().reports()).isEmpty();
+  }
+
+  @Test
+  void aChildThatIsStoppedWhileItAsksTellsItsEndAlone() {
+    model.call("quote", Map.of());
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> asking("seats");
+
+    talk.say("Quote").stop().run();
+
+    assertThat(talk.world().reports).hasSize(2);
+    assertThat(talk.world().reports.get(1)).startsWith("2");
+    assertThat(talk.world().reports.get(1)).doesNotContain("RUNNING");
+  }
+
+  private static Conversation stands(Conversation talk, long number, ChildThread.Status status) {
+    return talk.accept(new ThreadInput.ChildStands("child-s1.0", number, status, talk.now()));
+  }
+
+  @Test
+  void aThreadThatWaitsForAChildThatAsksKnowsWhereAndTellsItsOwnParent() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt(BLOCKING)), WORKER)
+            .create(new ThreadEvent.Parent("t0", "desk", "s1.0"))
+            .run()
+            .say("Go");
+
+    stands(talk, 1, ChildThread.Status.ASKING).run();
+    assertThat(talk.state().askingIn())
+        .extracting(ChildThread::threadId)
+        .containsExactly("child-s1.0");
+    stands(talk, 2, ChildThread.Status.RUNNING).run();
+    stands(talk, 1, ChildThread.Status.ASKING).run();
+    assertThat(talk.state().askingIn()).isEmpty();
+    talk.report("child-s1.0", 3, false, "a hole").run();
+
+    assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Done.");
+  }
+
+  @Test
+  void whatAChildAsksWhileItsCallIsBeingMadeIsToBeToldAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    stands(talk, 1, ChildThread.Status.ASKING);
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+  }
+
   // --- flows -----------------------------------------------------------------------------------
 
   private static final FlowCall QUOTE =

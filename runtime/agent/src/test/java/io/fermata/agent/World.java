@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +44,11 @@ final class World implements Outside {
   @Override
   public long now() {
     return conversation.now();
+  }
+
+  @Override
+  public Executor handlers() {
+    return Runnable::run;
   }
 
   @Override
@@ -100,6 +106,13 @@ final class World implements Outside {
   public CompletionStage<Void> report(
       ThreadEvent.Parent parent, long report, boolean failed, String text) {
     reports.add(report + (failed ? " failed: " : ": ") + text);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    reports.add(report + " " + status);
     return CompletableFuture.completedFuture(null);
   }
 

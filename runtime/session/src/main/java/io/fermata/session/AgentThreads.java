@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -47,7 +48,10 @@ final class AgentThreads implements Threads {
   private final AgentHost host;
   private final InstantSource clock;
   private final Executor executor;
+  private final Executor feedThreads;
+  private final int callsInFlight;
   private final BooleanSupplier closed;
+  private final AtomicInteger inFlight = new AtomicInteger();
 
   AgentThreads(
       Supplier<ActorSystem<GatewayCommand>> system,
@@ -55,12 +59,16 @@ final class AgentThreads implements Threads {
       AgentHost host,
       InstantSource clock,
       Executor executor,
+      Executor feedThreads,
+      int callsInFlight,
       BooleanSupplier closed) {
     this.system = system;
     this.store = store;
     this.host = host;
     this.clock = clock;
     this.executor = executor;
+    this.feedThreads = feedThreads;
+    this.callsInFlight = callsInFlight;
     this.closed = closed;
   }
 
@@ -96,7 +104,7 @@ final class AgentThreads implements Threads {
             parent,
             wanted.messages(),
             clock.millis());
-    return tell(key, wanted.principal(), input);
+    return tell(key, parent == null ? wanted.principal() : null, input);
   }
 
   @Override
@@ -187,15 +195,13 @@ final class AgentThreads implements Threads {
   private <T> CompletionStage<T> keyed(
       String threadId, Function<ThreadKey, CompletionStage<T>> action) {
     ThreadKey key = ThreadKey.of(threadId);
-    boolean ours = key != null && host.agents().find(key.agent()) != null;
-    return ours && key != null
-        ? action.apply(key)
-        : CompletableFuture.failedFuture(unknown(threadId));
+    return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
   }
 
   CompletionStage<ThreadCommand.Reply> tell(
       ThreadKey key, @Nullable String principal, ThreadInput input) {
-    return ask(key, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
+    return ask(
+        key, principal, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
   }
 
   /** How a thread stands, for the host itself. */
@@ -208,16 +214,41 @@ final class AgentThreads implements Threads {
     Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
-        key -> ask(key, patience, replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
+        key ->
+            ask(
+                key,
+                principal,
+                patience,
+                replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
   }
 
+  /**
+   * Those outside ask only so much at once, and nothing of a host that closes. What threads want of
+   * each other is part of the work that they have under way.
+   */
   private CompletionStage<ThreadCommand.Reply> ask(
+      ThreadKey key,
+      @Nullable String principal,
+      Duration patience,
+      Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
+    if (principal != null && closed.getAsBoolean()) {
+      return failed("shutting_down", "The server is shutting down; call again in a moment");
+    }
+    if (principal == null) {
+      return asked(key, patience, command);
+    } else if (inFlight.incrementAndGet() > callsInFlight) {
+      inFlight.decrementAndGet();
+      Outcome.Failure refusal = HostError.OVERLOADED.failure();
+      return failed(refusal.code(), refusal.message());
+    }
+    return asked(key, patience, command)
+        .whenComplete((reply, thrown) -> inFlight.decrementAndGet());
+  }
+
+  private CompletionStage<ThreadCommand.Reply> asked(
       ThreadKey key,
       Duration patience,
       Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
-    if (closed.getAsBoolean()) {
-      return failed("shutting_down", "The server is shutting down; call again in a moment");
-    }
     ActorSystem<GatewayCommand> actors = system.get();
     CompletionStage<ThreadCommand.Reply> reply =
         AskPattern.ask(
@@ -376,7 +407,7 @@ final class AgentThreads implements Threads {
                       listener,
                       (from, max, received) -> read(key.entityId(), from, max, received),
                       host.feeds(),
-                      executor);
+                      feedThreads);
               host.feeds().add(feed);
               return feed;
             },
@@ -400,7 +431,7 @@ final class AgentThreads implements Threads {
                 received.records(null, e);
               }
             },
-            executor);
+            feedThreads);
   }
 
   /** The key of a thread that belongs to somebody, without waking it. */

@@ -58,6 +58,7 @@ import org.slf4j.LoggerFactory;
 public final class Fermata implements ToolHost, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
   private static final Duration DRAIN = Duration.ofSeconds(30);
+  private static final Duration LOOK_AGAIN = Duration.ofSeconds(5);
   private static final Duration SWEEP = Duration.ofMillis(500);
 
   private final List<ToolContract> tools;
@@ -69,6 +70,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final OpenStore store;
   private final ExecutorService handlerThreads;
   private final ExecutorService replies;
+  private final ExecutorService feedThreads;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
@@ -88,6 +90,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.handles = new Handles(store.serverKey());
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
     this.replies = HandlerThreads.replies();
+    this.feedThreads = HandlerThreads.feeds();
     this.feeds = new ThreadFeeds();
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
@@ -95,7 +98,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
         new AgentHost(
             new ThreadProgram(agents), store.directory(), feeds, this::outside, this::state);
     this.threads =
-        new AgentThreads(this::actors, store, agentHost, builder.clock, replies, closed::get);
+        new AgentThreads(
+            this::actors,
+            store,
+            agentHost,
+            builder.clock,
+            replies,
+            feedThreads,
+            settings.callsInFlight(),
+            closed::get);
     this.agentTools = new LinkedHashMap<>();
     agents.all().stream()
         .filter(agent -> !agent.isInternal())
@@ -110,7 +121,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
             .toList();
     this.shared =
         new HostOutside.Shared(
-            threads, feeds, toolUses, store, builder.clock, builder.env::get, replies);
+            threads,
+            feeds,
+            toolUses,
+            store,
+            builder.clock,
+            builder.env::get,
+            replies,
+            handlerThreads);
     Sessions.Birth birth =
         (entityId, region) -> {
           Shell shell =
@@ -365,6 +383,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
     handlerThreads.shutdownNow();
     replies.shutdown();
+    feedThreads.shutdown();
     store.close();
   }
 
@@ -392,7 +411,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
         .whenComplete(
             (entityIds, thrown) -> {
               if (thrown != null) {
-                LOG.error("Unfinished runs could not be found; they go on when called", thrown);
+                if (!closed.get()) {
+                  LOG.error("Unfinished runs could not be found; will look again", thrown);
+                  system
+                      .scheduler()
+                      .scheduleOnce(
+                          LOOK_AGAIN, this::takeUpUnfinishedWork, system.executionContext());
+                }
                 return;
               }
               List<String> ours = entityIds.stream().filter(this::isOurs).toList();
@@ -411,7 +436,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   private boolean isOurs(String entityId) {
     String agent = SessionKey.agentOf(entityId);
-    return agent == null ? catalog.has(SessionKey.flowOf(entityId)) : agents.find(agent) != null;
+    return agent != null || catalog.has(SessionKey.flowOf(entityId));
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.ChildThread;
 import io.fermata.agent.Loan;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
@@ -36,7 +37,8 @@ final class HostOutside implements Outside {
       OpenStore store,
       InstantSource clock,
       Function<String, @Nullable String> env,
-      Executor executor) {}
+      Executor executor,
+      Executor handlers) {}
 
   private final Shared shared;
   private final String threadId;
@@ -51,6 +53,11 @@ final class HostOutside implements Outside {
   @Override
   public long now() {
     return shared.clock().millis();
+  }
+
+  @Override
+  public Executor handlers() {
+    return shared.handlers();
   }
 
   @Override
@@ -78,7 +85,17 @@ final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
-    return shared.flows().withdraw(use(flow, callKey)).thenAccept(outcome -> {});
+    return shared
+        .flows()
+        .withdraw(use(flow, callKey))
+        .thenAccept(
+            outcome -> {
+              if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+                throw new IllegalStateException(
+                    "The run has not ended yet, %s: %s"
+                        .formatted(unfinished.code(), unfinished.message()));
+              }
+            });
   }
 
   private ToolUse use(String flow, String callKey) {
@@ -153,13 +170,26 @@ final class HostOutside implements Outside {
     return shared
         .threads()
         .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildStands(threadId, report, status, now()))
         .thenAccept(reply -> {});
   }
 
   @Override
   public CompletionStage<Void> stopChild(String child) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
-    return shared.threads().tell(to, null, new ThreadInput.Stop(now())).thenAccept(reply -> {});
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.Stop(now()))
+        .handle((reply, thrown) -> gone(thrown));
   }
 
   // --- what is kept ----------------------------------------------------------------------------
@@ -192,7 +222,7 @@ final class HostOutside implements Outside {
     return done.thenCompose(nothing -> shared.store().forget(key.entityId()).thenAccept(x -> {}));
   }
 
-  /** A child that is not there any more is what was wanted. */
+  /** Who is not there any more need not be told. */
   private static Void gone(@Nullable Throwable thrown) {
     Throwable cause =
         thrown instanceof CompletionException && thrown.getCause() != null

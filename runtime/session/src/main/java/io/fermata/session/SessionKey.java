@@ -32,6 +32,17 @@ record SessionKey(String principal, String flow, String session) {
     }
   }
 
+  /** A short name for a long one. */
+  static String digest(String name) {
+    try {
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      byte[] hash = digest.digest(name.getBytes(StandardCharsets.UTF_8));
+      return Base64.getUrlEncoder().withoutPadding().encodeToString(hash);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Every JDK has SHA-256", e);
+    }
+  }
+
   /** A name for a new run, which tells where the run lives, and nobody can guess. */
   static String newRunId(String entityId) {
     byte[] random = new byte[9];

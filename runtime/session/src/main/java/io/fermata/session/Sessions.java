@@ -3,6 +3,7 @@ package io.fermata.session;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -27,6 +28,11 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
+  /** How long a session that was lost is left alone; then twice that, each time it is lost. */
+  private static final Duration RECOVERS = Duration.ofSeconds(1);
+
+  private static final Duration LONGEST_RECOVERS = Duration.ofHours(1);
+
   /** What the region is told. */
   sealed interface Message {}
 
@@ -43,6 +49,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private record Tick() implements Message {}
 
   private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** A session that was lost is to take up what it was at. */
+  private record WakeAgain(String entityId) implements Message {}
 
   /** Let every session finish what it does and go to sleep. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
@@ -82,6 +91,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
+  /** How long those that were lost have been left alone, until they sleep of their own accord. */
+  private final Map<String, Duration> lost = new HashMap<>();
+
   private Sessions(
       ActorContext<Message> context,
       Birth birth,
@@ -117,6 +129,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Terminated.class, this::terminated)
         .onMessage(StayAwake.class, this::stayAwake)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
+        .onMessage(WakeAgain.class, this::wakeAgain)
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -129,15 +142,34 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   private Behavior<Message> deliver(Envelope envelope) {
     Awake entry = awake.get(envelope.entityId());
+    boolean asleep = entry == null;
     if (entry == null) {
       entry = wake(envelope.entityId());
     }
     entry.lastUsed = clock.millis();
     entry.asked = false;
-    if (entry.held != null) {
+    if (sleepingAll != null) {
+      tellBeforeItSleeps(entry, envelope.command(), asleep);
+    } else if (entry.held != null) {
       entry.held.add(envelope.command());
     } else {
       entry.tell(envelope.command());
+    }
+    return this;
+  }
+
+  /** What sessions want of each other while they finish must not wait for them to be awake. */
+  private static void tellBeforeItSleeps(Awake entry, SessionCommand command, boolean woken) {
+    entry.tell(command);
+    if (woken) {
+      entry.held = new ArrayList<>();
+      entry.session.tell(new ShellCommand.Sleep(true));
+    }
+  }
+
+  private Behavior<Message> wakeAgain(WakeAgain again) {
+    if (sleepingAll == null && !awake.containsKey(again.entityId())) {
+      deliver(new Envelope(again.entityId(), new ShellCommand.Wake()));
     }
     return this;
   }
@@ -218,6 +250,15 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
+  /** Nobody told it to sleep: what it was at stands still until somebody wakes it. */
+  private void takeUpLater(String entityId) {
+    Duration before = lost.get(entityId);
+    Duration twice = before == null ? RECOVERS : before.multipliedBy(2);
+    Duration wait = twice.compareTo(LONGEST_RECOVERS) < 0 ? twice : LONGEST_RECOVERS;
+    lost.put(entityId, wait);
+    getContext().scheduleOnce(wait, getContext().getSelf(), new WakeAgain(entityId));
+  }
+
   private void finishSleepingAll() {
     if (sleepingAll != null && awake.isEmpty()) {
       sleepingAll.complete(null);
@@ -234,7 +275,10 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall));
     if (sleepingAll != null) {
       finishSleepingAll();
+    } else if (entry.held == null) {
+      takeUpLater(terminated.entityId());
     } else {
+      lost.remove(terminated.entityId());
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
     }
     return this;

@@ -33,6 +33,19 @@ sealed interface ThreadCommand extends SessionCommand {
   record Enter() implements ThreadCommand {}
 
   /**
+   * What the directory was found to have.
+   *
+   * @param seq the number of the record that it knows of; null if it does not know the thread
+   */
+  record Entered(@Nullable Long seq) implements ThreadCommand {}
+
+  /** The directory could not be written. */
+  record NotEntered() implements ThreadCommand {}
+
+  /** What a deleted thread keeps could not be deleted; try again. */
+  record Erase() implements ThreadCommand {}
+
+  /**
    * How it stands, now that the journal has what came in.
    *
    * @param seq the number of the journal's last record

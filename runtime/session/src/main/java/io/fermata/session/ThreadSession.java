@@ -8,12 +8,14 @@ import io.fermata.agent.ThreadProgram;
 import io.fermata.agent.ThreadState;
 import io.fermata.flow.Outcome;
 import io.fermata.flow.Program;
+import io.fermata.persistence.DirectoryEntry;
 import io.fermata.session.ThreadCommand.Reply;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
@@ -23,14 +25,22 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventHandler;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The session of an agent's thread. Everything that comes in is journaled at once, with all that
  * follows from it, and only then acted upon and acknowledged.
  */
 final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result, ThreadState> {
+  /** Not the actor's, which other threads may not use. */
+  private static final Logger LOG = LoggerFactory.getLogger(ThreadSession.class);
+
   /** How long the directory may lag behind. */
   private static final Duration LAG = Duration.ofMillis(300);
+
+  /** How long the store is left alone after it failed. */
+  private static final Duration RECOVERS = Duration.ofSeconds(2);
 
   /** What is done in a turn, as opposed to what goes on beside it. */
   private static final Set<ThreadEffect.Kind> IN_TURN =
@@ -49,6 +59,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   private Threads.Standing standing = Threads.Standing.RESTING;
   private boolean works;
   private boolean entering;
+  private boolean erased;
   private JournalRecord.@Nullable Turn writing;
   private ThreadState written = ThreadState.NONE;
 
@@ -104,6 +115,14 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       if (sleepy()) {
         self().tell(new ShellCommand.Sleep(true));
       }
+    } else if (command instanceof ThreadCommand.Entered entered) {
+      if (entered.seq() == null || entered.seq() < seq()) {
+        enter(state);
+      }
+    } else if (command instanceof ThreadCommand.NotEntered && !sleepy()) {
+      enterIn(RECOVERS, state);
+    } else if (command instanceof ThreadCommand.Erase) {
+      perform(state);
     }
     return Effect().none();
   }
@@ -157,7 +176,11 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     }
     List<ThreadEvent> events = ((Program.Accepted<ThreadEvent>) acceptance).events();
     if (events.isEmpty()) {
-      answer(state, replyTo, false);
+      if (input instanceof ThreadInput.Create) {
+        answerEntered(state, replyTo, false);
+      } else {
+        answer(state, replyTo, false);
+      }
       perform(state);
       return Effect().none();
     }
@@ -197,9 +220,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
         next instanceof Program.Perform<ThreadEffect> perform
             ? perform.effects()
             : next instanceof Program.Pause<ThreadEffect> pause ? pause.timers() : List.of();
-    works = next instanceof Program.Perform<ThreadEffect>;
+    works = !erased && next instanceof Program.Perform<ThreadEffect>;
     standing = standing(state, wanted);
-    if (state.exists() || state.deleted()) {
+    if (state.exists() || (state.deleted() && !erased)) {
       Outside outside = host.outside().apply(state.threadId());
       start(retain(wanted), new Performer(host.program(), state, outside));
     }
@@ -227,7 +250,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   static Threads.Standing standing(ThreadState state, List<ThreadEffect> wanted) {
     if (wanted.stream().anyMatch(effect -> IN_TURN.contains(effect.kind()))) {
       return Threads.Standing.WORKING;
-    } else if (!state.open().isEmpty()) {
+    } else if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
       return Threads.Standing.ASKING;
     }
     return state.course().running() ? Threads.Standing.WORKING : Threads.Standing.RESTING;
@@ -245,10 +268,22 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
               failed.detail() == null ? failed.reason() : failed.detail());
     }
     if (effect.kind() == ThreadEffect.Kind.ERASE) {
-      offerToSleep();
-      return Effect().none();
+      return erased(result);
     }
     return take(state, new ThreadInput.EffectEnded(effect, result, now()), null);
+  }
+
+  private Effect<JournalRecord, ThreadState> erased(ThreadInput.Result result) {
+    erased = !(result instanceof ThreadInput.Failed);
+    works = !erased;
+    if (sleepy()) {
+      return sleepWhenDone();
+    } else if (erased) {
+      offerToSleep();
+    } else {
+      timers.startSingleTimer(new ThreadCommand.Erase(), RECOVERS);
+    }
+    return Effect().none();
   }
 
   @Override
@@ -274,32 +309,60 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   private void enterSoon(
       ThreadState state, List<ThreadEvent> events, @Nullable ActorRef<Reply> replyTo) {
     if (events.get(0) instanceof ThreadEvent.Created) {
-      Reply reply = new Reply(state, standing, seq(), true, null);
-      enter(state)
-          .whenComplete(
-              (done, thrown) -> {
-                if (replyTo != null) {
-                  replyTo.tell(reply);
-                }
-              });
+      answerEntered(state, replyTo, true);
       return;
     }
     answer(state, replyTo, true);
-    if (!entering && state.exists()) {
-      entering = true;
-      timers.startSingleTimer(new ThreadCommand.Enter(), LAG);
+    if (state.exists()) {
+      enterIn(LAG, state);
+    } else {
+      entering = false;
+      timers.cancel(new ThreadCommand.Enter());
     }
   }
 
+  private void answerEntered(ThreadState state, @Nullable ActorRef<Reply> replyTo, boolean news) {
+    Reply reply = new Reply(state, standing, seq(), news, null);
+    enter(state)
+        .whenComplete(
+            (done, thrown) -> {
+              if (replyTo != null) {
+                replyTo.tell(reply);
+              }
+            });
+  }
+
+  private void enterIn(Duration time, ThreadState state) {
+    if (!entering && state.exists()) {
+      entering = true;
+      timers.startSingleTimer(new ThreadCommand.Enter(), time);
+    }
+  }
+
+  /** A thread that is deleted meanwhile is not to come back. */
   private CompletionStage<@Nullable Void> enter(ThreadState state) {
+    if (!state.exists()) {
+      return CompletableFuture.completedStage(null);
+    }
     return host.directory()
         .put(ThreadViews.entry(entityId(), state, standing, seq(), now()))
         .whenComplete(
             (done, thrown) -> {
               if (thrown != null) {
-                log().warn("The directory did not take {}; it follows later", entityId(), thrown);
+                LOG.warn("The directory did not take {}; it follows later", entityId(), thrown);
+                self().tell(new ThreadCommand.NotEntered());
               }
             });
+  }
+
+  /** Whoever wrote the journal's end may have had no time to enter it. */
+  private void compareDirectory() {
+    host.directory()
+        .get(entityId())
+        .thenAccept(
+            entry ->
+                self()
+                    .tell(new ThreadCommand.Entered(entry.map(DirectoryEntry::seq).orElse(null))));
   }
 
   private void tellWaiting(Reply reply) {
@@ -321,6 +384,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
 
   @Override
   boolean recall(ThreadState state) {
+    if (state.exists()) {
+      compareDirectory();
+    }
     Program.Next<ThreadEffect> next = host.program().next(state);
     works = next instanceof Program.Perform<ThreadEffect>;
     standing =
@@ -342,7 +408,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
 
   @Override
   boolean onlyWaits(ThreadEffect timer) {
-    return timer.timer() && timer.kind() == ThreadEffect.Kind.DEFERRED;
+    return timer.patient();
   }
 
   @Override

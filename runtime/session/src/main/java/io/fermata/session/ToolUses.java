@@ -65,7 +65,10 @@ final class ToolUses {
   CompletionStage<ToolOutcome> answer(ToolUse use, String answerId, ObjectNode answers) {
     ObjectNode call = Json.object().put("action", "continue");
     call.set("stateUpdates", answers);
-    return ended(use, send(use, call, named("answer " + answerId), told -> {}), told -> {});
+    return ended(
+        use,
+        send(use, call, named("answer " + SessionKey.digest(answerId)), told -> {}),
+        told -> {});
   }
 
   CompletionStage<ToolOutcome> again(ToolUse use) {
