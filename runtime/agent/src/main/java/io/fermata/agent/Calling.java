@@ -176,6 +176,13 @@ final class Calling {
                       relation.name(),
                       mine.stream().map(ChildThread::threadId).toList())));
     }
+    if (child == null && flow.children().size() >= Bounds.CHILDREN) {
+      return ended(
+          ToolResult.error(
+              "too_many_children",
+              "The thread has created %d others, and can create no more; give the reference of one of them"
+                  .formatted(Bounds.CHILDREN)));
+    }
     String message = arguments.path("message").asText();
     String principal = scribe.state().begun().principal();
     String threadId =
@@ -242,7 +249,9 @@ final class Calling {
     if (result.code() != null) {
       details.put("code", result.code());
     }
-    if (result.data() != null) {
+    if (!Bounds.fits(result.data())) {
+      details.put("data_left_out", "longer than " + Bounds.DATA + " characters");
+    } else if (result.data() != null) {
       details.set("data", result.data());
     }
     return details;

@@ -324,6 +324,7 @@ public final class FlowState {
   /** Tells those who watch the thread something, once it is journaled. */
   public void emitEvent(String type, @Nullable Object data) {
     JsonNode tree = data == null ? null : Json.tree(data);
+    Bounds.requireData("data of the event " + type, tree);
     scribe.write(new ThreadEvent.Emitted(type, tree, scribe.now()));
   }
 
@@ -348,6 +349,7 @@ public final class FlowState {
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(Calling.misfit(effect, wrong));
     }
+    Bounds.requireRoom(scribe.state().effects().values(), given);
     String id = scribe.newId("e");
     scribe.write(
         new ThreadEvent.Scheduled(

@@ -240,6 +240,7 @@ final class Scribe {
           "A message that is injected calls nothing; queue the calls");
     }
     Bounds.text("message", message.content() == null ? "" : message.content());
+    Bounds.requireData("metadata of the message", message.metadata());
     Frame place = state().frames().get(frame);
     int depth = place == null ? 0 : place.depth();
     String parent = place == null ? null : place.parentId();
@@ -286,6 +287,7 @@ final class Scribe {
     if (changed.content() != null) {
       Bounds.text("message", changed.content());
     }
+    Bounds.requireData("metadata of the message", changed.metadata());
     write(new ThreadEvent.Updated(id, changed));
     Message after = changed.of(before);
     inMessageHook = true;

@@ -1,15 +1,19 @@
 package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
+import io.fermata.flow.Json;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What a thread keeps, and for how long it is at hand. */
@@ -280,5 +284,122 @@ class KeepingTest {
             "look: seen",
             "assistant: Billing here.");
     assertThat(talk.state().agent()).isEqualTo("billing");
+  }
+
+  // --- bounds ----------------------------------------------------------------------------------
+
+  private Conversation doing(Deferred effect, Work work) {
+    Tool tool = Tool.of("work", "Works", (flow, args) -> work.of(flow));
+    model.call("work").say("Done.");
+    return Conversation.with(desk(tool).effects(effect)).say("Go");
+  }
+
+  private interface Work {
+    @Nullable Object of(FlowState flow) throws Exception;
+  }
+
+  private record Note(String text) {}
+
+  private static final Deferred NOTE = Deferred.of("note", "Notes", Note.class, (flow, args) -> {});
+
+  @Test
+  void aThreadPutsOffAtMostSoManyEffects() {
+    Conversation talk =
+        doing(
+            NOTE,
+            flow -> {
+              for (int i = 0; i < Bounds.EFFECTS; i++) {
+                flow.scheduleEffect("note", new Note("n" + i), Duration.ofDays(1));
+              }
+              assertThatThrownBy(
+                      () -> flow.scheduleEffect("note", new Note("more"), Duration.ofDays(1)))
+                  .hasMessageContaining("at most " + Bounds.EFFECTS + " effects");
+              flow.removeScheduledEffect(flow.scheduledEffects().get(0).id());
+              return flow.scheduleEffect("note", new Note("instead"), Duration.ofDays(1));
+            });
+
+    assertThat(talk.state().effects()).hasSize(Bounds.EFFECTS);
+  }
+
+  @Test
+  void theArgumentsOfEffectsThatWaitHaveABoundTogether() {
+    String half = "x".repeat(Bounds.EFFECTS_ARGUMENTS / 2);
+
+    Conversation talk =
+        doing(
+            NOTE,
+            flow -> {
+              flow.scheduleEffect("note", new Note(half), Duration.ofDays(1));
+              assertThatThrownBy(
+                      () -> flow.scheduleEffect("note", new Note(half), Duration.ofDays(1)))
+                  .hasMessageContaining("files");
+              return null;
+            });
+
+    assertThat(talk.state().effects()).hasSize(1);
+  }
+
+  @Test
+  void metadataAndDataOfEventsHaveABound() {
+    Map<String, String> large = Map.of("text", "x".repeat(Bounds.DATA));
+
+    Conversation talk =
+        doing(
+            NOTE,
+            flow -> {
+              Message said = flow.injectMessage(Message.assistant("Small"));
+              assertThatThrownBy(() -> flow.emitEvent("big", large)).hasMessageContaining("big");
+              assertThatThrownBy(
+                      () ->
+                          flow.injectMessage(
+                              Message.assistant("Large").withMetadata(Json.tree(large))))
+                  .hasMessageContaining("metadata");
+              assertThatThrownBy(
+                      () ->
+                          flow.updateMessage(
+                              said.id(), new MessageUpdate(null, null, Json.tree(large))))
+                  .hasMessageContaining("metadata");
+              return null;
+            });
+
+    assertThat(talk.events(ThreadEvent.Emitted.class)).isEmpty();
+    assertThat(talk.lines()).contains("assistant: Small").doesNotContain("assistant: Large");
+  }
+
+  @Test
+  void dataOfAResultThatIsTooLargeIsLeftOutAndItsWordsStay() {
+    JsonNode large = Json.tree(Map.of("text", "x".repeat(Bounds.DATA)));
+
+    Conversation talk = doing(NOTE, flow -> new ToolResult(false, "found", null, large, List.of()));
+
+    Message result = talk.messages().get(2);
+    assertThat(result.content()).isEqualTo("found");
+    assertThat(Objects.requireNonNull(result.metadata()).has("data")).isFalse();
+    assertThat(result.metadata().has("data_left_out")).isTrue();
+  }
+
+  @Test
+  void aThreadThatHasCreatedSoManyOthersCreatesNoMore() {
+    for (int i = 0; i <= Bounds.CHILDREN / Bounds.CALLS; i++) {
+      model.then(
+          request -> {
+            List<ToolExecutionRequest> all = new ArrayList<>();
+            for (int n = 0; n < Bounds.CALLS; n++) {
+              all.add(model.wants("worker", Map.of("message", "work")));
+            }
+            return AiMessage.from(all);
+          });
+    }
+
+    Conversation talk =
+        Conversation.with(
+                desk(SubAgent.of("worker", "Works")),
+                Agent.aiHuman("worker", Prompt.of("worker", model.model())))
+            .say("Go");
+
+    assertThat(talk.state().children()).hasSize(Bounds.CHILDREN);
+    assertThat(talk.lines())
+        .filteredOn(line -> line.startsWith("worker failed"))
+        .hasSize((Bounds.CHILDREN / Bounds.CALLS + 1) * Bounds.CALLS - Bounds.CHILDREN);
   }
 }
