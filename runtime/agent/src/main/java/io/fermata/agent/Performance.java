@@ -54,8 +54,8 @@ final class Performance {
       return switch (effect.kind()) {
         case CALL -> call(effect).exceptionally(Performance::failed);
         case WITHDRAW -> withdraw(effect).exceptionally(Performance::failed);
-        case REPORT -> report();
-        case ERASE -> erase();
+        case REPORT -> report().exceptionally(Performance::failed);
+        case ERASE -> erase().exceptionally(Performance::failed);
         default -> CompletableFuture.completedFuture(at(effect));
       };
     } catch (Throwable e) {
@@ -72,7 +72,8 @@ final class Performance {
       case STORE -> store(effect);
       case DEFERRED -> deferred(effect);
       case COMPACT -> compact();
-      case CALL, WITHDRAW, REPORT, ERASE -> throw new IllegalArgumentException(effect + " waits for others");
+      case CALL, WITHDRAW, REPORT, ERASE ->
+          throw new IllegalArgumentException(effect + " waits for others");
     };
   }
 
@@ -440,7 +441,7 @@ final class Performance {
         CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.call().equals(effect.id())) {
-          told = told.thenCombine(withdrawn(left), (done, nothing) -> done);
+        told = told.thenCombine(withdrawn(left), (done, nothing) -> done);
       }
     }
     return told;
