@@ -300,9 +300,7 @@ class ThreadSurvivalTest {
     now(closing);
     try (Fermata host = host(parent, echo())) {
       settled(host, id);
-      assertThat(texts(host, id))
-          .first()
-          .isEqualTo("Done.");
+      assertThat(texts(host, id)).first().isEqualTo("Done.");
       assertThat(texts(host, id)).anyMatch(text -> text.contains("Heard."));
     }
   }
@@ -455,7 +453,6 @@ class ThreadSurvivalTest {
   }
 
   private static String text(Fermata host, String id, String path) throws Exception {
-    return new String(
-        now(host.threads().file("ann", id, path)).data(), StandardCharsets.UTF_8);
+    return new String(now(host.threads().file("ann", id, path)).data(), StandardCharsets.UTF_8);
   }
 }
