@@ -43,6 +43,12 @@ public final class Agents {
     return Objects.requireNonNull(byName.get(name), () -> "There is no agent " + name);
   }
 
+  /** The work that was put off; null if it is no longer there. */
+  @Nullable Deferred find(ScheduledEffect effect) {
+    Agent agent = find(effect.agent());
+    return agent == null ? null : agent.effect(effect.effect());
+  }
+
   public Collection<Agent> all() {
     return List.copyOf(byName.values());
   }

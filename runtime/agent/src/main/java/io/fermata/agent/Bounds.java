@@ -24,6 +24,18 @@ public final class Bounds {
   /** Messages that wait for the end of a step. */
   public static final int INBOX = 64;
 
+  /** Metadata of a message, or data of an event, in characters of JSON. */
+  public static final int DATA = 256 * 1024;
+
+  /** Effects that wait for their time. */
+  public static final int EFFECTS = 256;
+
+  /** The arguments of all of them, in characters of JSON. */
+  public static final int EFFECTS_ARGUMENTS = 256 * 1024;
+
+  /** Threads that one thread creates. */
+  public static final int CHILDREN = 1_000;
+
   /** Calls that one step can have. */
   public static final int CALLS = 128;
 
@@ -59,6 +71,34 @@ public final class Bounds {
     if (calls >= CALLS) {
       throw new IllegalArgumentException("A step has at most %d calls".formatted(CALLS));
     }
+  }
+
+  static void requireRoom(Collection<ScheduledEffect> effects, JsonNode arguments) {
+    int waiting = 1;
+    long size = Json.text(arguments).length();
+    for (ScheduledEffect effect : effects) {
+      if (!effect.over()) {
+        waiting++;
+        size += Json.text(effect.arguments()).length();
+      }
+    }
+    if (waiting > EFFECTS || size > EFFECTS_ARGUMENTS) {
+      throw new IllegalArgumentException(
+          "A thread puts off at most %d effects with %d characters of arguments, and this makes %d with %d; remove some, or keep large things as files"
+              .formatted(EFFECTS, EFFECTS_ARGUMENTS, waiting, size));
+    }
+  }
+
+  static void requireData(String what, @Nullable JsonNode data) {
+    if (!fits(data)) {
+      throw new IllegalArgumentException(
+          "The %s is longer than the %d characters of JSON that a thread takes; keep large things as files"
+              .formatted(what, DATA));
+    }
+  }
+
+  static boolean fits(@Nullable JsonNode data) {
+    return data == null || Json.text(data).length() <= DATA;
   }
 
   private static long size(Map<String, JsonNode> values, String except) {

@@ -4,7 +4,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.flow.Violation;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -97,16 +100,20 @@ final class Calling {
     return result instanceof ToolResult ready ? ready : ToolResult.success(result);
   }
 
-  /** Makes the call. */
-  ThreadInput.Result make(Offered offered) throws Exception {
+  /** Makes the call. A flow that it waits for needs threads of its own, so none is held for it. */
+  CompletionStage<ThreadInput.Result> make(Offered offered) throws Exception {
     ObjectNode arguments = Scribe.object(arguments(call.call()));
     if (!call.begun()) {
       scribe.hooks().callStarted(flow, call.call(), arguments);
     }
+    return offered instanceof FlowCall flowCall
+        ? asked(flowCall, arguments).thenApplyAsync(this::cameTo, scribe.outside().handlers())
+        : CompletableFuture.completedFuture(made(offered, arguments));
+  }
+
+  private ThreadInput.Result made(Offered offered, ObjectNode arguments) throws Exception {
     if (offered instanceof Tool tool) {
       return ended(run(tool, flow, arguments));
-    } else if (offered instanceof FlowCall flowCall) {
-      return flow(flowCall, arguments);
     } else if (offered instanceof SubAgent relation) {
       return delegated(relation, arguments);
     } else if (offered instanceof SubPrompt) {
@@ -115,16 +122,16 @@ final class Calling {
     return ended(ToolResult.success("Handoff complete"));
   }
 
-  private ThreadInput.Result flow(FlowCall called, ObjectNode arguments)
-      throws InterruptedException {
+  private CompletionStage<Outside.FlowOutcome> asked(FlowCall called, ObjectNode arguments) {
     CallState.Answer answer = call.answer();
     Outside outside = scribe.outside();
-    Outside.FlowOutcome outcome =
-        Scribe.await(
-            answer == null || answer.answers() == null
-                ? outside.callFlow(called.name(), call.key(), arguments)
-                : outside.answerFlow(
-                    called.name(), call.key(), answer.id(), Scribe.object(answer.answers())));
+    return answer == null || answer.answers() == null
+        ? outside.callFlow(called.name(), call.key(), arguments)
+        : outside.answerFlow(
+            called.name(), call.key(), answer.id(), Scribe.object(answer.answers()));
+  }
+
+  private ThreadInput.Result cameTo(Outside.FlowOutcome outcome) {
     if (outcome instanceof Outside.FlowOutcome.Asking asking) {
       return new ThreadInput.Asks(asking.question(), scribe.changes());
     } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
@@ -136,18 +143,23 @@ final class Calling {
         result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
   }
 
+  private static List<ChildThread> of(SubAgent relation, Collection<ChildThread> children) {
+    return children.stream().filter(c -> c.relation().equals(relation.name())).toList();
+  }
+
+  /** The child that a call goes on with; null if it is to have one of its own. */
+  static @Nullable String reference(
+      SubAgent relation, ObjectNode arguments, Collection<ChildThread> children) {
+    String reference = arguments.path("reference").textValue();
+    boolean goesOn = reference == null && relation.blocking() && relation.maxInstances() == 1;
+    List<ChildThread> mine = goesOn ? of(relation, children) : List.of();
+    return mine.isEmpty() ? reference : mine.get(0).threadId();
+  }
+
   private ThreadInput.Result delegated(SubAgent relation, ObjectNode arguments)
       throws InterruptedException {
-    List<ChildThread> mine =
-        flow.children().stream().filter(c -> c.relation().equals(relation.name())).toList();
-    String reference = arguments.path("reference").textValue();
-    if (reference == null
-        && relation.blocking()
-        && relation.maxInstances() == 1
-        && !mine.isEmpty()) {
-      reference = mine.get(0).threadId();
-    }
-    String child = reference;
+    List<ChildThread> mine = of(relation, flow.children());
+    String child = reference(relation, arguments, mine);
     if (child != null && mine.stream().noneMatch(c -> c.threadId().equals(child))) {
       return ended(
           ToolResult.error(
@@ -164,8 +176,17 @@ final class Calling {
                       relation.name(),
                       mine.stream().map(ChildThread::threadId).toList())));
     }
+    if (child == null && flow.children().size() >= Bounds.CHILDREN) {
+      return ended(
+          ToolResult.error(
+              "too_many_children",
+              "The thread has created %d others, and can create no more; give the reference of one of them"
+                  .formatted(Bounds.CHILDREN)));
+    }
     String message = arguments.path("message").asText();
-    String threadId = Scribe.await(scribe.outside().delegate(relation, call.key(), child, message));
+    String principal = scribe.state().begun().principal();
+    String threadId =
+        Scribe.await(scribe.outside().delegate(relation, principal, call.key(), child, message));
     if (child == null) {
       ChildThread born =
           new ChildThread(
@@ -228,7 +249,9 @@ final class Calling {
     if (result.code() != null) {
       details.put("code", result.code());
     }
-    if (result.data() != null) {
+    if (!Bounds.fits(result.data())) {
+      details.put("data_left_out", "longer than " + Bounds.DATA + " characters");
+    } else if (result.data() != null) {
       details.set("data", result.data());
     }
     return details;

@@ -15,6 +15,9 @@ public record ChildThread(
   public enum Status {
     @JsonProperty("running")
     RUNNING,
+    /** A person is asked in it, or in a thread that it waits for. */
+    @JsonProperty("asking")
+    ASKING,
     @JsonProperty("idle")
     IDLE,
     @JsonProperty("failed")

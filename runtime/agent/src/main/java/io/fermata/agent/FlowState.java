@@ -212,7 +212,7 @@ public final class FlowState {
    */
   public ToolCall queueTool(String tool, Object arguments) {
     ObjectNode given = arguments(arguments);
-    Offered offered = scribe.requireOffered(frame, tool);
+    Offered offered = scribe.requireOffered(scribe.acting(), frame, tool);
     List<Violation> wrong = offered.arguments().check(given);
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(Calling.misfit(tool, wrong));
@@ -228,7 +228,7 @@ public final class FlowState {
    * in Java can be called so: what may have to wait is to be queued.
    */
   public ToolResult invokeTool(String tool, Object arguments) throws Exception {
-    Offered offered = scribe.requireOffered(frame, tool);
+    Offered offered = scribe.requireOffered(scribe.agent(), frame, tool);
     if (!(offered instanceof Tool java)) {
       throw new IllegalArgumentException(
           "The tool " + tool + " may have to wait; use queueTool for it");
@@ -324,6 +324,7 @@ public final class FlowState {
   /** Tells those who watch the thread something, once it is journaled. */
   public void emitEvent(String type, @Nullable Object data) {
     JsonNode tree = data == null ? null : Json.tree(data);
+    Bounds.requireData("data of the event " + type, tree);
     scribe.write(new ThreadEvent.Emitted(type, tree, scribe.now()));
   }
 
@@ -348,9 +349,15 @@ public final class FlowState {
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(Calling.misfit(effect, wrong));
     }
+    Bounds.requireRoom(scribe.state().effects().values(), given);
     String id = scribe.newId("e");
     scribe.write(
-        new ThreadEvent.Scheduled(id, effect, given, scribe.now() + Math.max(0, delay.toMillis())));
+        new ThreadEvent.Scheduled(
+            id,
+            scribe.agent().name(),
+            effect,
+            given,
+            scribe.now() + Math.max(0, delay.toMillis())));
     return id;
   }
 

@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param summary what a model made of the older ones; null if there is none
  * @param upTo the last message that the summary covers
  * @param since how many messages have come since
+ * @param turn how many of the latest messages belong to the turn under way, with the one that began
+ *     it; they are at hand however small the window is
  */
 public record History(
     List<Message> messages,
@@ -21,24 +23,29 @@ public record History(
     long last,
     @Nullable String summary,
     @Nullable String upTo,
-    int since) {
+    int since,
+    int turn) {
+
+  /** How long a turn may become before its own beginning is left out. */
+  private static final int LONGEST_TURN = 1_024;
 
   /** How many messages more than the window are kept, so that few of them have to be copied. */
   private static final int SLACK = 16;
 
   static History empty(int window) {
-    return new History(List.of(), window, 0, 0, null, null, 0);
+    return new History(List.of(), window, 0, 0, null, null, 0, 0);
   }
 
   History widened(int newWindow) {
-    return new History(messages, newWindow, count, last, summary, upTo, since);
+    return new History(messages, newWindow, count, last, summary, upTo, since, turn);
   }
 
   /** With another message, at the end or before one that is still at hand. */
   History plus(Message message, @Nullable String before) {
     int place = before == null ? -1 : indexOf(before);
     Message placed = timed(message, before);
-    int drop = messages.size() >= window + SLACK ? messages.size() - window + 1 : 0;
+    int keep = Math.max(window, turn + 1);
+    int drop = messages.size() >= keep + SLACK ? messages.size() - keep + 1 : 0;
     List<Message> all = new ArrayList<>(messages.size() + 1 - drop);
     all.addAll(messages.subList(drop, messages.size()));
     if (place < 0) {
@@ -53,7 +60,8 @@ public record History(
         Math.max(last, placed.createdAt()),
         summary,
         upTo,
-        since + 1);
+        since + 1,
+        Math.min(LONGEST_TURN, turn + 1));
   }
 
   /** The message with the time that it has at the end, or before another one. */
@@ -70,7 +78,7 @@ public record History(
     }
     List<Message> all = new ArrayList<>(messages);
     all.set(place, change.apply(all.get(place)));
-    return new History(List.copyOf(all), window, count, last, summary, upTo, since);
+    return new History(List.copyOf(all), window, count, last, summary, upTo, since, turn);
   }
 
   History without(String id) {
@@ -81,18 +89,35 @@ public record History(
     List<Message> all = new ArrayList<>(messages);
     all.remove(place);
     return new History(
-        List.copyOf(all), window, count - 1, last, summary, upTo, Math.max(0, since - 1));
+        List.copyOf(all),
+        window,
+        count - 1,
+        last,
+        summary,
+        upTo,
+        Math.max(0, since - 1),
+        Math.max(0, turn - 1));
   }
 
   /** Sums up what lies before and at a message. */
   History compacted(String newSummary, String newUpTo) {
     int rest = messages.size() - 1 - indexOf(newUpTo);
-    return new History(messages, window, count, last, newSummary, newUpTo, rest);
+    return new History(messages, window, count, last, newSummary, newUpTo, rest, turn);
   }
 
   /** Puts off the next summary. */
   History notCompacted() {
-    return new History(messages, window, count, last, summary, upTo, 0);
+    return new History(messages, window, count, last, summary, upTo, 0, turn);
+  }
+
+  /** A turn begins with what was said last; the results of calls go with who called. */
+  History turned() {
+    int begin = messages.size() - 1;
+    while (begin > 0 && messages.get(begin).role() == Role.TOOL) {
+      begin--;
+    }
+    int begun = messages.size() - Math.max(0, begin);
+    return new History(messages, window, count, last, summary, upTo, since, begun);
   }
 
   @Nullable Message message(String id) {
@@ -100,10 +125,26 @@ public record History(
     return place < 0 ? null : messages.get(place);
   }
 
-  /** The messages that no summary covers, the latest at most so many. */
+  /** The latest messages that no summary covers: so many, and all of the turn under way. */
   List<Message> tail(int most) {
     int from = upTo == null ? 0 : indexOf(upTo) + 1;
-    return messages.subList(Math.max(from, messages.size() - most), messages.size());
+    int shown = messages.size() - Math.max(most, turn);
+    return messages.subList(Math.max(from, shown), messages.size());
+  }
+
+  /** How many of those are older than the latest so many; results of calls go with who called. */
+  int old(int keep) {
+    List<Message> all = tail(Integer.MAX_VALUE);
+    int old = Math.max(0, all.size() - keep);
+    while (old > 0 && all.get(old).role() == Role.TOOL) {
+      old--;
+    }
+    return old;
+  }
+
+  /** Whether there are messages that neither a summary covers nor this has at hand. */
+  boolean hasGap() {
+    return upTo == null ? count > messages.size() : indexOf(upTo) < 0;
   }
 
   private int indexOf(String id) {

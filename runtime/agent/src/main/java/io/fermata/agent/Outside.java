@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 public interface Outside {
   /** Milliseconds of the epoch. */
   long now();
+
+  /** Where authors' code goes on when what it waited for has come; that may block. */
+  Executor handlers();
 
   /** Lets those who watch the thread hear what a model says, while it says it. */
   void tell(Tiding tiding);
@@ -53,15 +57,25 @@ public interface Outside {
   /**
    * Creates a child, if it does not exist, and posts a message to it, if that was not posted yet.
    *
+   * @param principal whom a new child belongs to
    * @param callKey names the child, if it is to be created, and the message
    * @param child the child to go on with; null to create one
    * @return the child's thread id
    */
   CompletionStage<String> delegate(
-      SubAgent relation, String callKey, @Nullable String child, String message);
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message);
+
+  /** Deletes the child that a call creates, if it did. */
+  CompletionStage<Void> discardChild(String agent, String callKey);
 
   /** Tells the parent what this thread came to; completes when the parent's journal has it. */
   CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
+
+  /** Tells the parent how this thread stands while it is not done, in the order of reports. */
+  CompletionStage<Void> stands(ThreadEvent.Parent parent, long report, ChildThread.Status status);
+
+  /** Tells the parent that this thread is gone; completes when the parent's journal has it. */
+  CompletionStage<Void> tellGone(ThreadEvent.Parent parent);
 
   /** Stops a child. */
   CompletionStage<Void> stopChild(String threadId);

@@ -13,15 +13,21 @@ import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Carries out one effect of a thread: here models, tools and hooks are called. */
 final class Performance {
+  /** How many messages one summary takes in. */
+  private static final int MOST_SUMMED = 4_096;
+
   private static final String SAY_SOMETHING =
       "Your last reply was empty. Say something, or call a tool.";
 
@@ -42,30 +48,44 @@ final class Performance {
     this.outside = outside;
   }
 
-  ThreadInput.Result of(ThreadEffect effect) {
+  /** What waits for others holds no thread meanwhile; the stage never fails. */
+  CompletionStage<ThreadInput.Result> of(ThreadEffect effect) {
     try {
       return switch (effect.kind()) {
-        case GREET -> greet();
-        case RECEIVE -> receive(effect);
-        case STEP -> step(effect);
-        case HANDLE -> handle(effect);
-        case CALL -> call(effect);
-        case STORE -> store(effect);
-        case DEFERRED -> deferred(effect);
-        case COMPACT -> compact();
+        case CALL -> call(effect).exceptionally(Performance::failed);
+        case WITHDRAW -> withdraw(effect).exceptionally(Performance::failed);
         case REPORT -> report();
-        case WITHDRAW -> withdraw(effect);
         case ERASE -> erase();
+        default -> CompletableFuture.completedFuture(at(effect));
       };
-    } catch (InterruptedException | CancelledException e) {
+    } catch (Throwable e) {
+      return CompletableFuture.completedFuture(failed(e));
+    }
+  }
+
+  private ThreadInput.Result at(ThreadEffect effect) throws Exception {
+    return switch (effect.kind()) {
+      case GREET -> greet();
+      case RECEIVE -> receive(effect);
+      case STEP -> step(effect);
+      case HANDLE -> handle(effect);
+      case STORE -> store(effect);
+      case DEFERRED -> deferred(effect);
+      case COMPACT -> compact();
+      case CALL, WITHDRAW, REPORT, ERASE -> throw new IllegalArgumentException(effect + " waits for others");
+    };
+  }
+
+  private static ThreadInput.Result failed(Throwable thrown) {
+    Throwable cause = Failures.survivable(thrown);
+    if (cause instanceof InterruptedException || cause instanceof CancelledException) {
       Thread.currentThread().interrupt();
       return new ThreadInput.Failed("cancelled", "The work was given up", null);
-    } catch (OutcomeUnknownException e) {
-      return new ThreadInput.Failed(OutcomeUnknownException.CODE, Failures.reason(e), e.toString());
-    } catch (Throwable e) {
-      Throwable cause = Failures.survivable(e);
-      return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
+    } else if (cause instanceof OutcomeUnknownException) {
+      return new ThreadInput.Failed(
+          OutcomeUnknownException.CODE, Failures.reason(cause), cause.toString());
     }
+    return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
   }
 
   private Scribe scribe(@Nullable Prompt prompt, String origin, int attempt) {
@@ -291,14 +311,15 @@ final class Performance {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  private ThreadInput.Result call(ThreadEffect effect) throws Exception {
+  private CompletionStage<ThreadInput.Result> call(ThreadEffect effect) throws Exception {
     Frame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     Prompt prompt = Scribe.prompt(agent, frame);
     Offered offered = Calling.offered(agent, prompt, call.call().name(), call.queued());
     Calling calling = new Calling(scribe(prompt, call, effect.attempt()), frame, call);
     if (offered == null) {
-      return calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there"));
+      return CompletableFuture.completedFuture(
+          calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
     }
     return calling.make(offered);
   }
@@ -329,12 +350,21 @@ final class Performance {
 
   private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
     ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
-    Deferred deferred = agent.effect(scheduled.effect());
+    Deferred deferred = agents.find(scheduled);
     if (deferred == null) {
       throw new IllegalStateException(
-          "The agent %s has no effect %s any more".formatted(agent.name(), scheduled.effect()));
+          "The agent %s has no effect %s any more"
+              .formatted(scheduled.agent(), scheduled.effect()));
     }
-    Scribe scribe = scribe(null, effect.id(), effect.attempt());
+    Scribe scribe =
+        new Scribe(
+            agents,
+            agents.get(scheduled.agent()),
+            state,
+            agents.hooks(agent, null),
+            outside,
+            effect.id(),
+            effect.attempt());
     deferred.work().run(new FlowState(scribe, Frame.TOP), Scribe.object(scheduled.arguments()));
     return new ThreadInput.Done(scribe.changes());
   }
@@ -343,10 +373,12 @@ final class Performance {
   private ThreadInput.Result compact() throws InterruptedException {
     Compaction compaction = Objects.requireNonNull(agent.compaction());
     List<Message> all = state.history().tail(Integer.MAX_VALUE);
-    List<Message> old = all.subList(0, Math.max(0, all.size() - compaction.keep()));
-    if (old.isEmpty()) {
+    int kept = state.history().old(compaction.keep());
+    if (kept == 0) {
       throw new IllegalStateException("There is nothing to sum up");
     }
+    List<Message> old =
+        state.history().hasGap() ? unsummed(all.get(kept).id()) : all.subList(0, kept);
     List<ChatMessage> told = new ArrayList<>();
     String before = Dialogue.summary(state.history());
     told.add(SystemMessage.from(compaction.instruction()));
@@ -367,6 +399,20 @@ final class Performance {
         String.valueOf(Bounds.shortened(summary)), old.get(old.size() - 1).id(), reply.usage());
   }
 
+  /** What no summary covers before a message, the oldest first; the journal has all of it. */
+  private List<Message> unsummed(String before) throws InterruptedException {
+    String upTo = state.history().upTo();
+    for (int limit = 256; ; limit *= 4) {
+      List<Message> read = Scribe.await(outside.history(before, limit, 0));
+      List<Message> old =
+          new ArrayList<>(read.stream().takeWhile(m -> !m.id().equals(upTo)).toList());
+      if (old.size() < read.size() || read.size() < limit || limit >= MOST_SUMMED) {
+        Collections.reverse(old);
+        return old;
+      }
+    }
+  }
+
   private String label(Message message) {
     return switch (message.role()) {
       case ASSISTANT -> agent.side(Side.A).label();
@@ -376,30 +422,62 @@ final class Performance {
     };
   }
 
-  private ThreadInput.Result report() throws InterruptedException {
-    ThreadEvent.ReportOwed owed = state.reports().get(0);
+  private CompletionStage<ThreadInput.Result> report() {
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
-    Scribe.await(outside.report(parent, owed.report(), owed.failed(), owed.text()));
-    return new ThreadInput.Done(List.of());
+    return reported(parent, state.reports().get(0))
+        .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 
-  private ThreadInput.Result withdraw(ThreadEffect effect) throws InterruptedException {
+  private CompletionStage<Void> reported(ThreadEvent.Parent parent, ThreadEvent.ReportOwed owed) {
+    ChildThread.Status standing = owed.standing();
+    return standing == null
+        ? outside.report(parent, owed.report(), owed.failed(), owed.text())
+        : outside.stands(parent, owed.report(), standing);
+  }
+
+  private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
+    CompletionStage<ThreadInput.Result> told =
+        CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.call().equals(effect.id())) {
-        String flow = left.flow();
-        String child = left.child();
-        if (flow != null) {
-          Scribe.await(outside.withdrawFlow(flow, left.call()));
-        } else if (child != null) {
-          Scribe.await(outside.stopChild(child));
-        }
+          told = told.thenCombine(withdrawn(left), (done, nothing) -> done);
       }
     }
-    return new ThreadInput.Done(List.of());
+    return told;
   }
 
-  private ThreadInput.Result erase() throws InterruptedException {
-    Scribe.await(outside.erase(List.copyOf(state.children().keySet())));
-    return new ThreadInput.Done(List.of());
+  private CompletionStage<Void> withdrawn(ThreadEvent.LeftBehind left) {
+    String flow = left.flow();
+    String child = left.child();
+    String unborn = left.unborn();
+    if (flow != null) {
+      return outside.withdrawFlow(flow, left.call());
+    } else if (child != null) {
+      return outside.stopChild(child);
+    }
+    return unborn == null
+        ? CompletableFuture.completedFuture(null)
+        : outside.discardChild(unborn, left.call());
+  }
+
+  /** Whoever waits for the thread, and what works for it, hears of its end before it is gone. */
+  private CompletionStage<ThreadInput.Result> erase() {
+    ThreadEvent.Parent parent = state.begun().parent();
+    CompletionStage<Void> told = CompletableFuture.completedFuture(null);
+    if (parent != null) {
+      for (ThreadEvent.ReportOwed owed : state.reports()) {
+        if (owed.standing() == null) {
+          told = told.thenCompose(nothing -> reported(parent, owed));
+        }
+      }
+      told = told.thenCompose(nothing -> outside.tellGone(parent));
+    }
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      if (left.child() == null || !state.children().containsKey(left.child())) {
+        told = told.thenCompose(nothing -> withdrawn(left));
+      }
+    }
+    return told.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))
+        .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 }

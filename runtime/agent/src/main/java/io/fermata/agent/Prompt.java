@@ -131,8 +131,9 @@ public final class Prompt {
   }
 
   /**
-   * How many of the latest messages the model sees at most; 200 unless told. What one turn costs
-   * depends on this, and not on the length of the thread.
+   * How many of the latest messages the model sees at most; 200 unless told. The turn under way is
+   * shown as a whole, though it be longer. What one turn costs depends on this, and not on the
+   * length of the thread.
    */
   public Prompt window(int messages) {
     if (messages < 1) {

@@ -7,12 +7,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Work that was put off.
  *
+ * @param agent whose work it is, whichever agent the thread has by then
  * @param effect the name of the {@link Deferred} work
  * @param due when it is to run, in milliseconds of the epoch
  * @param error why it failed; null if it did not
  */
 public record ScheduledEffect(
     String id,
+    String agent,
     String effect,
     JsonNode arguments,
     long due,
@@ -37,6 +39,6 @@ public record ScheduledEffect(
   }
 
   ScheduledEffect now(Status next, int newAttempt, long newDue, @Nullable String why) {
-    return new ScheduledEffect(id, effect, arguments, newDue, next, newAttempt, why);
+    return new ScheduledEffect(id, agent, effect, arguments, newDue, next, newAttempt, why);
   }
 }

@@ -72,6 +72,11 @@ final class Scribe {
     return agent;
   }
 
+  /** The agent that the thread has, which makes the calls; work that was put off is another's. */
+  Agent acting() {
+    return agents.get(state().agent());
+  }
+
   Hooks hooks() {
     return hooks;
   }
@@ -235,6 +240,7 @@ final class Scribe {
           "A message that is injected calls nothing; queue the calls");
     }
     Bounds.text("message", message.content() == null ? "" : message.content());
+    Bounds.requireData("metadata of the message", message.metadata());
     Frame place = state().frames().get(frame);
     int depth = place == null ? 0 : place.depth();
     String parent = place == null ? null : place.parentId();
@@ -281,6 +287,7 @@ final class Scribe {
     if (changed.content() != null) {
       Bounds.text("message", changed.content());
     }
+    Bounds.requireData("metadata of the message", changed.metadata());
     write(new ThreadEvent.Updated(id, changed));
     Message after = changed.of(before);
     inMessageHook = true;
@@ -312,12 +319,12 @@ final class Scribe {
     return agent.prompts().stream().filter(p -> p.name().equals(name)).findFirst().orElse(null);
   }
 
-  Offered requireOffered(String frame, String tool) {
-    Prompt prompt = prompt(agent, state().frames().get(frame));
-    Offered offered = Calling.offered(agent, prompt, tool, true);
+  Offered requireOffered(Agent by, String frame, String tool) {
+    Prompt prompt = prompt(by, state().frames().get(frame));
+    Offered offered = Calling.offered(by, prompt, tool, true);
     if (offered == null) {
       throw new IllegalArgumentException(
-          "The agent " + agent.name() + " offers no tool " + tool + " to any of its prompts");
+          "The agent " + by.name() + " offers no tool " + tool + " to any of its prompts");
     }
     return offered;
   }

@@ -50,6 +50,8 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.EffectEnded.class, name = "effect_ended"),
   @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildStands.class, name = "child_stands"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildGone.class, name = "child_gone"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
   @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
@@ -281,8 +283,11 @@ public sealed interface ThreadEvent {
    * A call was ended while a flow or a child works for it; that is to be told.
    *
    * @param flow the flow; null if a child works for it
+   * @param unborn the agent of a child that may have been created for the call, though nothing
+   *     tells so yet; null if there is none
    */
-  record LeftBehind(String call, @Nullable String flow, @Nullable String child)
+  record LeftBehind(
+      String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
       implements ThreadEvent {}
 
   /** What worked for a call that was ended knows. */
@@ -307,8 +312,25 @@ public sealed interface ThreadEvent {
   record ChildReported(String threadId, long report, boolean failed, String text, long at)
       implements ThreadEvent {}
 
-  /** The parent is to be told what the thread came to. */
-  record ReportOwed(long report, boolean failed, String text) implements ThreadEvent {}
+  /** A child that is not done told that a person is asked there, or is not asked any more. */
+  record ChildStands(String threadId, long report, ChildThread.Status status, long at)
+      implements ThreadEvent {}
+
+  /**
+   * The parent is to be told what the thread came to.
+   *
+   * @param standing how the thread stands, where that alone is to be told; null if it rests
+   */
+  record ReportOwed(long report, boolean failed, String text, ChildThread.@Nullable Status standing)
+      implements ThreadEvent {
+
+    ReportOwed(long report, boolean failed, String text) {
+      this(report, failed, text, null);
+    }
+  }
+
+  /** A child was deleted. */
+  record ChildGone(String threadId, long at) implements ThreadEvent {}
 
   /** The parent knows. */
   record Reported(long report) implements ThreadEvent {}
@@ -363,7 +385,13 @@ public sealed interface ThreadEvent {
 
   record FileMoved(String path, String to) implements Change {}
 
-  record Scheduled(String id, String effect, JsonNode arguments, long due) implements Change {}
+  /**
+   * Work was put off.
+   *
+   * @param agent whose effect it is, whichever agent the thread has by then
+   */
+  record Scheduled(String id, String agent, String effect, JsonNode arguments, long due)
+      implements Change {}
 
   record Unscheduled(String id) implements Change {}
 

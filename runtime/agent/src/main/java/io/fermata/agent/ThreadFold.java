@@ -42,7 +42,10 @@ final class ThreadFold {
       return state.with(state.course().woken(woke.flowId()));
     } else if (event instanceof ThreadEvent.SideTurned turned) {
       Course course = turned.counts() ? state.course().counted(turned.from()) : state.course();
-      return state.with(course.turnedTo(turned.to()));
+      boolean begins = !course.running() || course.side() != turned.to();
+      return state
+          .with(begins ? state.history().turned() : state.history())
+          .with(course.turnedTo(turned.to()));
     } else if (event instanceof ThreadEvent.HandedOver over) {
       ThreadState after = state.with(draft -> draft.agent = over.agent());
       return after
@@ -54,7 +57,11 @@ final class ThreadFold {
               state
                   .course()
                   .resting(stopped.by(), stopped.code(), stopped.detail(), stopped.session()))
-          .with(draft -> draft.frames = Map.of());
+          .with(
+              draft -> {
+                draft.frames = Map.of();
+                draft.compacting = 0;
+              });
     } else if (event instanceof ThreadEvent.Compacting compacting) {
       return state.with(draft -> draft.compacting = compacting.attempt());
     } else if (event instanceof ThreadEvent.Compacted compacted) {
@@ -167,6 +174,20 @@ final class ThreadFold {
       ChildThread now = child.now(status, String.valueOf(reported.report()));
       return state.with(
           draft -> draft.children = ThreadState.put(state.children(), now.threadId(), now));
+    } else if (event instanceof ThreadEvent.ChildStands stands) {
+      ChildThread child = state.children().get(stands.threadId());
+      return child == null
+          ? state
+          : state.with(
+              draft ->
+                  draft.children =
+                      ThreadState.put(
+                          state.children(),
+                          child.threadId(),
+                          child.now(stands.status(), String.valueOf(stands.report()))));
+    } else if (event instanceof ThreadEvent.ChildGone gone) {
+      return state.with(
+          draft -> draft.children = ThreadState.put(state.children(), gone.threadId(), null));
     } else if (event instanceof ThreadEvent.ReportOwed owed) {
       List<ThreadEvent.ReportOwed> all = new ArrayList<>(state.reports());
       all.add(owed);
@@ -250,6 +271,7 @@ final class ThreadFold {
       ScheduledEffect effect =
           new ScheduledEffect(
               scheduled.id(),
+              scheduled.agent(),
               scheduled.effect(),
               scheduled.arguments(),
               scheduled.due(),
@@ -285,6 +307,9 @@ final class ThreadFold {
           draft.created = state.created();
           draft.agent = state.agent();
           draft.children = state.children();
+          draft.reports = state.reports();
+          draft.reported = state.reported();
+          draft.leftBehind = state.leftBehind();
           draft.deleted = true;
         });
   }

@@ -67,6 +67,13 @@ public sealed interface ThreadInput {
   record Report(String child, long report, boolean failed, String text, long at)
       implements ThreadInput {}
 
+  /** A child tells that a person is asked there, or is not asked any more. */
+  record ChildStands(String child, long report, ChildThread.Status status, long at)
+      implements ThreadInput {}
+
+  /** A child was deleted, and tells nothing any more. */
+  record ChildGone(String child, long at) implements ThreadInput {}
+
   /** An effect has ended. */
   record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}
 

@@ -10,7 +10,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +27,13 @@ public final class ThreadProgram
       Policy.DEFAULT
           .timeout(Duration.ofMinutes(1))
           .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
+
+  /** Handing a call to a child can be repeated, and the child may be at work though it failed. */
+  private static final Policy DELEGATING =
+      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(10, Duration.ofMillis(200)));
+
+  /** How often in a row work may be cut off before it is not begun again. */
+  private static final int CUT_OFFS = 5;
 
   private final Agents agents;
 
@@ -65,9 +71,37 @@ public final class ThreadProgram
           "The thread's agent %s is not registered; register it to go on".formatted(state.agent()));
     }
     TurnLoop loop = new TurnLoop(agents, state, input.at());
-    Outcome.Failure refusal = take(loop, state, input);
+    Outcome.Failure refusal;
+    try {
+      refusal = take(loop, state, input);
+    } catch (RuntimeException e) {
+      return broken(state, input, Failures.reason(e));
+    }
     if (refusal != null) {
       return new Refused<>(refusal);
+    }
+    loop.tellStanding(state);
+    return new Accepted<>(loop.events());
+  }
+
+  /** What cannot be taken in counts as failed, and ends the turn: else it would come again. */
+  private Acceptance<ThreadEvent> broken(ThreadState state, ThreadInput input, String reason) {
+    boolean own =
+        input instanceof ThreadInput.EffectEnded
+            || input instanceof ThreadInput.EffectDue
+            || input instanceof ThreadInput.Recovered;
+    if (!own) {
+      return refused(StopCode.STEP_ERROR, "The thread could not take it in: " + reason);
+    }
+    TurnLoop loop = new TurnLoop(agents, state, input.at());
+    if (input instanceof ThreadInput.EffectEnded ended) {
+      new Results(agents, loop)
+          .take(ended.effect(), new ThreadInput.Failed("failed", reason, null), ended.at());
+    }
+    if (loop.state().course().running() || !loop.state().frames().isEmpty()) {
+      ToolResult result = ToolResult.error(StopCode.STEP_ERROR, reason);
+      endCalls(loop, loop.state(), result, input.at());
+      loop.stop(null, StopCode.STEP_ERROR, reason, false);
     }
     return new Accepted<>(loop.events());
   }
@@ -108,10 +142,17 @@ public final class ThreadProgram
     } else if (input instanceof ThreadInput.Change change) {
       return change(loop, change);
     } else if (input instanceof ThreadInput.Delete delete) {
+      if (agents.find(state.agent()) != null) {
+        state.frames().values().forEach(frame -> leaveBehind(loop, frame));
+      }
       loop.emit(new ThreadEvent.Deleted(delete.at()));
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
+    } else if (input instanceof ThreadInput.ChildStands stands) {
+      return stands(loop, state, stands);
+    } else if (input instanceof ThreadInput.ChildGone gone) {
+      return childGone(loop, state, gone);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new Results(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -246,25 +287,34 @@ public final class ThreadProgram
       }
       return;
     }
+    endCalls(loop, state, ToolResult.error("stopped", "Execution stopped by user"), at);
+    Message message =
+        Message.system("Execution stopped by user")
+            .placed("m-stop" + state.history().count(), at * 1000, 0, null);
+    loop.emit(new ThreadEvent.Said(Frame.TOP, message, null));
+    loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
+  }
+
+  private static void endCalls(TurnLoop loop, ThreadState state, ToolResult result, long at) {
     List<Frame> deepestFirst = new ArrayList<>(state.frames().values());
     deepestFirst.sort((a, b) -> b.depth() - a.depth());
     for (Frame frame : deepestFirst) {
       for (CallState call : frame.calls()) {
         if (!call.over()) {
           loop.leaveBehind(frame, call);
-          ToolResult result = ToolResult.error("stopped", "Execution stopped by user");
           Message message =
               Calling.result(frame, call, result, List.of())
                   .placed("m-" + call.key(), at * 1000, frame.depth(), frame.parentId());
-          loop.emit(new ThreadEvent.CallEnded(call.key(), message, "stopped", at));
+          loop.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), at));
         }
       }
     }
-    Message message =
-        Message.system("Execution stopped by user")
-            .placed("m-stop" + state.history().count(), at * 1000, 0, null);
-    loop.emit(new ThreadEvent.Said(Frame.TOP, message, null));
-    loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
+  }
+
+  private static void leaveBehind(TurnLoop loop, Frame frame) {
+    frame.calls().stream()
+        .filter(call -> !call.over())
+        .forEach(call -> loop.leaveBehind(frame, call));
   }
 
   private Outcome.@Nullable Failure answer(
@@ -293,8 +343,8 @@ public final class ThreadProgram
         new ThreadEvent.CallAnswered(
             call.key(),
             answer.answerId(),
-            answer.approved(),
-            answer.answers(),
+            approval ? answer.approved() : null,
+            approval ? null : answer.answers(),
             answer.reason(),
             answer.by(),
             answer.at()));
@@ -358,14 +408,34 @@ public final class ThreadProgram
     return null;
   }
 
+  private static Outcome.@Nullable Failure stands(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildStands stands) {
+    ChildThread child = state.children().get(stands.child());
+    if (delegating(loop, state, child)) {
+      return notYet();
+    } else if (child != null && !known(child, stands.report())) {
+      loop.emit(
+          new ThreadEvent.ChildStands(
+              stands.child(), stands.report(), stands.status(), stands.at()));
+    }
+    return null;
+  }
+
+  private static Outcome.Failure notYet() {
+    return failure("not_yet", "The call that the report is for is still being made; try again");
+  }
+
+  /** Whether a report has been taken in before, or came after a later one. */
+  private static boolean known(ChildThread child, long report) {
+    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
+  }
+
   private Outcome.@Nullable Failure report(
       TurnLoop loop, ThreadState state, ThreadInput.Report report) {
     ChildThread child = state.children().get(report.child());
     if (delegating(loop, state, child)) {
-      return failure("not_yet", "The call that the report is for is still being made; try again");
-    } else if (child == null) {
-      return null;
-    } else if (!child.note().isEmpty() && Long.parseLong(child.note()) >= report.report()) {
+      return notYet();
+    } else if (child == null || known(child, report.report())) {
       return null;
     }
     loop.emit(
@@ -389,6 +459,34 @@ public final class ThreadProgram
               .asSilent()
               .placed("m-u" + (state.received() + 1), report.at() * 1000, 0, null);
       loop.emit(new ThreadEvent.Received(null, message, report.at()));
+    }
+    loop.advance();
+    return null;
+  }
+
+  /** Whoever waits for a child that was deleted waits no longer. */
+  private static Outcome.@Nullable Failure childGone(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildGone gone) {
+    ChildThread child = state.children().get(gone.child());
+    if (delegating(loop, state, child)) {
+      return failure("not_yet", "The call that the child is for is still being made; try again");
+    } else if (child == null) {
+      return null;
+    }
+    boolean done =
+        child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
+    CallState waiting = waitingFor(state, gone.child());
+    Frame frame = waiting == null ? null : state.frameOf(waiting.key());
+    loop.emit(new ThreadEvent.ChildGone(gone.child(), gone.at()));
+    if (waiting != null && frame != null) {
+      String text = "Reference: " + gone.child() + "\nfailed: deleted";
+      loop.returned(frame, waiting, ToolResult.error("deleted", text));
+    } else if (!done) {
+      Message message =
+          Message.user("Subagent (reference: %s) has failed: deleted".formatted(gone.child()))
+              .asSilent()
+              .placed("m-u" + (state.received() + 1), gone.at() * 1000, 0, null);
+      loop.emit(new ThreadEvent.Received(null, message, gone.at()));
     }
     loop.advance();
     return null;
@@ -444,12 +542,12 @@ public final class ThreadProgram
   // --- after a crash ---------------------------------------------------------------------------
 
   private void recovered(TurnLoop loop, ThreadState state, long at) {
-    int window = agents.window(loop.agent());
-    if (window != state.history().window()) {
-      loop.emit(new ThreadEvent.Widened(window));
-    }
+    loop.widen();
     for (Frame frame : state.frames().values()) {
-      if (frame.stage() == Frame.Stage.THINKING) {
+      boolean acts = frame.stage() == Frame.Stage.THINKING || frame.stage() == Frame.Stage.HANDLING;
+      if (acts && frame.attempt() >= CUT_OFFS) {
+        giveUp(loop, frame);
+      } else if (frame.stage() == Frame.Stage.THINKING) {
         loop.emit(
             new ThreadEvent.StepBegan(
                 frame.path(),
@@ -480,10 +578,31 @@ public final class ThreadProgram
   }
 
   private void resume(TurnLoop loop, Frame frame, CallState call, long at) {
-    if (policy(loop.agent(), frame, call).once()) {
+    Policy policy = policy(loop.agent(), frame, call);
+    Prompt prompt = Scribe.prompt(loop.agent(), frame);
+    boolean tool =
+        Calling.offered(loop.agent(), prompt, call.call().name(), call.queued()) instanceof Tool;
+    if (policy.once() || (tool && cutOffTooOften(policy, call.attempt()))) {
       loop.returned(frame, call, unknown());
     } else {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, at));
+    }
+  }
+
+  private static boolean cutOffTooOften(Policy policy, int attempt) {
+    return attempt >= policy.retry().attempts() - 1 + CUT_OFFS;
+  }
+
+  /** A step, or a turn of code, that was cut off again and again. */
+  private static void giveUp(TurnLoop loop, Frame frame) {
+    String reason = "It was cut off %d times in a row".formatted(frame.attempt());
+    if (frame.stage() == Frame.Stage.THINKING) {
+      loop.failStep(frame, "cut_off", reason, List.of());
+    }
+    if (frame.top()) {
+      loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
+    } else {
+      loop.failSubPrompt(frame, reason);
     }
   }
 
@@ -494,9 +613,10 @@ public final class ThreadProgram
             + " find out before you call again.");
   }
 
-  private static void resume(TurnLoop loop, ScheduledEffect effect, long at) {
-    Deferred deferred = loop.agent().effect(effect.effect());
-    if (deferred != null && deferred.policy().once()) {
+  private void resume(TurnLoop loop, ScheduledEffect effect, long at) {
+    Deferred deferred = agents.find(effect);
+    if (deferred != null
+        && (deferred.policy().once() || cutOffTooOften(deferred.policy(), effect.attempt()))) {
       loop.emit(new ThreadEvent.EffectEnded(effect.id(), "cut off; the outcome is unknown", at));
     } else {
       loop.emit(new ThreadEvent.EffectBegan(effect.id(), effect.attempt() + 1, at));
@@ -529,7 +649,7 @@ public final class ThreadProgram
       of(agent, frame, wanted);
     }
     for (ScheduledEffect effect : state.effects().values()) {
-      of(agent, effect, wanted);
+      of(effect, wanted);
     }
     if (!state.reports().isEmpty()) {
       wanted.add(telling(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
@@ -581,8 +701,8 @@ public final class ThreadProgram
     }
   }
 
-  private static void of(Agent agent, ScheduledEffect effect, List<ThreadEffect> wanted) {
-    Deferred deferred = agent.effect(effect.effect());
+  private void of(ScheduledEffect effect, List<ThreadEffect> wanted) {
+    Deferred deferred = agents.find(effect);
     Policy policy = deferred == null ? Policy.DEFAULT : deferred.policy();
     if (effect.status() == ScheduledEffect.Status.RUNNING) {
       wanted.add(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), policy));
@@ -612,7 +732,9 @@ public final class ThreadProgram
   static Policy policy(Agent agent, Frame frame, CallState call) {
     Offered offered =
         Calling.offered(agent, Scribe.prompt(agent, frame), call.call().name(), call.queued());
-    return offered instanceof Tool tool ? tool.policy() : LONG;
+    return offered instanceof Tool tool
+        ? tool.policy()
+        : offered instanceof SubAgent ? DELEGATING : LONG;
   }
 
   // --- doing it --------------------------------------------------------------------------------
@@ -623,7 +745,7 @@ public final class ThreadProgram
    */
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {
-    return CompletableFuture.completedFuture(new Performance(agents, state, outside).of(effect));
+    return new Performance(agents, state, outside).of(effect);
   }
 
   /** How a failure inside an effect is told. */

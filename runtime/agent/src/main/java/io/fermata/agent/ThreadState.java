@@ -144,6 +144,22 @@ public record ThreadState(
         .toList();
   }
 
+  /** The children that calls wait for while a person is asked there. */
+  public List<ChildThread> askingIn() {
+    return frames.values().stream()
+        .map(Frame::calls)
+        .flatMap(Collection::stream)
+        .filter(call -> call.phase() == CallState.Phase.DELEGATED && call.child() != null)
+        .map(call -> children.get(call.child()))
+        .filter(child -> child != null && child.status() == ChildThread.Status.ASKING)
+        .toList();
+  }
+
+  /** Whether it needs a person before it can go on, in itself or in a child. */
+  boolean asks() {
+    return !open().isEmpty() || !askingIn().isEmpty();
+  }
+
   public ThreadMetadata metadata() {
     ThreadEvent.Created first = begun();
     ThreadEvent.Parent parent = first.parent();

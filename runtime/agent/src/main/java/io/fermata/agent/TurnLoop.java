@@ -182,12 +182,21 @@ final class TurnLoop {
     }
   }
 
+  /** The models are shown as much of the conversation as the agent wants now. */
+  void widen() {
+    int window = agents.window(agent());
+    if (window != state.history().window()) {
+      emit(new ThreadEvent.Widened(window));
+    }
+  }
+
   private void wake() {
+    widen();
     emit(new ThreadEvent.Woke("f" + state.received() + "-" + state.steps(), now));
   }
 
   private boolean wakesByForce() {
-    if (state.course().forced() == null) {
+    if (state.course().forced() == null || held()) {
       return false;
     }
     wake();
@@ -258,7 +267,9 @@ final class TurnLoop {
 
   private boolean needsSummary() {
     Compaction compaction = agent().compaction();
-    return compaction != null && state.history().since() >= compaction.after() + compaction.keep();
+    return compaction != null
+        && state.history().since() >= compaction.after() + compaction.keep()
+        && state.history().old(compaction.keep()) > 0;
   }
 
   private void beginStep(String frame, Side side, String prompt) {
@@ -357,7 +368,7 @@ final class TurnLoop {
     String question;
     try {
       question = approval.apply(arguments);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) { // an Error of an author's must not end the thread
       returned(
           frame,
           call,
@@ -435,8 +446,12 @@ final class TurnLoop {
       if (state.course().stopWanted() && state.course().running()) {
         stopWanted();
       }
+    } else if (agent().side(frame.side()) instanceof Party.Speaker speaker) {
+      endTopStep(frame, speaker);
     } else {
-      endTopStep(frame, (Party.Speaker) agent().side(frame.side()));
+      emit(new ThreadEvent.FrameClosed(frame.path()));
+      String reason = "No model is on side " + frame.side() + " any more";
+      stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     }
   }
 
@@ -446,6 +461,11 @@ final class TurnLoop {
       String reason = "The model said nothing %d times in a row".formatted(EMPTY_REPLIES);
       failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
       stop(side, StopCode.STEP_ERROR, reason, false);
+      return;
+    }
+    Handoff handoff = handoff(frame, speaker.prompt());
+    if (handoff != null && !state.waiting().isEmpty() && !state.course().stopWanted()) {
+      state.waiting().forEach(call -> emit(new ThreadEvent.Queued(frame.path(), call)));
       return;
     }
     tellStatus(frame, speaker.sessionStatus());
@@ -461,7 +481,6 @@ final class TurnLoop {
       breakCircuit(side);
       return;
     }
-    Handoff handoff = handoff(frame, speaker.prompt());
     boolean stopTool = called(frame, speaker.stopTool(), false);
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
@@ -681,6 +700,20 @@ final class TurnLoop {
     }
   }
 
+  /** Tells the parent that a person is asked from now on, or is not asked any more. */
+  void tellStanding(ThreadState before) {
+    boolean reported = state.reported() > before.reported();
+    boolean asks = state.asks();
+    if (!state.exists()
+        || state.begun().parent() == null
+        || asks == before.asks()
+        || (reported && !asks)) {
+      return;
+    }
+    ChildThread.Status standing = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
+    emit(new ThreadEvent.ReportOwed(state.reported() + 1, false, "", standing));
+  }
+
   /** What a parent is told: the result of the session, or what was said last. */
   private String report(String code, @Nullable String detail) {
     boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);
@@ -738,9 +771,22 @@ final class TurnLoop {
     Prompt prompt = Scribe.prompt(agent(), frame);
     Offered offered = Calling.offered(agent(), prompt, call.call().name(), call.queued());
     if (offered instanceof FlowCall && call.attempt() > 0) {
-      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null));
+      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null, null));
     } else if (call.child() != null) {
-      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child()));
+      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child(), null));
+    } else if (offered instanceof SubAgent relation && call.attempt() > 0) {
+      leaveDelegated(relation, call);
+    }
+  }
+
+  /** The call was being handed to a child, and may have reached it. */
+  private void leaveDelegated(SubAgent relation, CallState call) {
+    ObjectNode arguments = Scribe.object(Calling.arguments(call.call()));
+    String child = Calling.reference(relation, arguments, state.children().values());
+    if (child == null) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, null, relation.agent()));
+    } else if (relation.blocking() && state.children().containsKey(child)) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, child, null));
     }
   }
 }

@@ -635,6 +635,202 @@ class CallsTest {
     assertThat(talk.state().tellings()).isEmpty();
   }
 
+  private Conversation child(Offered... offered) {
+    return Conversation.of(Agent.aiHuman("desk", prompt(offered)))
+        .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+        .run();
+  }
+
+  @Test
+  void aChildThatAsksTellsItsParentAndTellsItAgainWhenItIsAnswered() {
+    model.call("quote", Map.of()).say("Quoted.");
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> asking("seats");
+
+    talk.say("Quote");
+    assertThat(talk.world().reports).containsExactly("1 ASKING");
+    talk.crash().run().answer("s1.0", "a1", Json.object().put("seats", 3)).run();
+
+    assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Quoted.");
+    assertThat(talk.state().reports()).isEmpty();
+  }
+
+  @Test
+  void aChildThatIsStoppedWhileItAsksTellsItsEndAlone() {
+    model.call("quote", Map.of());
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> asking("seats");
+
+    talk.say("Quote").stop().run();
+
+    assertThat(talk.world().reports).hasSize(2);
+    assertThat(talk.world().reports.get(1)).startsWith("2");
+    assertThat(talk.world().reports.get(1)).doesNotContain("RUNNING");
+  }
+
+  private static Conversation stands(Conversation talk, long number, ChildThread.Status status) {
+    return talk.accept(new ThreadInput.ChildStands("child-s1.0", number, status, talk.now()));
+  }
+
+  @Test
+  void aThreadThatWaitsForAChildThatAsksKnowsWhereAndTellsItsOwnParent() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt(BLOCKING)), WORKER)
+            .create(new ThreadEvent.Parent("t0", "desk", "s1.0"))
+            .run()
+            .say("Go");
+
+    stands(talk, 1, ChildThread.Status.ASKING).run();
+    assertThat(talk.state().askingIn())
+        .extracting(ChildThread::threadId)
+        .containsExactly("child-s1.0");
+    stands(talk, 2, ChildThread.Status.RUNNING).run();
+    stands(talk, 1, ChildThread.Status.ASKING).run();
+    assertThat(talk.state().askingIn()).isEmpty();
+    talk.report("child-s1.0", 3, false, "a hole").run();
+
+    assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Done.");
+  }
+
+  @Test
+  void whatAChildAsksWhileItsCallIsBeingMadeIsToBeToldAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    stands(talk, 1, ChildThread.Status.ASKING);
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+  }
+
+  // --- what is deleted, or given up while it is handed over ------------------------------------
+
+  @Test
+  void aCallWhoseChildWasDeletedFailsAndTheChildIsNotChosenAgain() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "again"))
+        .say("Done.");
+    Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run().crash();
+
+    assertThat(talk.messages().get(2).content()).contains("child-s1.0", "deleted");
+    assertThat(talk.state().children()).containsOnlyKeys("child-s2.0");
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig", "child-s2.0: again");
+  }
+
+  @Test
+  void aThreadThatLearnsOfADeletedChildThatItDoesNotWaitForIsToldSilently() {
+    model.call("worker", Map.of("message", "dig")).say("Begun.").say("A pity.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+
+    assertThat(talk.lines())
+        .endsWith(
+            "user (silent): Subagent (reference: child-s1.0) has failed: deleted",
+            "assistant: A pity.");
+    assertThat(talk.state().children()).isEmpty();
+  }
+
+  @Test
+  void aChildThatIsDeletedWhenItIsDoneIsForgottenWithoutAWord() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+
+    assertThat(talk.state().children()).isEmpty();
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aThreadThatIsDeletedTellsItsParentWhatItOwesAndThatItIsGone() {
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt()))
+            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+            .run();
+    model.say("Found.");
+    talk.post("Find").runUntil(effect -> effect.kind() == ThreadEffect.Kind.REPORT);
+
+    talk.delete().perform(talk.ready().get(0));
+
+    assertThat(talk.world().reports).containsExactly("1: Found.", "gone");
+  }
+
+  @Test
+  void aThreadThatIsDeletedWithdrawsTheFlowsOfItsCalls() {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+
+    talk.say("Go").delete().crash().perform(talk.ready().get(0));
+
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void aThreadThatIsDeletedStillWithdrawsWhatAStopLeftBehind() {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+
+    talk.say("Go").stop().delete().perform(talk.ready().get(0));
+
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void aChildThatCannotBeReachedIsTriedAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    ends(talk, ready(talk, "s1.0"), new ThreadInput.Failed("failed", "busy", null));
+    talk.pass(Duration.ofSeconds(1)).report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.lines()).endsWith("worker: Reference: child-s1.0\na hole", "assistant: Done.");
+  }
+
+  @Test
+  void aChildThatMayHaveBeenBornWhenItsCallWasStoppedIsDiscarded() {
+    model.call("worker", Map.of("message", "dig"));
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+    talk.outcome(ready(talk, "s1.0"));
+
+    talk.stop().crash().run();
+
+    assertThat(talk.world().discarded).containsExactly("worker s1.0");
+    assertThat(talk.state().leftBehind()).isEmpty();
+  }
+
+  @Test
+  void aChildThatMayHaveBeenBornWhenItsParentWasDeletedIsDiscarded() {
+    model.call("worker", Map.of("message", "dig"));
+    Conversation talk =
+        parent(prompt(SubAgent.of("worker", "Works"))).post("Go").runUntil(call("s1.0"));
+
+    talk.delete().perform(talk.ready().get(0));
+
+    assertThat(talk.world().discarded).containsExactly("worker s1.0");
+  }
+
+  @Test
+  void aChildThatACallGoesOnWithIsStoppedWhenTheCallIsGivenUpWhileItIsHandedOver() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"));
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").runUntil(call("s2.0"));
+
+    talk.stop().run();
+
+    assertThat(talk.world().stoppedChildren).containsExactly("child-s1.0");
+    assertThat(talk.world().discarded).isEmpty();
+  }
+
   // --- flows -----------------------------------------------------------------------------------
 
   private static final FlowCall QUOTE =
@@ -728,5 +924,36 @@ class CallsTest {
     talk.say("Go").approve("s1.0");
 
     assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("missing_answers");
+  }
+
+  @Test
+  void anApprovalThatAlsoHasAnswersStartsTheFlowAndDoesNotAnswerIt() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE.approval("May I?"));
+
+    talk.say("Go")
+        .accept(new ThreadInput.Answer("s1.0", "a1", true, Json.object(), null, "ann", talk.now()))
+        .run();
+
+    assertThat(talk.world().flowCalls).containsExactly("quote s1.0 {}");
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void anErrorInWhetherACallNeedsApprovalFailsTheCallAlone() {
+    model.call("one").say("Sorry.");
+    Conversation talk =
+        talk(
+            tool("one")
+                .approval(
+                    args -> {
+                      throw new AssertionError("broken");
+                    }));
+
+    talk.say("Go");
+
+    assertThat(ran).isEmpty();
+    assertThat(talk.messages().get(2).metadata()).isEqualTo(code("approval_failed"));
+    assertThat(talk.last().content()).isEqualTo("Sorry.");
   }
 }

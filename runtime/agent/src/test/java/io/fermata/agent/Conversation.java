@@ -46,7 +46,7 @@ final class Conversation {
 
   private static final int MOST_EFFECTS = 5_000;
 
-  private final ThreadProgram program;
+  private ThreadProgram program;
   private final Agent first;
   private final World world = new World(this);
   private final List<String> journal = new ArrayList<>();
@@ -126,6 +126,10 @@ final class Conversation {
 
   Conversation report(String child, long number, boolean failed, String text) {
     return accept(new ThreadInput.Report(child, number, failed, text, now));
+  }
+
+  Conversation delete() {
+    return accept(new ThreadInput.Delete(now));
   }
 
   /** Takes an input in; a refusal is kept for {@link #refusal}. */
@@ -229,6 +233,12 @@ final class Conversation {
     state = back;
     inFlight.clear();
     return accept(new ThreadInput.Recovered(now));
+  }
+
+  /** Goes on with agents of another build. */
+  Conversation replace(Agent... agents) {
+    program = new ThreadProgram(new Agents(List.of(agents)));
+    return this;
   }
 
   /** The state as a snapshot would bring it back. */

@@ -8,6 +8,7 @@ import dev.langchain4j.data.message.AiMessage;
 import io.fermata.flow.Json;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -630,5 +631,100 @@ class CrashTest {
     assertThat(talk.lines().stream().filter(line -> line.startsWith("assistant: Code")).count())
         .isEqualTo(2);
     talk.crash();
+  }
+
+  // --- other builds, and what is cut off again and again ---------------------------------------
+
+  @Test
+  void aLargerWindowReachesAThreadThatRests() {
+    model.say("Hello.").say("Bye.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt().window(2))).say("Hi");
+
+    talk.replace(Agent.aiHuman("desk", prompt().window(9))).say("Go");
+
+    assertThat(talk.state().history().window()).isEqualTo(9);
+  }
+
+  @Test
+  void aResultIsKeptThoughCodeTookThePlaceOfTheModelMeanwhile() {
+    model.call("one");
+    Conversation talk = talk(tool("one"));
+    talk.post("Go").runUntil(call("s1.0"));
+
+    talk.replace(Agent.of("desk", Party.code((flow, message) -> {}), Party.person()));
+    talk.accept(
+        new ThreadInput.EffectEnded(
+            talk.ready().get(0),
+            new ThreadInput.Called(result("one done"), null, List.of(), List.of()),
+            talk.now()));
+
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+    assertThat(talk.lines()).endsWith("one: one done");
+    assertThat(talk.ready()).isEmpty();
+  }
+
+  private static Message result(String text) {
+    ToolCall call = ToolCall.of("c1", "one", "{}");
+    return Message.result(call, Side.A, text, false, List.of()).placed("m-s1.0", 1, 0, null);
+  }
+
+  @Test
+  void anEndThatCannotBeTakenInStopsTheThreadAndIsNotTriedAgain() {
+    model.call("one");
+    Conversation talk = talk(tool("one"));
+    talk.post("Go").runUntil(call("s1.0"));
+    ThreadEvent.Change unreadable = new ThreadEvent.FileMoved("/a", "/b");
+
+    talk.accept(
+        new ThreadInput.EffectEnded(
+            talk.ready().get(0),
+            new ThreadInput.Called(null, null, Arrays.asList(unreadable, null), List.of()),
+            talk.now()));
+
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+    assertThat(talk.ready()).isEmpty();
+  }
+
+  @Test
+  void aToolThatIsCutOffAgainAndAgainIsNotBegunForEver() {
+    model.call("one").say("I will look.");
+    Conversation talk = talk(tool("one")).post("Go");
+
+    for (int i = 0; i < 5; i++) {
+      talk.crashDuring(call("s1.0"));
+    }
+    talk.run();
+
+    assertThat(ran).hasSize(5);
+    assertThat(talk.events(ThreadEvent.CallEnded.class).get(0).code()).isEqualTo("outcome_unknown");
+    assertThat(talk.last().content()).isEqualTo("I will look.");
+  }
+
+  @Test
+  void aStepThatIsCutOffAgainAndAgainStopsTheThread() {
+    model.always(request -> AiMessage.from("lost"));
+    Conversation talk = talk().post("Go");
+
+    for (int i = 0; i < 5; i++) {
+      talk.crashDuring(kind(ThreadEffect.Kind.STEP));
+    }
+    talk.run();
+
+    assertThat(model.requests()).hasSize(5);
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+  }
+
+  @Test
+  void codeThatIsCutOffAgainAndAgainStopsTheThread() {
+    Party code = Party.code((flow, message) -> ran.add("code"));
+    Conversation talk = Conversation.with(Agent.of("desk", code, Party.person())).post("Go");
+
+    for (int i = 0; i < 5; i++) {
+      talk.crashDuring(kind(ThreadEffect.Kind.HANDLE));
+    }
+    talk.run();
+
+    assertThat(ran).hasSize(5);
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
   }
 }

@@ -311,6 +311,29 @@ class SidesTest {
         .containsExactly("user: Hi", "assistant: Hello.", "assistant: Are you still there?");
   }
 
+  @Test
+  void anEffectThatForcesATurnDoesNotWakeAThreadThatAPersonStopped() {
+    Scripted model = new Scripted();
+    Deferred nudge = Deferred.of("nudge", "Nudges.", (flow, args) -> flow.forceTurn(Side.A));
+    Hook schedule =
+        Hook.afterCreateMessage(
+            "schedule",
+            (flow, message) -> {
+              if (message.role() == Role.USER) {
+                flow.scheduleEffect("nudge", Map.of(), Duration.ofHours(1));
+              }
+            });
+    Conversation talk =
+        Conversation.with(
+            Agent.aiHuman("desk", prompt("support", model)).effects(nudge).hooks(schedule));
+    talk.post("Hi").runUntil(effect -> effect.kind() == ThreadEffect.Kind.STEP);
+
+    talk.stop().pass(Duration.ofHours(2));
+
+    assertThat(model.requests()).isEmpty();
+    assertThat(talk.code()).isEqualTo(StopCode.ABORTED_BY_USER);
+  }
+
   // --- code ------------------------------------------------------------------------------------
 
   private static TurnHandler echo(List<String> handled) {

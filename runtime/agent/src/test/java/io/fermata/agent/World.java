@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +25,7 @@ final class World implements Outside {
   final List<String> delegated = new ArrayList<>();
   final List<String> reports = new ArrayList<>();
   final List<String> stoppedChildren = new ArrayList<>();
+  final List<String> discarded = new ArrayList<>();
   final List<String> erased = new ArrayList<>();
 
   /** What a flow comes to when it is called. */
@@ -43,6 +45,11 @@ final class World implements Outside {
   @Override
   public long now() {
     return conversation.now();
+  }
+
+  @Override
+  public Executor handlers() {
+    return Runnable::run;
   }
 
   @Override
@@ -84,7 +91,7 @@ final class World implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String callKey, @Nullable String child, String message) {
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
     String threadId =
         children.computeIfAbsent(
             callKey,
@@ -100,6 +107,25 @@ final class World implements Outside {
   public CompletionStage<Void> report(
       ThreadEvent.Parent parent, long report, boolean failed, String text) {
     reports.add(report + (failed ? " failed: " : ": ") + text);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    reports.add(report + " " + status);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> tellGone(ThreadEvent.Parent parent) {
+    reports.add("gone");
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Void> discardChild(String agent, String callKey) {
+    discarded.add(agent + " " + callKey);
     return CompletableFuture.completedFuture(null);
   }
 

@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -47,7 +48,10 @@ final class AgentThreads implements Threads {
   private final AgentHost host;
   private final InstantSource clock;
   private final Executor executor;
+  private final Executor feedThreads;
+  private final int callsInFlight;
   private final BooleanSupplier closed;
+  private final AtomicInteger inFlight = new AtomicInteger();
 
   AgentThreads(
       Supplier<ActorSystem<GatewayCommand>> system,
@@ -55,12 +59,16 @@ final class AgentThreads implements Threads {
       AgentHost host,
       InstantSource clock,
       Executor executor,
+      Executor feedThreads,
+      int callsInFlight,
       BooleanSupplier closed) {
     this.system = system;
     this.store = store;
     this.host = host;
     this.clock = clock;
     this.executor = executor;
+    this.feedThreads = feedThreads;
+    this.callsInFlight = callsInFlight;
     this.closed = closed;
   }
 
@@ -214,7 +222,10 @@ final class AgentThreads implements Threads {
                 replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
   }
 
-  /** What threads want of each other is part of the work that a closing host lets finish. */
+  /**
+   * Those outside ask only so much at once, and nothing of a host that closes. What threads want of
+   * each other is part of the work that they have under way.
+   */
   private CompletionStage<ThreadCommand.Reply> ask(
       ThreadKey key,
       @Nullable String principal,
@@ -223,6 +234,21 @@ final class AgentThreads implements Threads {
     if (principal != null && closed.getAsBoolean()) {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
+    if (principal == null) {
+      return asked(key, patience, command);
+    } else if (inFlight.incrementAndGet() > callsInFlight) {
+      inFlight.decrementAndGet();
+      Outcome.Failure refusal = HostError.OVERLOADED.failure();
+      return failed(refusal.code(), refusal.message());
+    }
+    return asked(key, patience, command)
+        .whenComplete((reply, thrown) -> inFlight.decrementAndGet());
+  }
+
+  private CompletionStage<ThreadCommand.Reply> asked(
+      ThreadKey key,
+      Duration patience,
+      Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
     ActorSystem<GatewayCommand> actors = system.get();
     CompletionStage<ThreadCommand.Reply> reply =
         AskPattern.ask(
@@ -381,7 +407,7 @@ final class AgentThreads implements Threads {
                       listener,
                       (from, max, received) -> read(key.entityId(), from, max, received),
                       host.feeds(),
-                      executor);
+                      feedThreads);
               host.feeds().add(feed);
               return feed;
             },
@@ -405,7 +431,7 @@ final class AgentThreads implements Threads {
                 received.records(null, e);
               }
             },
-            executor);
+            feedThreads);
   }
 
   /** The key of a thread that belongs to somebody, without waking it. */

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Bounds;
+import io.fermata.agent.ChildThread;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
 import io.fermata.agent.Role;
@@ -306,6 +307,19 @@ final class AgentTool {
     ArrayNode messages = body.putArray("messages");
     fresh.forEach(message -> messages.add(message(message)));
     body.set("questions", ThreadJson.questions(view.questions()));
+    List<ChildThread> asking =
+        view.children().stream()
+            .filter(child -> child.status() == ChildThread.Status.ASKING)
+            .toList();
+    if (!asking.isEmpty()) {
+      ArrayNode places = body.putArray("askingIn");
+      asking.forEach(
+          child -> places.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
+      body.put(
+          "hint",
+          "People are asked in the threads of askingIn; call the tool of the agent there with"
+              + " action status and that threadId to read the questions");
+    }
     if (view.code() != null) {
       body.put("code", view.code());
     }
@@ -493,6 +507,11 @@ final class AgentTool {
     asked.putObject("approval").put("type", "boolean");
     asked.putObject("question").put("type", "object");
     closed(question, "call", "tool", "approval", "question");
+    ObjectNode elsewhere = items(properties, "askingIn");
+    ObjectNode place = elsewhere.putObject("properties");
+    string(place, "agent", "The agent that asks");
+    string(place, "threadId", "The thread that it asks in");
+    closed(elsewhere, "agent", "threadId");
     string(properties, "code", "Why the thread rests, or the stable name of what is wrong");
     string(properties, "hint", "What to do next");
     string(properties, "error", "What is wrong and what to do next");

@@ -70,6 +70,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final OpenStore store;
   private final ExecutorService handlerThreads;
   private final ExecutorService replies;
+  private final ExecutorService feedThreads;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
@@ -89,6 +90,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.handles = new Handles(store.serverKey());
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
     this.replies = HandlerThreads.replies();
+    this.feedThreads = HandlerThreads.feeds();
     this.feeds = new ThreadFeeds();
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
@@ -96,7 +98,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
         new AgentHost(
             new ThreadProgram(agents), store.directory(), feeds, this::outside, this::state);
     this.threads =
-        new AgentThreads(this::actors, store, agentHost, builder.clock, replies, closed::get);
+        new AgentThreads(
+            this::actors,
+            store,
+            agentHost,
+            builder.clock,
+            replies,
+            feedThreads,
+            settings.callsInFlight(),
+            closed::get);
     this.agentTools = new LinkedHashMap<>();
     agents.all().stream()
         .filter(agent -> !agent.isInternal())
@@ -111,7 +121,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
             .toList();
     this.shared =
         new HostOutside.Shared(
-            threads, feeds, toolUses, store, builder.clock, builder.env::get, replies);
+            threads,
+            feeds,
+            toolUses,
+            store,
+            builder.clock,
+            builder.env::get,
+            replies,
+            handlerThreads);
     Sessions.Birth birth =
         (entityId, region) -> {
           Shell shell =
@@ -366,6 +383,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
     handlerThreads.shutdownNow();
     replies.shutdown();
+    feedThreads.shutdown();
     store.close();
   }
 

@@ -13,6 +13,9 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
  */
 final class HandlerThreads {
+  /** How many threads tell those who watch. */
+  static final int FEEDS = 8;
+
   private HandlerThreads() {}
 
   static ExecutorService create(int bound) {
@@ -26,14 +29,18 @@ final class HandlerThreads {
   }
 
   static ThreadPoolExecutor pool(int bound) {
+    return pool(bound, "fermata-handler-");
+  }
+
+  /** Threads that tell those who watch: few, for whoever watches takes what it hears at once. */
+  static ExecutorService feeds() {
+    return pool(FEEDS, "fermata-feed-");
+  }
+
+  private static ThreadPoolExecutor pool(int bound, String name) {
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
-            bound,
-            bound,
-            30,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            named("fermata-handler-"));
+            bound, bound, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), named(name));
     pool.allowCoreThreadTimeOut(true);
     return pool;
   }

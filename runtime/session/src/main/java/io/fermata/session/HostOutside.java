@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.ChildThread;
 import io.fermata.agent.Loan;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
@@ -36,7 +37,8 @@ final class HostOutside implements Outside {
       OpenStore store,
       InstantSource clock,
       Function<String, @Nullable String> env,
-      Executor executor) {}
+      Executor executor,
+      Executor handlers) {}
 
   private final Shared shared;
   private final String threadId;
@@ -51,6 +53,11 @@ final class HostOutside implements Outside {
   @Override
   public long now() {
     return shared.clock().millis();
+  }
+
+  @Override
+  public Executor handlers() {
+    return shared.handlers();
   }
 
   @Override
@@ -119,41 +126,43 @@ final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String callKey, @Nullable String child, String message) {
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
     Threads.NewMessage posted =
         new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
     if (child != null) {
       ThreadKey existing = Objects.requireNonNull(ThreadKey.of(child));
       return shared.threads().post(existing, null, posted).thenApply(reply -> child);
     }
-    ThreadKey born =
-        ThreadKey.derived(relation.agent(), shared.store().serverKey(), "child", threadId, callKey);
-    return principal()
-        .thenCompose(
-            principal ->
-                shared
-                    .threads()
-                    .create(
-                        born,
-                        new Threads.NewThread(
-                            principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
-                        new ThreadEvent.Parent(threadId, relation.name(), callKey)))
+    ThreadKey born = born(relation.agent(), callKey);
+    return shared
+        .threads()
+        .create(
+            born,
+            new Threads.NewThread(principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
+            new ThreadEvent.Parent(threadId, relation.name(), callKey))
         .thenCompose(created -> shared.threads().post(born, null, posted))
         .thenApply(reply -> born.threadId());
   }
 
-  private CompletionStage<String> principal() {
+  private ThreadKey born(String agent, String callKey) {
+    return ThreadKey.derived(agent, shared.store().serverKey(), "child", threadId, callKey);
+  }
+
+  @Override
+  public CompletionStage<Void> discardChild(String agent, String callKey) {
     return shared
-        .store()
-        .directory()
-        .get(key.entityId())
-        .thenApplyAsync(
-            entry ->
-                entry
-                    .orElseThrow(
-                        () -> new IllegalStateException("The thread is not in the directory yet"))
-                    .principal(),
-            shared.executor());
+        .threads()
+        .tell(born(agent, callKey), null, new ThreadInput.Delete(now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> tellGone(ThreadEvent.Parent parent) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildGone(threadId, now()))
+        .handle((reply, thrown) -> gone(thrown));
   }
 
   @Override
@@ -164,6 +173,16 @@ final class HostOutside implements Outside {
         .threads()
         .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
         .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> stands(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildStands(threadId, report, status, now()))
+        .thenAccept(reply -> {});
   }
 
   @Override

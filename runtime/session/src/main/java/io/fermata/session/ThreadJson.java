@@ -316,6 +316,11 @@ public final class ThreadJson {
           .put("failed", reported.failed())
           .put("text", reported.text())
           .put("at", reported.at());
+    } else if (event instanceof ThreadEvent.ChildStands stands) {
+      tell(told, "child.stands")
+          .put("threadId", stands.threadId())
+          .put("status", lower(stands.status()))
+          .put("at", stands.at());
     }
   }
 

@@ -250,7 +250,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   static Threads.Standing standing(ThreadState state, List<ThreadEffect> wanted) {
     if (wanted.stream().anyMatch(effect -> IN_TURN.contains(effect.kind()))) {
       return Threads.Standing.WORKING;
-    } else if (!state.open().isEmpty()) {
+    } else if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
       return Threads.Standing.ASKING;
     }
     return state.course().running() ? Threads.Standing.WORKING : Threads.Standing.RESTING;

@@ -64,7 +64,7 @@ public interface Threads {
   enum Standing {
     /** A model, a tool or code is at work, or is about to be. */
     WORKING,
-    /** A person is asked about a call. */
+    /** A person is asked about a call, here or in a child that is waited for. */
     ASKING,
     /** It rests until somebody speaks. */
     RESTING

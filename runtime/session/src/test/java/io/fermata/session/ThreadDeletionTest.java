@@ -1,0 +1,139 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Message;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.model.Model;
+import io.fermata.persistence.Store;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the deletion of a thread means for those that it belongs together with. */
+class ThreadDeletionTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  @TempDir Path folder;
+
+  private final CountDownLatch digging = new CountDownLatch(1);
+
+  /** Calls a tool once, and then repeats what came of it. */
+  private static Model calling(String tool, String arguments) {
+    return Model.of(
+        "scripted",
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            return ChatResponse.builder().aiMessage(next(request.messages())).build();
+          }
+
+          private AiMessage next(List<ChatMessage> told) {
+            return told.get(told.size() - 1) instanceof ToolExecutionResultMessage result
+                ? AiMessage.from(result.text())
+                : AiMessage.from(
+                    ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build());
+          }
+        });
+  }
+
+  private Fermata host() {
+    Agent worker =
+        Agent.aiHuman(
+            "worker",
+            Prompt.of("p", calling("dig", "{}"))
+                .tools(
+                    Tool.of(
+                        "dig",
+                        "Digs for ever.",
+                        (flow, args) -> {
+                          digging.countDown();
+                          return new CompletableFuture<String>().get();
+                        })));
+    Agent desk =
+        Agent.aiHuman(
+            "desk",
+            Prompt.of("p", calling("worker", "{\"message\":\"dig\"}"))
+                .tools(SubAgent.of("worker", "Works").asBlocking()));
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve("t.db")))
+        .agent(desk)
+        .agent(worker)
+        .start();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+  }
+
+  /** A thread whose child is at work. */
+  private String delegating(Threads threads) throws Exception {
+    String id =
+        now(threads.create(
+                new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+            .threadId();
+    now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+    assertThat(digging.await(30, TimeUnit.SECONDS)).isTrue();
+    for (int i = 0; i < 600 && now(threads.get("ann", id)).children().isEmpty(); i++) {
+      Thread.sleep(50);
+    }
+    return id;
+  }
+
+  @Test
+  void aParentThatWaitsForAChildGoesOnWhenTheChildIsDeleted() throws Exception {
+    try (Fermata host = host()) {
+      Threads threads = host.threads();
+      String id = delegating(threads);
+
+      now(threads.delete("ann", now(threads.get("ann", id)).children().get(0).threadId()));
+      Threads.View view = now(threads.settled("ann", id, PATIENCE));
+
+      assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(view.children()).isEmpty();
+      assertThat(now(threads.messages("ann", id, null, 1, 0, true)).messages())
+          .singleElement()
+          .extracting(Message::content)
+          .asString()
+          .contains("deleted");
+    }
+  }
+
+  @Test
+  void aParentIsDeletedTogetherWithItsChildren() throws Exception {
+    try (Fermata host = host()) {
+      Threads threads = host.threads();
+      String id = delegating(threads);
+      String child = now(threads.get("ann", id)).children().get(0).threadId();
+
+      now(threads.delete("ann", id));
+      boolean there = true;
+      for (int i = 0; i < 600 && there; i++) {
+        Thread.sleep(50);
+        there = now(threads.get("ann", child).handle((view, gone) -> gone == null));
+      }
+
+      assertThatThrownBy(() -> now(threads.get("ann", child)))
+          .hasMessageContaining("no such thread");
+    }
+  }
+}
