@@ -359,6 +359,7 @@ class ThreadSurvivalTest {
             store,
             InstantSource.system(),
             name -> null,
+            Runnable::run,
             Runnable::run),
         "echo.t1");
   }
