@@ -309,7 +309,8 @@ final class AgentTool {
     if (!asking.isEmpty()) {
       ArrayNode places = body.putArray("askingIn");
       asking.forEach(
-          child -> places.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
+          child ->
+              places.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
       body.put(
           "hint",
           "People are asked in the threads of askingIn; call the tool of the agent there with"
