@@ -40,8 +40,7 @@ final class Performance {
     this.agents = agents;
     Agent known = agents.find(state.agent());
     // What is wanted of a thread whose agent is gone needs no more of it than its name.
-    this.agent =
-        known == null ? Agent.of(state.agent(), Party.person(), Party.person()) : known;
+    this.agent = known == null ? Agent.of(state.agent(), Party.person(), Party.person()) : known;
     this.state = state;
     this.outside = outside;
   }
