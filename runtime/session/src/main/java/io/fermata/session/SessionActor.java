@@ -219,10 +219,12 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
         !waitedFor()
             && !resuming
             && (sleepy ? effects.noneRunning() : effects.nothingPressing(now()));
-    if (quiet) {
+    if (quiet && sleep.whenDone()) {
+      offerToSleep();
+      return Effect().none();
+    } else if (quiet) {
       return Effect().stop();
-    }
-    if (!sleepy) {
+    } else if (!sleep.whenDone()) {
       shell.sessions().tell(new Sessions.StayAwake(entityId, self()));
     }
     return Effect().none();

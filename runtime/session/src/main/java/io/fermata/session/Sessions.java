@@ -148,23 +148,15 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     entry.lastUsed = clock.millis();
     entry.asked = false;
-    if (sleepingAll != null) {
-      tellBeforeItSleeps(entry, envelope.command(), asleep);
-    } else if (entry.held != null) {
+    if (entry.held != null) {
       entry.held.add(envelope.command());
-    } else {
-      entry.tell(envelope.command());
+      return this;
     }
-    return this;
-  }
-
-  /** What sessions want of each other while they finish must not wait for them to be awake. */
-  private static void tellBeforeItSleeps(Awake entry, SessionCommand command, boolean woken) {
-    entry.tell(command);
-    if (woken) {
-      entry.held = new ArrayList<>();
+    entry.tell(envelope.command());
+    if (sleepingAll != null && asleep) {
       entry.session.tell(new ShellCommand.Sleep(true));
     }
+    return this;
   }
 
   private Behavior<Message> wakeAgain(WakeAgain again) {
@@ -226,13 +218,12 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     if (entry == null || entry.held == null || !entry.session.equals(awakened.session())) {
       return this;
     }
-    if (sleepingAll != null) {
-      entry.session.tell(new ShellCommand.Sleep(true));
-      return this;
-    }
     List<SessionCommand> held = entry.held;
     entry.held = null;
     held.forEach(entry::tell);
+    if (sleepingAll != null) {
+      entry.session.tell(new ShellCommand.Sleep(true));
+    }
     return this;
   }
 
@@ -242,7 +233,6 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .forEach(
             entry -> {
               if (entry.held == null) {
-                entry.held = new ArrayList<>();
                 entry.session.tell(new ShellCommand.Sleep(true));
               }
             });
@@ -274,6 +264,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall));
     if (sleepingAll != null) {
+      held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
     } else if (entry.held == null) {
       takeUpLater(terminated.entityId());
