@@ -31,7 +31,7 @@ class CostTest {
 
   @Test
   void aJournalOfTenThousandStepsIsFoldedInTenTimesTheTimeOfAThousand() {
-    assertThat(times(fold(10_000), fold(1_000), 10)).isLessThan(25);
+    assertThat(times(fold(10_000), fold(1_000), 30)).isLessThan(25);
   }
 
   private static Runnable writes(int lines) {
