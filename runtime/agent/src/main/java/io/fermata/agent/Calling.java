@@ -107,7 +107,7 @@ final class Calling {
       scribe.hooks().callStarted(flow, call.call(), arguments);
     }
     return offered instanceof FlowCall flowCall
-        ? asked(flowCall, arguments).thenApplyAsync(this::cameTo, scribe.outside().handlers())
+        ? asked(flowCall, arguments).thenApply(this::cameTo)
         : CompletableFuture.completedFuture(made(offered, arguments));
   }
 

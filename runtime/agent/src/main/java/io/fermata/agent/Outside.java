@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,9 +13,6 @@ import org.jspecify.annotations.Nullable;
 public interface Outside {
   /** Milliseconds of the epoch. */
   long now();
-
-  /** Where authors' code goes on when what it waited for has come; that may block. */
-  Executor handlers();
 
   /** Lets those who watch the thread hear what a model says, while it says it. */
   void tell(Tiding tiding);
@@ -33,10 +29,13 @@ public interface Outside {
   /** What the host's environment has for a property; null if nothing. */
   @Nullable String env(String property);
 
-  /** Calls a flow, or asks again what the call has come to. */
+  /**
+   * Calls a flow, or asks again what the call has come to. The stage completes on a thread that
+   * authors' code may hold.
+   */
   CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments);
 
-  /** Brings a person's answer to a flow. */
+  /** Brings a person's answer to a flow; as {@link #callFlow}. */
   CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers);
 

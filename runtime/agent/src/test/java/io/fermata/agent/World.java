@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -45,11 +44,6 @@ final class World implements Outside {
   @Override
   public long now() {
     return conversation.now();
-  }
-
-  @Override
-  public Executor handlers() {
-    return Runnable::run;
   }
 
   @Override

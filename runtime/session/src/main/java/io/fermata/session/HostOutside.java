@@ -56,11 +56,6 @@ final class HostOutside implements Outside {
   }
 
   @Override
-  public Executor handlers() {
-    return shared.handlers();
-  }
-
-  @Override
   public void tell(Tiding tiding) {
     shared.feeds().heard(key.entityId(), tiding);
   }
@@ -119,7 +114,7 @@ final class HostOutside implements Outside {
           return new FlowOutcome.Result(
               undecided.code() + ": " + undecided.message(), true, List.of());
         },
-        shared.executor());
+        shared.handlers());
   }
 
   // --- other threads ---------------------------------------------------------------------------
