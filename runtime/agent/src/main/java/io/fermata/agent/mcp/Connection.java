@@ -3,6 +3,7 @@ package io.fermata.agent.mcp;
 import io.modelcontextprotocol.client.McpAsyncClient;
 import io.modelcontextprotocol.client.McpClient;
 import io.modelcontextprotocol.spec.McpSchema;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -41,7 +42,9 @@ final class Connection {
   }
 
   boolean usable() {
-    return !ready.isCompletedExceptionally() && !line.broken().isDone();
+    return !ready.isCompletedExceptionally()
+        && !line.broken().isDone()
+        && !line.forgotten().isDone();
   }
 
   /** Waits until the server has answered the first request. */
@@ -76,11 +79,26 @@ final class Connection {
   }
 
   private <T> Answer<T> first(Mono<T> request) {
-    return new Answer<>(request.toFuture(), line.broken());
+    return new Answer<>(
+        request.toFuture(),
+        CompletableFuture.anyOf(line.broken(), line.forgotten().exceptionallyCompose(this::told)));
+  }
+
+  /**
+   * Of a session that the server does not know it has not looked at the call, if there is but one;
+   * of several, some may have been under way before.
+   */
+  private CompletableFuture<Void> told(Throwable forgotten) {
+    boolean alone;
+    synchronized (this) {
+      alone = calls <= 1;
+    }
+    return CompletableFuture.failedFuture(
+        alone ? forgotten : new IOException("its session was given up", forgotten));
   }
 
   /** What a server answers, unless the line breaks before; who stops waiting takes it back. */
-  private record Answer<T>(CompletableFuture<T> answer, CompletableFuture<Void> broken) {
+  private record Answer<T>(CompletableFuture<T> answer, CompletableFuture<?> broken) {
     T get() throws InterruptedException, ExecutionException {
       try {
         CompletableFuture.anyOf(answer, broken).get();

@@ -4,12 +4,15 @@ import io.modelcontextprotocol.client.transport.StdioClientTransport;
 import io.modelcontextprotocol.json.TypeRef;
 import io.modelcontextprotocol.spec.McpClientTransport;
 import io.modelcontextprotocol.spec.McpSchema;
+import io.modelcontextprotocol.spec.McpTransportSessionNotFoundException;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import reactor.core.publisher.Mono;
@@ -20,12 +23,31 @@ import reactor.core.scheduler.Schedulers;
  * can tell the server that a call is not wanted any more.
  */
 final class Line implements McpClientTransport {
+  /** How long who sent a request that failed is given to hear of it. */
+  private static final Duration FORGETTING = Duration.ofSeconds(1);
+
   private final McpClientTransport transport;
   private final CompletableFuture<Void> broken = new CompletableFuture<>();
   private final Map<Object, Object> requests = Collections.synchronizedMap(new IdentityHashMap<>());
 
+  private final CompletableFuture<Void> forgotten = new CompletableFuture<>();
+
   Line(McpClientTransport transport) {
     this.transport = transport;
+    transport.setExceptionHandler(this::failed);
+  }
+
+  /** Whoever's request failed is told by itself, as a rule; the SDK now and then forgets to. */
+  private void failed(Throwable thrown) {
+    if (thrown instanceof McpTransportSessionNotFoundException) {
+      CompletableFuture.delayedExecutor(FORGETTING.toMillis(), TimeUnit.MILLISECONDS)
+          .execute(() -> forgotten.completeExceptionally(thrown));
+    }
+  }
+
+  /** Fails when the server has said for a while that it does not know the session any more. */
+  CompletableFuture<Void> forgotten() {
+    return forgotten;
   }
 
   /** Fails when it is known that no answer will come any more. */
