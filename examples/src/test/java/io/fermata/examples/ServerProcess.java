@@ -26,6 +26,13 @@ import org.jspecify.annotations.Nullable;
 
 /** The server in a JVM of its own, and an MCP client of it. */
 final class ServerProcess implements AutoCloseable {
+  /** Newer JVMs complain about what the database's driver and the actors do. */
+  private static final List<String> QUIET =
+      List.of(
+          "-XX:+IgnoreUnrecognizedVMOptions",
+          "--sun-misc-unsafe-memory-access=allow",
+          "--enable-native-access=ALL-UNNAMED");
+
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
 
@@ -65,6 +72,7 @@ final class ServerProcess implements AutoCloseable {
   private static List<String> command(String... options) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(QUIET);
     command.add("-cp");
     command.add(classPath());
     command.add(Main.class.getName());
