@@ -67,17 +67,26 @@ final class Hooks {
 
   private static final Object SEEN = new Object();
 
+  /** One look of a hook that changes nothing by what it returns. */
+  private interface Look {
+    void take() throws Exception;
+  }
+
+  private static void seen(FlowState flow, Hook hook, Look look) {
+    attempt(
+        flow,
+        hook,
+        SEEN,
+        () -> {
+          look.take();
+          return SEEN;
+        });
+  }
+
   void threadCreated(FlowState flow) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterThreadCreated h) {
-        attempt(
-            flow,
-            h,
-            SEEN,
-            () -> {
-              h.function().see(flow, flow.thread().metadata());
-              return SEEN;
-            });
+        seen(flow, h, () -> h.function().see(flow, flow.thread().metadata()));
       }
     }
   }
@@ -85,14 +94,7 @@ final class Hooks {
   void subagentCreated(FlowState flow, ChildThread child) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterSubagentCreated h) {
-        attempt(
-            flow,
-            h,
-            SEEN,
-            () -> {
-              h.function().see(flow, child);
-              return SEEN;
-            });
+        seen(flow, h, () -> h.function().see(flow, child));
       }
     }
   }
@@ -147,14 +149,7 @@ final class Hooks {
   void afterCreate(FlowState flow, Message message) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterCreateMessage h) {
-        attempt(
-            flow,
-            h,
-            SEEN,
-            () -> {
-              h.function().see(flow, message);
-              return SEEN;
-            });
+        seen(flow, h, () -> h.function().see(flow, message));
       }
     }
   }
@@ -173,14 +168,7 @@ final class Hooks {
   void afterUpdate(FlowState flow, Message message) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterUpdateMessage h) {
-        attempt(
-            flow,
-            h,
-            SEEN,
-            () -> {
-              h.function().see(flow, message);
-              return SEEN;
-            });
+        seen(flow, h, () -> h.function().see(flow, message));
       }
     }
   }
@@ -188,14 +176,7 @@ final class Hooks {
   void callStarted(FlowState flow, ToolCall call, ObjectNode arguments) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.ToolCallStarted h) {
-        attempt(
-            flow,
-            h,
-            SEEN,
-            () -> {
-              h.function().see(flow, call, arguments);
-              return SEEN;
-            });
+        seen(flow, h, () -> h.function().see(flow, call, arguments));
       }
     }
   }
@@ -204,14 +185,7 @@ final class Hooks {
   @Nullable ToolResult callEnded(FlowState flow, ToolCall call, ToolResult result) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.ToolCallDone h) {
-        attempt(
-            flow,
-            h,
-            SEEN,
-            () -> {
-              h.function().see(flow, call, result);
-              return SEEN;
-            });
+        seen(flow, h, () -> h.function().see(flow, call, result));
       }
     }
     ToolResult now = result;
