@@ -30,7 +30,7 @@ final class MemoryJournals {
     return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
   }
 
-  void append(String persistenceId, List<MemoryRecord> records) {
+  void append(String persistenceId, List<SerializedRecord> records) {
     of(persistenceId).append(records);
     remember(persistenceId, records.get(records.size() - 1).dueAt());
     if (records.stream().anyMatch(record -> record.isTagged(JournalTags.ENDED))) {

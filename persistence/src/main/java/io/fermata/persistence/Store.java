@@ -1,6 +1,7 @@
 package io.fermata.persistence;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Optional;
 
 /**
@@ -8,7 +9,7 @@ import java.util.Optional;
  *
  * <p>Nothing falls back to memory silently. Whoever wants {@link #memory()} says so.
  */
-public sealed interface Store permits MemoryStore, SqliteStore {
+public sealed interface Store permits KeyValueStore, MemoryStore, SqliteStore {
 
   /**
    * Journals in the memory of this JVM, for tests only: they end with the process. The same
@@ -29,18 +30,41 @@ public sealed interface Store permits MemoryStore, SqliteStore {
   }
 
   /**
-   * The store that {@code spec} names: {@code memory} or {@code sqlite:} followed by a file.
+   * How sessions stand, in a key-value store of one's own. It keeps no history and cannot be
+   * listed: what asks for that is refused with a {@link StoreException}. The store is not closed
+   * with the host.
+   */
+  static Store keyValue(KvStore store) {
+    return KeyValueStore.of(store, null);
+  }
+
+  /**
+   * As {@link #keyValue(KvStore)}, letting what runs leave behind expire where the store can do
+   * that.
+   *
+   * @param endedExpireAfter how long it is known of a run that it has ended
+   */
+  static Store keyValue(KvStore store, Duration endedExpireAfter) {
+    return KeyValueStore.of(store, endedExpireAfter);
+  }
+
+  /**
+   * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, {@code
+   * redis://host:port/db} with {@code user:password@} before the host if there is one, {@code
+   * rediss:} for the same over TLS, or {@code waniwani:} followed by the address of that API, whose
+   * key is in {@code WANIWANI_API_KEY}.
    *
    * @throws IllegalArgumentException if it names no store of this version; the message lists the
    *     choices
    */
   static Store parse(String spec) {
-    return StoreSpec.parse(spec);
+    return StoreSpec.parse(spec, System.getenv());
   }
 
   /**
-   * The store that the environment variable {@code FERMATA_STORE} names, empty if it is unset or
-   * blank.
+   * The store that the environment variable {@code FERMATA_STORE} names. If it is unset or blank,
+   * the key-value store of the WaniWani account whose key is in {@code WANIWANI_API_KEY}; empty if
+   * that is not set either.
    *
    * @throws IllegalArgumentException if it is set to something {@link #parse(String)} refuses
    */

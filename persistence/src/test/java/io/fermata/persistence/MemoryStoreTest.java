@@ -16,7 +16,7 @@ final class MemoryStoreTest extends JournalContract {
   @Override
   List<Long> records(String persistenceId) {
     return journal(persistenceId).read(0, Long.MAX_VALUE, Long.MAX_VALUE).stream()
-        .map(MemoryRecord::sequenceNr)
+        .map(SerializedRecord::sequenceNr)
         .toList();
   }
 

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.jdk.javaapi.OptionConverters;
 
-/** One journal record as a memory store keeps it: serialized, so serialization faults show. */
-record MemoryRecord(
+/** One journal record as a store of ours keeps it: serialized, so serialization faults show. */
+record SerializedRecord(
     String persistenceId,
     long sequenceNr,
     String writer,
@@ -21,14 +21,14 @@ record MemoryRecord(
     Serialized event,
     @Nullable Serialized metadata) {
 
-  static MemoryRecord of(PersistentRepr written, Serialization serialization) {
+  static SerializedRecord of(PersistentRepr written, Serialization serialization) {
     Object event = written.payload();
     Set<String> tags = Set.of();
     if (event instanceof Tagged tagged) {
       event = tagged.payload();
       tags = Set.copyOf(CollectionConverters.asJava(tagged.tags()));
     }
-    return new MemoryRecord(
+    return new SerializedRecord(
         written.persistenceId(),
         written.sequenceNr(),
         written.writerUuid(),
@@ -57,6 +57,10 @@ record MemoryRecord(
 
   StoredRecord stored() {
     return event.stored(sequenceNr);
+  }
+
+  int size() {
+    return event.size();
   }
 
   OptionalLong dueAt() {
