@@ -2,6 +2,7 @@ package io.fermata.persistence;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -9,7 +10,7 @@ import java.util.Optional;
  *
  * <p>Nothing falls back to memory silently. Whoever wants {@link #memory()} says so.
  */
-public sealed interface Store permits KeyValueStore, MemoryStore, SqliteStore {
+public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore, SqliteStore {
 
   /**
    * Journals in the memory of this JVM, for tests only: they end with the process. The same
@@ -27,6 +28,28 @@ public sealed interface Store permits KeyValueStore, MemoryStore, SqliteStore {
    */
   static Store sqlite(Path file) {
     return new SqliteStore(file);
+  }
+
+  /**
+   * Journals in one schema of a PostgreSQL database, created when its tables are missing. An
+   * acknowledged write has reached the server's disk. One host at a time may have the schema open.
+   *
+   * <p>The address is that of the JDBC driver, with its parameters for TLS and timeouts, or the
+   * shorter {@code postgres://user@host:5432/database?sslmode=verify-full}. Two parameters matter
+   * here: {@code currentSchema} names the schema, created if it is missing, else it is the first of
+   * the role's search path; {@code connections} tells how many write journals, {@value
+   * PostgresAddress#CONNECTIONS} if it is left out, besides four others. A password that is not in
+   * the address is read from {@code PGPASSWORD} or {@code ~/.pgpass}.
+   *
+   * @throws IllegalArgumentException if the address cannot be read
+   */
+  static Store postgres(String address) {
+    return new PostgresStore(PostgresAddress.parse(address, System.getenv()));
+  }
+
+  /** Like {@link #postgres(String)}, with a user and a password that are not in the address. */
+  static Store postgres(String address, String user, String password) {
+    return new PostgresStore(PostgresAddress.parse(address, Map.of()).as(user, password));
   }
 
   /**
@@ -49,10 +72,10 @@ public sealed interface Store permits KeyValueStore, MemoryStore, SqliteStore {
   }
 
   /**
-   * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, {@code
-   * redis://host:port/db} with {@code user:password@} before the host if there is one, {@code
-   * rediss:} for the same over TLS, or {@code waniwani:} followed by the address of that API, whose
-   * key is in {@code WANIWANI_API_KEY}.
+   * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, an
+   * address for {@link #postgres(String)}, {@code redis://host:port/db} with {@code user:password@}
+   * before the host if there is one, {@code rediss:} for the same over TLS, or {@code waniwani:}
+   * followed by the address of that API, whose key is in {@code WANIWANI_API_KEY}.
    *
    * @throws IllegalArgumentException if it names no store of this version; the message lists the
    *     choices

@@ -20,7 +20,8 @@ final class StoreSpec {
   private static final String SQLITE = "sqlite:";
   private static final String CHOICES =
       "choose \"memory\" (for tests, nothing survives the process)"
-          + ", \"sqlite:<file>\", for example \"sqlite:fermata.db\", or a key-value store:"
+          + ", \"sqlite:<file>\", for example \"sqlite:fermata.db\","
+          + " \"postgres://<user>@<host>/<database>\", or a key-value store:"
           + " \"redis://<host>:<port>/<db>\", or \"waniwani:<url>\" with WANIWANI_API_KEY set";
 
   private StoreSpec() {}
@@ -50,8 +51,8 @@ final class StoreSpec {
     if (trimmed.startsWith(SQLITE)) {
       return Store.sqlite(file(spec, trimmed.substring(SQLITE.length())));
     }
-    if (trimmed.startsWith("postgres:") || trimmed.startsWith("postgresql:")) {
-      throw refused(spec, "PostgreSQL is not available in this version");
+    if (PostgresAddress.matches(trimmed)) {
+      return Store.postgres(trimmed);
     }
     if (trimmed.startsWith("redis://") || trimmed.startsWith("rediss://")) {
       return redis(trimmed);
