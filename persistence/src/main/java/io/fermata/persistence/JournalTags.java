@@ -18,12 +18,6 @@ public final class JournalTags {
    */
   public static final String ENDED = "ended";
 
-  /**
-   * The record is {@link #ENDED} because it says everything, and more is to follow: a store that
-   * lets what has ended expire keeps this journal.
-   */
-  public static final String LASTING = "lasting";
-
   private static final String DUE = "due:";
 
   /** As many as the largest number has, so that text order is time order. */

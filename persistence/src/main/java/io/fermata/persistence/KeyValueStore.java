@@ -1,8 +1,6 @@
 package io.fermata.persistence;
 
-import java.time.Duration;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /** Sessions in a key-value store, one value for each. */
 final class KeyValueStore implements Store {
@@ -16,21 +14,19 @@ final class KeyValueStore implements Store {
 
   private final String name;
   private final Supplier<Opened> opening;
-  private final @Nullable Duration endedExpireAfter;
 
-  KeyValueStore(String name, Supplier<Opened> opening, @Nullable Duration endedExpireAfter) {
+  KeyValueStore(String name, Supplier<Opened> opening) {
     this.name = name;
     this.opening = opening;
-    this.endedExpireAfter = endedExpireAfter;
   }
 
-  static KeyValueStore of(KvStore store, @Nullable Duration endedExpireAfter) {
-    return new KeyValueStore(store.describe(), () -> new Opened(store, () -> {}), endedExpireAfter);
+  static KeyValueStore of(KvStore store) {
+    return new KeyValueStore(store.describe(), () -> new Opened(store, () -> {}));
   }
 
   @Override
   public OpenStore open() {
-    return OpenKeyValueStore.open(opening.get(), endedExpireAfter);
+    return OpenKeyValueStore.open(opening.get());
   }
 
   @Override

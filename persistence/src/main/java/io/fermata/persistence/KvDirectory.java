@@ -87,7 +87,7 @@ final class KvDirectory implements Directory {
   @Override
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
     return CompletableFuture.failedFuture(
-        new StoreException(
+        new NoHistoryException(
             kv.name()
                 + " is a key-value store, which cannot be listed or searched; keep a list of what"
                 + " you create, or keep sessions in a database"));

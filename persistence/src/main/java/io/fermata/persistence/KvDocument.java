@@ -98,7 +98,7 @@ record KvDocument(
 
   List<SerializedRecord> read(String persistenceId, long from, long to, long max) {
     if (from <= lostTo && from <= to) {
-      throw new StoreException(
+      throw new NoHistoryException(
           "The records of "
               + persistenceId
               + " up to "
@@ -136,12 +136,5 @@ record KvDocument(
     }
     SerializedRecord last = records.get(records.size() - 1);
     return last.isTagged(JournalTags.WORKING) ? WORKING : last.dueAt().orElse(NOTHING);
-  }
-
-  /** Whether it is over with the journal, so that it may expire. */
-  boolean over() {
-    return !records.isEmpty()
-        && records.get(records.size() - 1).isTagged(JournalTags.ENDED)
-        && !records.get(records.size() - 1).isTagged(JournalTags.LASTING);
   }
 }

@@ -1,6 +1,5 @@
 package io.fermata.persistence;
 
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -30,15 +29,13 @@ final class KvJournals {
   private final KvCalls kv;
   private final KvIndex index;
   private final Executor executor;
-  private final @Nullable Duration endedExpireAfter;
   private final Map<String, Journal> journals = new LinkedHashMap<>(64, 0.75f, true);
   private long remembered;
 
-  KvJournals(KvCalls kv, KvIndex index, Executor executor, @Nullable Duration endedExpireAfter) {
+  KvJournals(KvCalls kv, KvIndex index, Executor executor) {
     this.kv = kv;
     this.index = index;
     this.executor = executor;
-    this.endedExpireAfter = endedExpireAfter;
   }
 
   /** Something that is wanted of a journal. */
@@ -180,7 +177,7 @@ final class KvJournals {
     index
         .require(journal.persistenceId, after.demand())
         .thenComposeAsync(
-            marked -> kv.set(key(journal), bytes, expected, after.over() ? endedExpireAfter : null),
+            marked -> kv.set(key(journal), bytes, expected, null),
             executor)
         .whenCompleteAsync(
             (won, thrown) -> {

@@ -1,7 +1,6 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Optional;
@@ -44,14 +43,13 @@ final class OpenKeyValueStore implements OpenStore {
   private OpenKeyValueStore(
       KvCalls kv,
       ScheduledThreadPoolExecutor executor,
-      Runnable release,
-      @Nullable Duration endedExpireAfter) {
+      Runnable release) {
     this.kv = kv;
     this.executor = executor;
     this.release = release;
     this.serverKey = serverKey(kv, TRIES);
     this.index = new KvIndex(kv, executor, UUID.randomUUID().toString(), InstantSource.system());
-    this.journals = new KvJournals(kv, index, executor, endedExpireAfter);
+    this.journals = new KvJournals(kv, index, executor);
     this.directory = new WhileOpen(new KvDirectory(kv, executor));
     index.load().join();
     long often = KvShard.RESTS.toMillis();
@@ -59,11 +57,11 @@ final class OpenKeyValueStore implements OpenStore {
         executor.scheduleWithFixedDelay(this::clean, often, often, TimeUnit.MILLISECONDS);
   }
 
-  static OpenStore open(KeyValueStore.Opened opened, @Nullable Duration endedExpireAfter) {
+  static OpenStore open(KeyValueStore.Opened opened) {
     ScheduledThreadPoolExecutor executor = threads();
     try {
       KvCalls kv = new KvCalls(opened.store(), KvCalls.PATIENCE, executor);
-      OpenStore open = new OpenKeyValueStore(kv, executor, opened.release(), endedExpireAfter);
+      OpenStore open = new OpenKeyValueStore(kv, executor, opened.release());
       tellWhatItCannot(opened.store());
       return open;
     } catch (RuntimeException e) {

@@ -86,7 +86,7 @@ public interface OpenStore extends AutoCloseable {
    * not exist has no records.
    *
    * <p>A store that keeps no history has the latest records only. Asked for earlier ones it answers
-   * with a {@link StoreException}.
+   * with a {@link NoHistoryException}.
    *
    * @param fromSeq the lowest sequence number of interest
    * @param max how many are read at most, 1 to {@link #MOST_RECORDS}

@@ -1,7 +1,6 @@
 package io.fermata.persistence;
 
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 
@@ -54,21 +53,11 @@ public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore,
 
   /**
    * How sessions stand, in a key-value store of one's own. It keeps no history and cannot be
-   * listed: what asks for that is refused with a {@link StoreException}. The store is not closed
-   * with the host.
+   * listed: what asks for that is refused with a {@link NoHistoryException}. The store is not
+   * closed with the host.
    */
   static Store keyValue(KvStore store) {
-    return KeyValueStore.of(store, null);
-  }
-
-  /**
-   * As {@link #keyValue(KvStore)}, letting what runs leave behind expire where the store can do
-   * that.
-   *
-   * @param endedExpireAfter how long it is known of a run that it has ended
-   */
-  static Store keyValue(KvStore store, Duration endedExpireAfter) {
-    return KeyValueStore.of(store, endedExpireAfter);
+    return KeyValueStore.of(store);
   }
 
   /**

@@ -79,8 +79,7 @@ final class StoreSpec {
         () -> {
           RedisKvStore store = RedisKvStore.connect(uri);
           return new KeyValueStore.Opened(store, store::close);
-        },
-        null);
+        });
   }
 
   private static Store waniwani(String address, String key) {

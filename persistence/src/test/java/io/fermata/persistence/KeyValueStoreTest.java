@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.FakeKvStore.Mood;
 import io.fermata.persistence.Note.Appointment;
-import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Line;
 import io.fermata.persistence.Note.Plan;
 import java.time.Duration;
@@ -145,19 +144,6 @@ final class KeyValueStoreTest extends KeyValueContract {
       assertThat(Host.await(calls.get("key"))).isEmpty();
     } finally {
       threads.shutdown();
-    }
-  }
-
-  @Test
-  void whatARunLeavesBehindExpiresAndWhatLastsDoesNot() {
-    Duration month = Duration.ofDays(30);
-    try (Host host = Host.on(Store.keyValue(fake(), month))) {
-      host.open("going").write(new Line("said"));
-      host.open("over").write(new Line("said")).write(new Conclusion("over"));
-      assertThat(fake().expiry("fermata:journal:going")).isNull();
-      assertThat(fake().expiry("fermata:journal:over")).isEqualTo(month);
-      host.open("over").write(new Line("again"));
-      assertThat(fake().expiry("fermata:journal:over")).isNull();
     }
   }
 
