@@ -133,7 +133,7 @@ final class SqlUpkeep {
     try (PreparedStatement select = connection.prepareStatement(NEWEST_END_OF_SWEEP)) {
       select.setString(1, JournalTags.ENDED);
       try (ResultSet row = select.executeQuery()) {
-        return row.getLong(1);
+        return row.next() ? row.getLong(1) : 0;
       }
     }
   }
