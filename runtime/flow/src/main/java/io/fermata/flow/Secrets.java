@@ -65,6 +65,10 @@ public final class Secrets {
       part(text);
       String quoted = Json.text(value);
       part(quoted.substring(1, quoted.length() - 1));
+      String upper = text.toUpperCase(Locale.ROOT);
+      if (!upper.equalsIgnoreCase(text)) { // as STRASSE is not Straße letter by letter
+        part(upper);
+      }
     }
   }
 

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Event;
 import io.fermata.flow.Json;
@@ -74,11 +76,11 @@ class SealTest {
       }
       case 2 -> Json.tree(random.nextInt(5));
       case 3 -> Json.tree(random.nextBoolean());
-      case 4 -> Json.MAPPER.nullNode();
+      case 4 -> NullNode.instance;
       case 5 -> Json.tree(new BigDecimal(random.nextInt(100_000)).movePointLeft(3));
       case 6 -> Json.tree("word " + random.nextInt(9));
       case 7 -> {
-        ArrayNode array = Json.MAPPER.createArrayNode();
+        ArrayNode array = JsonNodeFactory.instance.arrayNode();
         for (int i = random.nextInt(4); i > 0; i--) {
           array.add(tree(random, secrets, depth - 1));
         }
@@ -253,7 +255,22 @@ class SealTest {
   // --- the format -------------------------------------------------------------------------------
 
   private static List<Object> samples() {
-    JournalRecord.Step step = step(events(new Random(7), List.of("Scard-one", "Spin-two")));
+    Place place = Place.parse("pay#2");
+    JournalRecord.Step step =
+        step(
+            new Event.Started("run", 1, "f", "why", 1),
+            new Event.Answered(Map.of("card", Json.tree("Scard-one")), null, 2),
+            new Event.Answered(Map.of("vip", Json.tree(true)), null, 2),
+            new Event.Rejected(place, "note", "No Scard-one"),
+            new Event.Committed(
+                place,
+                List.of(
+                    new Write(Write.Verb.SET, "note", Json.tree(Map.of("scard-ONE", 1))),
+                    new Write(Write.Verb.APPEND, "drivers", Json.tree(Map.of("pin", 12.50)))),
+                List.of("card"),
+                List.of(),
+                true,
+                null));
     RunState none = RunState.NONE;
     SessionState state =
         new SessionState(none, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one");
