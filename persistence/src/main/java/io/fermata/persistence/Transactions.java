@@ -1,0 +1,51 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.concurrent.CompletableFuture;
+
+/** Takes work on connections of its own, when their turn comes. */
+interface Transactions {
+
+  /** Work that is given a connection for itself. */
+  interface Work<T> {
+    T on(Connection connection) throws SQLException;
+  }
+
+  /** Does the work in one transaction. */
+  <T> CompletableFuture<T> transact(Work<T> work);
+
+  /** Does the work in one transaction of that connection, now. */
+  static <T> T transact(Connection connection, Work<T> work) {
+    try {
+      connection.setAutoCommit(false);
+      try {
+        T result = work.on(connection);
+        connection.commit();
+        connection.setAutoCommit(true);
+        return result;
+      } catch (SQLException | RuntimeException failed) {
+        undo(connection, failed);
+        throw failed;
+      }
+    } catch (SQLException failed) {
+      throw failed(failed);
+    }
+  }
+
+  /** What went wrong first is told, even if the connection went with it. */
+  private static void undo(Connection connection, Exception failed) {
+    try {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    } catch (SQLException gone) {
+      failed.addSuppressed(gone);
+    }
+  }
+
+  static StoreException failed(SQLException failed) {
+    return new StoreException(
+        "The store failed: " + failed.getMessage() + "; nothing of this request was written",
+        failed);
+  }
+}
