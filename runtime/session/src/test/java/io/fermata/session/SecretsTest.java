@@ -15,6 +15,17 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Message;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.model.Model;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
@@ -37,6 +48,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -419,6 +432,78 @@ class SecretsTest {
         }
       }
     }
+  }
+
+  @Test
+  void aThreadIsEncryptedWithItsMessagesAndFilesWhereTheHostSaysSo() throws Exception {
+    Agent agent =
+        Agent.aiHuman(
+            "noter",
+            Prompt.of(
+                    "p",
+                    Model.of(
+                        "scripted",
+                        new ChatModel() {
+                          @Override
+                          public ChatResponse doChat(ChatRequest request) {
+                            int told = request.messages().size();
+                            boolean asked =
+                                request.messages().get(told - 1) instanceof UserMessage;
+                            var note =
+                                ToolExecutionRequest.builder().id("1").name("note").arguments("{}");
+                            return ChatResponse.builder()
+                                .aiMessage(
+                                    asked
+                                        ? AiMessage.from(note.build())
+                                        : AiMessage.from("Vermerkt: " + CARD))
+                                .build();
+                          }
+                        }))
+                .tools(
+                    Tool.of(
+                        "note",
+                        "Keeps a note.",
+                        (flow, args) -> {
+                          flow.files().write("/note.txt", "File of " + CARD);
+                          return CARD;
+                        })));
+    String id = "";
+    for (int i = 0; i < 2; i++) {
+      try (Fermata host =
+          Fermata.host()
+              .store(store())
+              .agent(agent)
+              .keys(Keys.parse(K1))
+              .seal(Seal.EVERYTHING)
+              .settings(Settings.DEFAULT.snapshotEvery(2))
+              .start()) {
+        Threads threads = host.threads();
+        if (i == 0) {
+          var wanted =
+              new Threads.NewThread("ann", "noter", null, Set.of("vip"), Map.of(), List.of());
+          id = now(threads.create(wanted)).threadId();
+        }
+        var said = new Threads.NewMessage(Message.user("My card is " + CARD), List.of(), null);
+        now(threads.post("ann", id, said));
+        now(threads.settled("ann", id, Duration.ofSeconds(30)));
+        assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages().toString())
+            .contains("Vermerkt: " + CARD);
+        byte[] file = now(threads.file("ann", id, "/note.txt")).data();
+        assertThat(new String(file, StandardCharsets.UTF_8)).isEqualTo("File of " + CARD);
+      }
+      silent(folder);
+    }
+    try (Fermata host = Fermata.host().store(store()).agent(agent).keys(Keys.parse(K2)).start()) {
+      CompletionStage<?> refused = host.threads().settled("ann", id, Duration.ofSeconds(1));
+      assertThatThrownBy(() -> now(refused))
+          .cause()
+          .isInstanceOfSatisfying(
+              ThreadException.class, e -> assertThat(e.code()).isEqualTo("key_missing"));
+    }
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
   }
 
   @Test
