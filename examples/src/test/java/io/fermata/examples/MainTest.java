@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.session.Keys;
 import io.fermata.testkit.HostProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -37,6 +38,13 @@ class MainTest {
     assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("0 to 65535");
     assertThat(run()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyIsPrintedAsTheEnvironmentTakesIt() {
+    assertThat(run("key", "k7")).isZero();
+    assertThat(Keys.parse(out.toString()).current()).isEqualTo("k7");
+    assertThat(run("key", "not an id")).isEqualTo(2);
   }
 
   @Test

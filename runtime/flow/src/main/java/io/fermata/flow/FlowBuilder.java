@@ -4,8 +4,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -20,6 +22,7 @@ public final class FlowBuilder<S extends Record> {
   private final Map<String, Node.Waiting<S>> waits = new LinkedHashMap<>();
   private final Map<String, Node.Compensation<S>> compensations = new LinkedHashMap<>();
   private final Map<String, Reducer> reducers = new LinkedHashMap<>();
+  private final Set<String> secrets = new LinkedHashSet<>();
   private final List<Recorder> recorders = new ArrayList<>();
   private final List<String> defects = new ArrayList<>();
   private String title;
@@ -254,6 +257,12 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
+  /** Marks fields of the state as {@link Secret} that cannot carry the mark themselves. */
+  public FlowBuilder<S> secret(String... fields) {
+    secrets.addAll(List.of(fields));
+    return this;
+  }
+
   /** Has its runs watched. In a flow that is mounted by another, what happens under the mount. */
   public FlowBuilder<S> recorder(Recorder recorder) {
     recorders.add(recorder);
@@ -266,7 +275,7 @@ public final class FlowBuilder<S extends Record> {
    * @throws InvalidFlowException naming every defect at once
    */
   public Flow<S> compile() {
-    StateSchema<S> schema = new StateSchema<>(state, mounts());
+    StateSchema<S> schema = new StateSchema<>(state, mounts(), secrets);
     Flow<S> flow =
         new Flow<>(
             new Flow.Header(id, title, description, version, expiry, endsOnFailure),

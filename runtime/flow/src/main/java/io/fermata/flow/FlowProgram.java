@@ -25,6 +25,7 @@ public final class FlowProgram<S extends Record>
   private final Graph graph;
   private final Wanted wanted;
   private final Standing standing;
+  private final SecretFields secretFields;
 
   FlowProgram(Flow<S> flow, Limits limits) {
     this.flow = flow;
@@ -32,6 +33,7 @@ public final class FlowProgram<S extends Record>
     this.graph = flow.graph();
     this.wanted = new Wanted(graph);
     this.standing = new Standing();
+    this.secretFields = graph.secretFields();
   }
 
   public Flow<S> flow() {
@@ -435,19 +437,33 @@ public final class FlowProgram<S extends Record>
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(
-      AsyncAction<T> action, Run<T> run, StepEffect effect) throws Exception {
+      AsyncAction<T> action, Run<T> run, StepEffect effect) {
     CompletionStage<?> acted;
     try {
       acted = action.perform(run);
     } catch (Throwable e) {
-      run.close();
-      throw e;
+      Failures.rethrowFatal(e);
+      acted = CompletableFuture.failedStage(e);
     }
     return acted.handle(
         (nothing, thrown) -> {
           Input.Wrote wrote = run.close();
-          return thrown == null ? wrote : failed(effect, thrown);
+          return thrown == null ? wrote : unwritten(wrote, failed(effect, thrown));
         });
+  }
+
+  /** What an action meant to keep secret is known to nobody when it fails, and must not get out. */
+  private Input.Failed unwritten(Input.Wrote wrote, Input.Failed failed) {
+    Secrets secrets = new Secrets();
+    secrets.writes(secretFields, wrote.writes());
+    if (secrets.isEmpty()) {
+      return failed;
+    }
+    String detail = failed.detail();
+    return new Input.Failed(
+        failed.code(),
+        secrets.masked(failed.message()),
+        detail == null ? null : secrets.masked(detail));
   }
 
   private <T extends Record> CompletionStage<Input.Result> judge(

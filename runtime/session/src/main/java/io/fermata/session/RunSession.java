@@ -95,6 +95,18 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   @Override
+  Class<SessionState> fold() {
+    return SessionState.class;
+  }
+
+  @Override
+  void refuse(SessionCommand command, Outcome.Failure why) {
+    if (command instanceof RunCommand.Call call) {
+      tell(call, replies.of(why, RunState.NONE, 0));
+    }
+  }
+
+  @Override
   Effect<JournalRecord, SessionState> hear(SessionState state, SessionCommand command) {
     if (command instanceof RunCommand.Call call) {
       return call(state, call);
@@ -540,7 +552,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
               ahead.runId(),
               effect.place(),
               effect.attempt(),
-              failed.detail());
+              masked(failed.detail()));
     }
     return feed(state, new Input.EffectEnded(effect, result, now()));
   }

@@ -12,4 +12,5 @@ record Shell(
     InstantSource clock,
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,
-    AgentHost agents) {}
+    AgentHost agents,
+    Seals seals) {}
