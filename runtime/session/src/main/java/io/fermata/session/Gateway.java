@@ -280,7 +280,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   private Behavior<GatewayCommand> lost(GatewayCommand.SessionLost lost) {
     answerFor(
         (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()),
-        HostError.STORE_UNAVAILABLE);
+        lost.why());
     return this;
   }
 

@@ -27,6 +27,9 @@ public enum HostError {
   STORE_UNAVAILABLE(
       "The session's journal could not be read or written",
       "Call again with the same arguments; what was not acknowledged may be missing"),
+  JOURNAL_UNREADABLE(
+      "The session's journal holds what this release cannot read; it is left as it is",
+      "Call a server of the release that wrote it, or of a newer one; or start a new session"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 
   private final String cause;
