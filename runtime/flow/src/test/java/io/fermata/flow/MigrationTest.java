@@ -398,7 +398,11 @@ class MigrationTest {
     assertThat(run.state.version()).isEqualTo(2);
     assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
     assertThat(run.journal)
-        .contains(new Event.Attempted(Place.parse("act#1"), null, 2, run.now - 1));
+        .anyMatch(
+            event ->
+                event instanceof Event.Attempted again
+                    && again.place().equals(Place.parse("act#1"))
+                    && again.attempt() == 2);
 
     Flow<Old> named = acting(old().version(2).migrate(1, m -> m.node("act", "do")), "do").compile();
     assertThat(refused(before, named)).contains("act has begun and must keep its name");
