@@ -84,17 +84,23 @@ final class JournalFormats {
           ? upcast(mapper.readTree(bytes), manifest, mapper)
           : mapper.readValue(bytes, type);
     } catch (InvalidTypeIdException e) {
-      String why = " with a part of the kind " + e.getTypeId() + ", which this release does not know";
+      String why =
+          " with a part of the kind " + e.getTypeId() + ", which this release does not know";
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (UnrecognizedPropertyException e) {
       String why =
-          " with a part " + at(e) + " (" + e.getPropertyName() + "), which this release does not know";
+          " with a part "
+              + at(e)
+              + " ("
+              + e.getPropertyName()
+              + "), which this release does not know";
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (IOException | RuntimeException e) {
       String where = e instanceof JsonMappingException mapping ? " at " + at(mapping) : "";
       throw new UnreadableRecord(
           manifest,
-          " that is not whole, or was not written by a release of Fermata: it cannot be read" + where,
+          " that is not whole, or was not written by a release of Fermata: it cannot be read"
+              + where,
           "restore the journal from a backup, or erase the session",
           hidden(e));
     }

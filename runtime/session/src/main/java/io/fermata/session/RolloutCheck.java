@@ -97,8 +97,7 @@ final class RolloutCheck {
         flow, run, Rollout.Verdict.MIGRATES, "it is carried over to version " + to.version());
   }
 
-  private static Rollout.Fate fate(
-      String flow, RunState run, Rollout.Verdict verdict, String why) {
+  private static Rollout.Fate fate(String flow, RunState run, Rollout.Verdict verdict, String why) {
     return new Rollout.Fate(flow, run.runId(), run.version(), verdict, why);
   }
 

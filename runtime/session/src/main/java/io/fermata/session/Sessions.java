@@ -276,8 +276,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
-    HostError why =
-        entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
+    HostError why = entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
     if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));

@@ -10,7 +10,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Measures how long a session takes to come back whose journal has 1,000 records, and more events. */
+/**
+ * Measures how long a session takes to come back whose journal has 1,000 records, and more events.
+ */
 final class RecoveryBenchmark {
   private static final int RECORDS = 1_000;
   private static final int TIMES = 15;

@@ -45,11 +45,7 @@ import org.junit.jupiter.api.io.TempDir;
  * by this release, and every session goes on. The flows here never change.
  */
 class StoreFileTest {
-  record Trip(
-      String from,
-      String to,
-      String seat,
-      @Computed String booked) {}
+  record Trip(String from, String to, String seat, @Computed String booked) {}
 
   @TempDir Path dir;
 

@@ -4,7 +4,6 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
-
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -162,9 +161,7 @@ class VersionsTest {
   void aRunThatSleepsIsCarriedOverWhenItsTimeComes() throws Exception {
     try (TestHost host =
         new TestHost(
-            sqlite(),
-            s -> s.callDeadline(Duration.ofMillis(500)),
-            sleeping("nap").compile())) {
+            sqlite(), s -> s.callDeadline(Duration.ofMillis(500)), sleeping("nap").compile())) {
       Client client = host.client();
       client.start();
       host.restart(sleeping("rest").version(2).migrate(1, m -> m.node("nap", "rest")).compile());
