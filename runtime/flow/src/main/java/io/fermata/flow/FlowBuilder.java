@@ -24,6 +24,7 @@ public final class FlowBuilder<S extends Record> {
   private final Map<String, Reducer> reducers = new LinkedHashMap<>();
   private final Set<String> secrets = new LinkedHashSet<>();
   private final List<Recorder> recorders = new ArrayList<>();
+  private final Map<Integer, Migration> migrations = new LinkedHashMap<>();
   private final List<String> defects = new ArrayList<>();
   private String title;
   private String description = "";
@@ -270,6 +271,22 @@ public final class FlowBuilder<S extends Record> {
   }
 
   /**
+   * Takes over runs of an earlier version that is not registered any more. A migration leads to the
+   * next version that there is one for, the last one to this: keep those of the version before, and
+   * add one from it.
+   *
+   * @param from the version that the runs are on
+   */
+  public FlowBuilder<S> migrate(int from, Consumer<Migration> changes) {
+    Migration migration = new Migration();
+    changes.accept(migration);
+    if (migrations.put(from, migration) != null) {
+      defects.add("There are two migrations from version " + from + "; keep one");
+    }
+    return this;
+  }
+
+  /**
    * Checks everything and makes the flow.
    *
    * @throws InvalidFlowException naming every defect at once
@@ -286,10 +303,14 @@ public final class FlowBuilder<S extends Record> {
             compensations,
             reducers,
             result,
-            recorders);
+            recorders,
+            migrations);
     List<String> all = new ArrayList<>(defects);
     all.addAll(schema.defects());
     all.addAll(new GraphCheck<>(flow).defects());
+    if (all.isEmpty()) {
+      all.addAll(new Migrations(flow).defects());
+    }
     if (!all.isEmpty()) {
       throw new InvalidFlowException(id, all);
     }

@@ -26,6 +26,7 @@ public final class FlowProgram<S extends Record>
   private final Wanted wanted;
   private final Standing standing;
   private final SecretFields secretFields;
+  private final Migrations migrations;
 
   FlowProgram(Flow<S> flow, Limits limits) {
     this.flow = flow;
@@ -34,6 +35,7 @@ public final class FlowProgram<S extends Record>
     this.wanted = new Wanted(graph);
     this.standing = new Standing();
     this.secretFields = graph.secretFields();
+    this.migrations = new Migrations(flow);
   }
 
   public Flow<S> flow() {
@@ -75,6 +77,38 @@ public final class FlowProgram<S extends Record>
       return effectDue(state, due);
     }
     return recovered(state, (Input.Recovered) input);
+  }
+
+  /** Whether it takes over runs that are on the given version. */
+  public boolean migratesFrom(int version) {
+    return migrations.from(version);
+  }
+
+  /**
+   * Takes over a run that is on another version. What it waited for is put anew, as this version
+   * puts it; answers that were accepted stand.
+   */
+  public Acceptance<Event> migrate(RunState state, long at) {
+    if (expired(state, at)) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_EXPIRED));
+    }
+    try {
+      Drive drive = new Drive(flow, limits, state, at);
+      migrations.carry(state, limits, at).forEach(drive::emit);
+      return new Accepted<>(drive.run());
+    } catch (Migrations.Unfit e) {
+      return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
+    }
+  }
+
+  private String unfit(RunState state, Migrations.Unfit e) {
+    return "The run is on %s version %d and cannot be carried over to version %d, because %s. %s."
+        .formatted(
+            flow.id(),
+            state.version(),
+            flow.version(),
+            e.getMessage(),
+            ErrorCode.MIGRATION_FAILED.repair());
   }
 
   @Override

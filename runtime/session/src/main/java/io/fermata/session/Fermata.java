@@ -13,6 +13,7 @@ import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Input;
 import io.fermata.flow.Json;
+import io.fermata.flow.Limits;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.SecretFields;
 import io.fermata.persistence.OpenStore;
@@ -71,6 +72,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
+  private final Limits limits;
+  private final InstantSource clock;
   private final ExecutorService handlerThreads;
   private final ExecutorService replies;
   private final ExecutorService feedThreads;
@@ -86,6 +89,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private Fermata(Builder builder, OpenStore store) {
     Settings settings = builder.settings;
     this.store = store;
+    this.limits = settings.limits();
+    this.clock = builder.clock;
     this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
     this.audience =
         new Audience(
@@ -350,6 +355,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
           }
         },
         replies);
+  }
+
+  /**
+   * What would become of this host's runs if a release with other flows took its store over.
+   *
+   * @param flows all that the release registers, each in all its versions, tools of agents included
+   */
+  public CompletionStage<Rollout> check(Flow<?>... flows) {
+    return CompletableFuture.supplyAsync(
+        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
   }
 
   private static String unknown(String flow, String runId) {

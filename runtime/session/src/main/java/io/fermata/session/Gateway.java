@@ -279,8 +279,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
 
   private Behavior<GatewayCommand> lost(GatewayCommand.SessionLost lost) {
     answerFor(
-        (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()),
-        HostError.STORE_UNAVAILABLE);
+        (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()), lost.why());
     return this;
   }
 

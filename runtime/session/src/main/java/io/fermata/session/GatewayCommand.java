@@ -44,8 +44,9 @@ sealed interface GatewayCommand
    * A session's actor has ended. What it was told and has not answered will not be answered.
    *
    * @param lastCall the number of the last call that reached it
+   * @param why what those are told who wait for it
    */
-  record SessionLost(String entityId, long lastCall) implements GatewayCommand {}
+  record SessionLost(String entityId, long lastCall, HostError why) implements GatewayCommand {}
 
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}

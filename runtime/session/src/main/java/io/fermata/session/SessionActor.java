@@ -11,6 +11,7 @@ import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
 import org.apache.pekko.persistence.typed.SnapshotAdapter;
+import org.apache.pekko.persistence.typed.RecoveryFailed;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
@@ -188,6 +189,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   public final SignalHandler<J> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }
@@ -250,6 +252,14 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     } else if (recall(state)) {
       resuming = true;
       self().tell(new ShellCommand.Resume());
+    }
+  }
+
+  private void unrecovered(Throwable failure) {
+    UnreadableRecord unreadable = UnreadableRecord.in(failure);
+    if (unreadable != null) {
+      log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
+      shell.sessions().tell(new Sessions.Unreadable(entityId, self()));
     }
   }
 

@@ -45,6 +45,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** A session that was told to sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
+  /** A session ends because it cannot read its journal, and never will. */
+  record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
   /** Look for sessions that nobody has called for a while. */
   private record Tick() implements Message {}
 
@@ -68,6 +71,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     final ActorRef<SessionCommand> session;
     long lastUsed;
     boolean asked;
+    boolean unreadable;
     long lastCall;
     @Nullable List<SessionCommand> held;
 
@@ -128,6 +132,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
         .onMessage(StayAwake.class, this::stayAwake)
+        .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
         .onMessage(SleepAll.class, this::sleepAll)
@@ -227,6 +232,15 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
+  /** Only a call makes it try again. */
+  private Behavior<Message> unreadable(Unreadable unreadable) {
+    Awake entry = awake.get(unreadable.entityId());
+    if (entry != null && entry.session.equals(unreadable.session())) {
+      entry.unreadable = true;
+    }
+    return this;
+  }
+
   private Behavior<Message> sleepAll(SleepAll all) {
     sleepingAll = all.asleep();
     List.copyOf(awake.values())
@@ -262,10 +276,13 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
-    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall));
+    HostError why = entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
+    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
     if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
+    } else if (entry.unreadable) {
+      lost.remove(terminated.entityId());
     } else if (entry.held == null) {
       takeUpLater(terminated.entityId());
     } else {
