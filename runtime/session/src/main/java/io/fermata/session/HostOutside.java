@@ -140,7 +140,7 @@ final class HostOutside implements Outside {
   }
 
   private ThreadKey born(String agent, String callKey) {
-    return ThreadKey.derived(agent, shared.store().serverKey(), "child", threadId, callKey);
+    return ThreadKey.child(key, agent, callKey, shared.store().serverKey());
   }
 
   @Override
