@@ -63,7 +63,7 @@ class ExpiryTest {
     talk.now += DAY.dividedBy(2).toMillis();
     talk.proceed("a", "x");
 
-    talk.feed(new Input.EffectDue(early, early.due()));
+    talk.feed(new Input.EffectDue(early, talk.now + DAY.toMillis()));
 
     assertThat(talk.state.running()).isTrue();
     assertThat(talk.timers().get(0).due()).isGreaterThan(early.due());
@@ -134,7 +134,8 @@ class ExpiryTest {
     Driver talk = drive(ask(flow(), "a").onExpire(this::hook), "ask_a");
     talk.start();
     StepEffect expiry = talk.timers().get(0);
-    talk.feed(new Input.EffectDue(expiry, expiry.due()));
+    talk.now += DAY.toMillis();
+    talk.feed(new Input.EffectDue(expiry, talk.now));
 
     talk.crash(talk.journal.size());
     talk.recover();

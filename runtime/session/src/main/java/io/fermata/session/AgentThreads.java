@@ -82,8 +82,7 @@ final class AgentThreads implements Threads {
     ThreadKey key =
         wanted.key() == null
             ? ThreadKey.random(wanted.agent(), wanted.principal())
-            : ThreadKey.named(
-                wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
+            : ThreadKey.named(wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
     return view(create(key, wanted, null));
   }
 

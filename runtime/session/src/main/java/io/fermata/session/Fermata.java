@@ -14,6 +14,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Input;
 import io.fermata.flow.Json;
 import io.fermata.flow.Recorder;
+import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.time.Duration;
@@ -78,10 +79,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final AgentThreads threads;
   private final Map<String, AgentTool> agentTools;
   private final HostOutside.Shared shared;
+  private final Eraser eraser;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
     Settings settings = builder.settings;
+    Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
     this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
     this.audience = new Audience(builder.recorders, catalog, settings.recorderBacklog());
@@ -119,12 +122,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 catalog.offered().stream().map(ToolContracts::of),
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
+    this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
     this.shared =
         new HostOutside.Shared(
             threads,
             feeds,
             toolUses,
             store,
+            eraser,
             builder.clock,
             builder.env::get,
             replies,
@@ -133,7 +138,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
         (entityId, region) -> {
           Shell shell =
               new Shell(
-                  catalog, audience, settings, builder.clock, handlerThreads, region, agentHost);
+                  catalog,
+                  audience,
+                  settings,
+                  retentions,
+                  builder.clock,
+                  handlerThreads,
+                  region,
+                  agentHost);
           return SessionKey.agentOf(entityId) == null
               ? RunSession.create(entityId, shell)
               : ThreadSession.create(entityId, shell);
@@ -147,7 +159,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 store.setup()));
     takeUpUnfinishedWork();
     wakeInTime(builder.clock);
-    sweepRegularly();
+    sweepRegularly(builder.clock);
   }
 
   private ActorSystem<GatewayCommand> actors() {
@@ -300,9 +312,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action, and every
    *     event that a recorder hears
    * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
-   *     known of the run, as of one that ended: its journal is swept; with an {@link
-   *     IllegalStateException} if the host is closed, or if a recorder threw, which the others were
-   *     told of
+   *     known of the run, as of one that ended longer ago than its {@link Retention}; with an
+   *     {@link IllegalStateException} if the host is closed, or if a recorder threw, which the
+   *     others were told of
    */
   public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
     requireFlow(flow);
@@ -319,7 +331,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
         journal -> {
           long failures =
               journal
-                  .tell(entityId, catalog, attached)
+                  .tell(entityId, runId, catalog, attached)
                   .orElseThrow(() -> new IllegalArgumentException(unknown(flow, runId)));
           if (failures > 0) {
             throw new IllegalStateException(
@@ -330,12 +342,32 @@ public final class Fermata implements ToolHost, AutoCloseable {
         replies);
   }
 
+  /**
+   * Erases all that the store has of somebody or something: journals, snapshots and entries of the
+   * directory, and what recorders have not been told yet. Sessions that are awake stop first, their
+   * effects are given up, and until it is done calls are told that the session is being erased. To
+   * erase what is not there does nothing.
+   *
+   * @return what was removed; completes when the store has been asked again and has nothing left,
+   *     and an embedded store's file neither
+   */
+  public CompletionStage<Erased> erase(Erasure what) {
+    if (closed.get()) {
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("The host is closed and erases nothing"));
+    }
+    Scope scope = Scope.of(what, handles);
+    return scope == null
+        ? CompletableFuture.completedFuture(Erased.of(Forgotten.NOTHING, 0))
+        : eraser.erase(scope);
+  }
+
   private static String unknown(String flow, String runId) {
     return "The store has no journal of a run "
         + runId
         + " of "
         + flow
-        + "; the journal of a run that has ended is swept";
+        + "; that of a run that has ended is kept as long as the host's retention says";
   }
 
   private void requireFlow(String flow) {
@@ -440,21 +472,21 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */
-  private void sweepRegularly() {
+  private void sweepRegularly(InstantSource clock) {
     system
         .scheduler()
         .scheduleOnce(
             SWEEP,
             () ->
                 store
-                    .sweep()
+                    .sweep(clock.millis())
                     .whenComplete(
                         (swept, thrown) -> {
                           if (thrown != null && !closed.get()) {
                             LOG.warn("Ended runs could not be swept; will try again", thrown);
                           }
                           if (!closed.get()) {
-                            sweepRegularly();
+                            sweepRegularly(clock);
                           }
                         }),
             system.executionContext());
@@ -476,7 +508,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<Recorder> recorders = new ArrayList<>();
     private final List<Agent> agents = new ArrayList<>();
     private final Map<String, String> env = new LinkedHashMap<>();
+    private final Map<String, Retention> retentions = new LinkedHashMap<>();
     private Settings settings = Settings.DEFAULT;
+    private Retention retention = Retention.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
     private @Nullable Store store;
@@ -542,6 +576,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return this;
     }
 
+    /** How long the store keeps what is over. */
+    public Builder retention(Retention time) {
+      retention = time;
+      return this;
+    }
+
+    /** How long the store keeps the runs of one flow when they are over. */
+    public Builder retention(String flow, Retention time) {
+      retentions.put(flow, time);
+      return this;
+    }
+
     /** Settings of the actor system that go before the host's own. */
     public Builder config(Config overrides) {
       config = overrides;
@@ -564,6 +610,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     public Fermata start() {
       checkNames();
       checkDisplays();
+      checkRetentions();
       Timetable timetable = timetable();
       OpenStore open = chosenStore().open();
       try {
@@ -605,6 +652,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
       if (!names.add(name)) {
         throw new IllegalStateException(
             "Two tools are named " + name + "; nobody could tell them apart; rename one");
+      }
+    }
+
+    private void checkRetentions() {
+      List<Flow<?>> all = new ArrayList<>(flows);
+      flowTools.forEach(tool -> all.add(tool.flow()));
+      TreeSet<String> unknown = new TreeSet<>(retentions.keySet());
+      all.forEach(flow -> unknown.remove(flow.id()));
+      if (!unknown.isEmpty()) {
+        throw new IllegalStateException(
+            "There is a retention for "
+                + String.join(", ", unknown)
+                + ", and no such flow; name a flow of the host");
       }
     }
 

@@ -27,6 +27,7 @@ public enum HostError {
   STORE_UNAVAILABLE(
       "The session's journal could not be read or written",
       "Call again with the same arguments; what was not acknowledged may be missing"),
+  ERASED("The session was erased, or is being erased now", "Start a new run when that is wanted"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 
   private final String cause;

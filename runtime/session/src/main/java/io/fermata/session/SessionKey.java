@@ -30,7 +30,9 @@ record SessionKey(String principal, String flow, String session) {
     return flow + "|" + (caller == null ? ownerOf(principal) : caller.family()) + brief(session);
   }
 
-  /** What the names of all begin with, behind the flow or the agent, that belongs to a principal. */
+  /**
+   * What the names of all begin with, behind the flow or the agent, that belongs to a principal.
+   */
   static String ownerOf(String principal) {
     return brief(principal);
   }
@@ -60,9 +62,7 @@ record SessionKey(String principal, String flow, String session) {
   static String newRunId(String entityId) {
     byte[] random = new byte[9];
     RANDOM.nextBytes(random);
-    return placeOf(entityId)
-        + "."
-        + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
+    return placeOf(entityId) + "." + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
   }
 
   /** The entity that a run of a flow lives in; it need not exist. */

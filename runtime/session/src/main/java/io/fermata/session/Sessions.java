@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.flow.Json;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -56,6 +57,12 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** Let every session finish what it does and go to sleep. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
 
+  /** Stop some sessions, whatever they are at, and let nobody reach them. */
+  record Seal(Scope scope, CompletableFuture<Void> stopped) implements Message {}
+
+  /** Sessions can be reached again. */
+  record Unseal(Scope scope) implements Message {}
+
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
 
@@ -90,6 +97,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private final ActorRef<GatewayCommand> gateway;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
+
+  private final List<Seal> seals = new ArrayList<>();
 
   /** How long those that were lost have been left alone, until they sleep of their own accord. */
   private final Map<String, Duration> lost = new HashMap<>();
@@ -130,6 +139,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(StayAwake.class, this::stayAwake)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
+        .onMessage(Seal.class, this::seal)
+        .onMessage(Unseal.class, this::unseal)
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -140,7 +151,55 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .build();
   }
 
+  private Behavior<Message> seal(Seal seal) {
+    seals.add(seal);
+    awake.forEach(
+        (entityId, entry) -> {
+          if (seal.scope().has(entityId)) {
+            entry.session.tell(new ShellCommand.Vanish());
+          }
+        });
+    completeSeals();
+    return this;
+  }
+
+  private Behavior<Message> unseal(Unseal unseal) {
+    seals.stream()
+        .filter(seal -> seal.scope().equals(unseal.scope()))
+        .findFirst()
+        .ifPresent(seals::remove);
+    return this;
+  }
+
+  private boolean isSealed(String entityId) {
+    return seals.stream().anyMatch(seal -> seal.scope().has(entityId));
+  }
+
+  private void completeSeals() {
+    for (Seal seal : seals) {
+      if (!seal.stopped().isDone() && awake.keySet().stream().noneMatch(seal.scope()::has)) {
+        seal.stopped().complete(null);
+      }
+    }
+  }
+
+  private static void refuse(SessionCommand command) {
+    if (command instanceof RunCommand.Call call) {
+      JournalRecord.Reply erased =
+          new JournalRecord.Reply(Wire.body(HostError.ERASED.failure()), Json.object());
+      call.replyTo().tell(new RunCommand.SessionReply(call.id(), erased));
+    } else if (command instanceof ThreadCommand.Tell tell) {
+      tell.replyTo().tell(ThreadSession.NOT_THERE);
+    } else if (command instanceof ThreadCommand.Look look) {
+      look.replyTo().tell(ThreadSession.NOT_THERE);
+    }
+  }
+
   private Behavior<Message> deliver(Envelope envelope) {
+    if (isSealed(envelope.entityId())) {
+      refuse(envelope.command());
+      return this;
+    }
     Awake entry = awake.get(envelope.entityId());
     boolean asleep = entry == null;
     if (entry == null) {
@@ -262,8 +321,15 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
-    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall));
-    if (sleepingAll != null) {
+    boolean erased = isSealed(terminated.entityId());
+    HostError why = erased ? HostError.ERASED : HostError.STORE_UNAVAILABLE;
+    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
+    if (erased) {
+      lost.remove(terminated.entityId());
+      held.forEach(Sessions::refuse);
+      completeSeals();
+      finishSleepingAll();
+    } else if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
     } else if (entry.held == null) {
