@@ -2,10 +2,12 @@ package io.fermata.persistence;
 
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.stream.Stream;
@@ -72,7 +74,7 @@ final class MemoryJournals {
   }
 
   int sweep(long now) {
-    int swept = 0;
+    Set<String> swept = new HashSet<>();
     for (Due next = upkeep.pollFirst(); next != null; next = upkeep.pollFirst()) {
       if (next.at() > now) {
         upkeep.add(next);
@@ -81,12 +83,12 @@ final class MemoryJournals {
       MemoryJournal journal = journals.get(next.persistenceId());
       if (journal != null && journal.over(now)) {
         forget(List.of(next.persistenceId()));
-        swept++;
-      } else if (journal != null) {
-        swept += journal.sweep(now) ? 1 : 0;
+        swept.add(next.persistenceId());
+      } else if (journal != null && journal.sweep(now)) {
+        swept.add(next.persistenceId());
       }
     }
-    return swept;
+    return swept.size();
   }
 
   List<StoredRecord> read(Slice slice) {

@@ -14,6 +14,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * Erases sessions: it stops those that are awake, keeps everybody out, deletes what there is, and
@@ -46,10 +47,16 @@ final class Eraser {
   }
 
   CompletionStage<Erased> erase(Scope scope) {
+    return alone(
+        scope,
+        () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
+  }
+
+  /** Does some work while none of the sessions is awake or can be reached. */
+  <T> CompletionStage<T> alone(Scope scope, Supplier<CompletionStage<T>> work) {
     return sealed(scope)
-        .thenComposeAsync(nothing -> found(scope), executor)
-        .thenComposeAsync(found -> erase(scope, found), executor)
-        .whenComplete((erased, thrown) -> gateway.accept(new GatewayCommand.Unseal(scope)));
+        .thenComposeAsync(nothing -> work.get(), executor)
+        .whenComplete((done, thrown) -> gateway.accept(new GatewayCommand.Unseal(scope)));
   }
 
   /** The threads that are found may have begun more, whose names begin with theirs. */

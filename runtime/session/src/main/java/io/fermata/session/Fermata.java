@@ -17,6 +17,11 @@ import io.fermata.flow.Recorder;
 import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -80,6 +85,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final Map<String, AgentTool> agentTools;
   private final HostOutside.Shared shared;
   private final Eraser eraser;
+  private final Archives archives;
+  private final InstantSource clock;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
@@ -90,7 +97,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.audience = new Audience(builder.recorders, catalog, settings.recorderBacklog());
     this.toolUses = new ToolUses(this, catalog.tools());
     this.displays = List.copyOf(builder.displays);
-    this.handles = new Handles(store.serverKey());
+    this.handles = new Handles(store.serverKey(), builder.acceptedKeys);
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
     this.replies = HandlerThreads.replies();
     this.feedThreads = HandlerThreads.feeds();
@@ -123,6 +130,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
     this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
+    this.clock = builder.clock;
+    this.archives = new Archives(store, eraser, command -> actors().tell(command), handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -362,6 +371,67 @@ public final class Fermata implements ToolHost, AutoCloseable {
         : eraser.erase(scope);
   }
 
+  /**
+   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
+   * had and that are kept. The run is not disturbed.
+   *
+   * @param to is flushed and not closed
+   * @return how many records there are; completes with an {@link IllegalArgumentException} if there
+   *     is no journal of the run
+   */
+  public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
+    requireOpen();
+    return archives.write(Archive.Header.ofRun(flow, runId), to);
+  }
+
+  /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
+  public CompletionStage<Long> exportThread(String threadId, OutputStream to) {
+    requireOpen();
+    ThreadKey key = ThreadKey.of(threadId);
+    return key == null
+        ? CompletableFuture.failedFuture(
+            new IllegalArgumentException("There is no thread " + threadId))
+        : archives.write(Archive.Header.ofThread(key), to);
+  }
+
+  /**
+   * Takes a journal that was exported from another store, and lets the run or thread go on where it
+   * was: its timers and its unfinished work, too. Everything is checked before anything is written.
+   *
+   * <p>Names stay what they were: runs, threads and the sessions that clients named themselves are
+   * found as before. A session handle that the other store minted is recognised only where {@link
+   * Builder#acceptHandlesOf} says so.
+   *
+   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not of
+   *     a format and a flow that this host knows; with a {@link
+   *     io.fermata.persistence.StoreException} if the store has the journal already
+   */
+  public CompletionStage<Imported> importJournal(InputStream from) {
+    requireOpen();
+    return CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return Archive.read(from, catalog::has, clock.millis());
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            handlerThreads)
+        .thenComposeAsync(archives::adopt, handlerThreads);
+  }
+
+  /** Copies the store into a new file while it is in use; see {@link OpenStore#backup}. */
+  public CompletionStage<Void> backup(Path file) {
+    requireOpen();
+    return store.backup(file).thenAccept(done -> {});
+  }
+
+  private void requireOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException("The host is closed");
+    }
+  }
+
   private static String unknown(String flow, String runId) {
     return "The store has no journal of a run "
         + runId
@@ -513,6 +583,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private Retention retention = Retention.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
+    private final List<byte[]> acceptedKeys = new ArrayList<>();
     private @Nullable Store store;
 
     private Builder() {}
@@ -520,6 +591,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /** Where sessions live. Without this the environment variable FERMATA_STORE names it. */
     public Builder store(Store where) {
       store = where;
+      return this;
+    }
+
+    /**
+     * Recognises the session handles of another store as well, so that clients go on with runs that
+     * were imported from it.
+     *
+     * @param serverKey what {@link OpenStore#serverKey} of that store returns; whoever has it can
+     *     make handles
+     */
+    public Builder acceptHandlesOf(byte[] serverKey) {
+      acceptedKeys.add(serverKey.clone());
       return this;
     }
 
