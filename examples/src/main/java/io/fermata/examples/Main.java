@@ -17,7 +17,11 @@ import picocli.CommandLine.Command;
       ChatCommand.class,
       GraphCommand.class,
       KeyCommand.class,
-      CheckCommand.class
+      CheckCommand.class,
+      ExportCommand.class,
+      ImportCommand.class,
+      BackupCommand.class,
+      EraseCommand.class
     },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {

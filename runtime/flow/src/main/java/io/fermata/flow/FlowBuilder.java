@@ -56,9 +56,31 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
-  /** A run that nobody has touched for this long has expired. Without this it waits forever. */
+  /**
+   * A run that nobody has touched for this long has expired: it ends at that time by itself, and
+   * what it did is undone. While it works, or sleeps, it does not expire. Without this it waits for
+   * ever.
+   */
   public FlowBuilder<S> expireAfter(Duration idle) {
     expiry = idle;
+    return this;
+  }
+
+  /**
+   * What is done when a run expires, once what it did has been undone. It is an action as any
+   * other; what it writes is not kept.
+   */
+  public FlowBuilder<S> onExpire(Action<S> hook) {
+    return onExpire(hook, options -> {});
+  }
+
+  public FlowBuilder<S> onExpire(Action<S> hook, Consumer<EffectOptions> options) {
+    EffectOptions chosen = new EffectOptions();
+    options.accept(chosen);
+    Node.Compensation<S> last = new Node.Compensation<>(staged(hook), chosen.policy());
+    if (compensations.put(Flow.START, last) != null) {
+      defects.add("The flow has two hooks for its expiry; keep one");
+    }
     return this;
   }
 

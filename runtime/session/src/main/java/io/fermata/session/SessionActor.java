@@ -12,6 +12,9 @@ import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
 import org.apache.pekko.persistence.typed.SnapshotAdapter;
 import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotCompleted;
+import org.apache.pekko.persistence.typed.SnapshotFailed;
+import org.apache.pekko.persistence.typed.SnapshotMetadata;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
@@ -39,6 +42,8 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   private final Sealing sealing;
   private boolean resuming;
   private boolean sleepy;
+  private boolean vanishing;
+  private long snapshotSeq;
 
   SessionActor(
       String entityId,
@@ -78,6 +83,14 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
 
   /** Whether somebody waits for what the session does. */
   abstract boolean waitedFor();
+
+  /** All that there is of it is about to be erased; whoever waits is to be told. */
+  abstract void vanish(J state);
+
+  /** Whether snapshots are kept of its state. */
+  boolean keepsSnapshots() {
+    return true;
+  }
 
   /** Whether handlers work for the program, or failed ones are to be tried again. */
   abstract boolean works(J state);
@@ -166,8 +179,10 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   // --- the actor ------------------------------------------------------------------------------
 
   @Override
-  public RetentionCriteria retentionCriteria() {
-    return RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
+  public final RetentionCriteria retentionCriteria() {
+    return keepsSnapshots()
+        ? RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1)
+        : RetentionCriteria.disabled();
   }
 
   @Override
@@ -190,6 +205,8 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
         .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
+        .onSignal(SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
+        .onSignal(SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }
@@ -197,6 +214,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   @Override
   public final CommandHandler<SessionCommand, JournalRecord, J> commandHandler() {
     return (state, command) -> {
+      if (command instanceof ShellCommand.Vanish) {
+        return vanishNow(state);
+      } else if (vanishing) {
+        return Effect().none();
+      }
       SealException unreadable = sealing.unreadable();
       if (command instanceof ShellCommand own) {
         return handle(state, own);
@@ -208,6 +230,28 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
       offerToSleep();
       return Effect().none();
     };
+  }
+
+  /** A snapshot that is still being written would be there after everything was erased. */
+  private Effect<JournalRecord, J> vanishNow(J state) {
+    if (!vanishing) {
+      vanishing = true;
+      effects.giveUpAll();
+      vanish(state);
+    }
+    return savesSnapshot() ? Effect().none() : Effect().stop();
+  }
+
+  private boolean savesSnapshot() {
+    int every = shell.settings().snapshotEvery();
+    return keepsSnapshots() && seq() / every > snapshotSeq / every;
+  }
+
+  private void snapshotEnded(SnapshotMetadata snapshot) {
+    snapshotSeq = Math.max(snapshotSeq, snapshot.sequenceNr());
+    if (vanishing) {
+      self().tell(new ShellCommand.Vanish());
+    }
   }
 
   private Effect<JournalRecord, J> handle(J state, ShellCommand command) {
@@ -246,6 +290,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   private void recovered(J state) {
+    snapshotSeq = seq();
     SealException unreadable = sealing.unreadable();
     if (unreadable != null) {
       log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
