@@ -1,5 +1,6 @@
 package io.fermata.persistence;
 
+import java.nio.file.Path;
 import java.util.function.Supplier;
 
 /** Sessions in a key-value store, one value for each. */
@@ -27,6 +28,16 @@ final class KeyValueStore implements Store {
   @Override
   public OpenStore open() {
     return OpenKeyValueStore.open(opening.get());
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw noBackup(name);
+  }
+
+  static StoreException noBackup(String name) {
+    return new StoreException(
+        name + " has no file to copy; back up the server that keeps it by its own means");
   }
 
   @Override

@@ -86,11 +86,7 @@ final class KvDirectory implements Directory {
 
   @Override
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
-    return CompletableFuture.failedFuture(
-        new NoHistoryException(
-            kv.name()
-                + " is a key-value store, which cannot be listed or searched; keep a list of what"
-                + " you create, or keep sessions in a database"));
+    return CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name()));
   }
 
   /** After what was asked of the same entry before, whatever came of it. */

@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -31,7 +32,15 @@ record KvDocument(
   /** The demand of a journal that nobody needs to look at. */
   static final long NOTHING = Long.MAX_VALUE;
 
-  /** Puts records at the end. What a run leaves behind when it ends is dropped at once. */
+  /** A journal that another store had. */
+  static KvDocument of(List<SerializedRecord> records) {
+    return new KvDocument(records.get(0).sequenceNr() - 1, 0, null, List.of()).append(records);
+  }
+
+  /**
+   * Puts records at the end. What a record stands for that says it may be swept at some time is
+   * dropped at once.
+   */
   KvDocument append(List<SerializedRecord> added) {
     SerializedRecord first = added.get(0);
     if (first.sequenceNr() != highest + 1) {
@@ -48,7 +57,7 @@ record KvDocument(
     List<SerializedRecord> all = Stream.concat(records.stream(), added.stream()).toList();
     long last = all.get(all.size() - 1).sequenceNr();
     for (int i = all.size() - 1; i >= records.size(); i--) {
-      if (all.get(i).isTagged(JournalTags.ENDED)) {
+      if (all.get(i).isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE))) {
         return new KvDocument(last, 0, null, all.subList(i, all.size()));
       }
     }
@@ -127,6 +136,15 @@ record KvDocument(
       }
     }
     return newestFirst;
+  }
+
+  /** When nothing of the journal is wanted any more, in milliseconds since 1970. */
+  OptionalLong forgetAt() {
+    return records.isEmpty() ? OptionalLong.empty() : records.get(records.size() - 1).forgetAt();
+  }
+
+  Forgotten content(int entries) {
+    return Forgotten.of(records.size(), snapshot == null ? 0 : 1, entries);
   }
 
   /** When somebody has to look at the journal: a time, or {@link #WORKING}, or {@link #NOTHING}. */

@@ -1,5 +1,6 @@
 package io.fermata.persistence;
 
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -8,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
@@ -177,7 +179,7 @@ final class KvJournals {
     index
         .require(journal.persistenceId, after.demand())
         .thenComposeAsync(
-            marked -> kv.set(key(journal), bytes, expected, null),
+            marked -> kv.set(key(journal), bytes, expected, timeToLive(after)),
             executor)
         .whenCompleteAsync(
             (won, thrown) -> {
@@ -192,6 +194,14 @@ final class KvJournals {
               }
             },
             executor);
+  }
+
+  /** Not less than a moment, in which whoever wrote it can be told. */
+  private static @Nullable Duration timeToLive(KvDocument document) {
+    OptionalLong forgetAt = document.forgetAt();
+    return forgetAt.isEmpty()
+        ? null
+        : Duration.ofMillis(Math.max(1_000, forgetAt.getAsLong() - System.currentTimeMillis()));
   }
 
   private StoreException overtaken(Journal journal) {

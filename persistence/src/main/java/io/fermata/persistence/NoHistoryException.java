@@ -8,4 +8,11 @@ public final class NoHistoryException extends StoreException {
   NoHistoryException(String message) {
     super(message);
   }
+
+  static NoHistoryException unlisted(String store) {
+    return new NoHistoryException(
+        store
+            + " is a key-value store, which cannot be listed or searched; name what you want, keep a"
+            + " list of what you create, or keep sessions in a database");
+  }
 }

@@ -1,9 +1,12 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
+import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -174,9 +177,12 @@ final class OpenKeyValueStore implements OpenStore {
     return journals.read(persistenceId).thenApply(KvDocument::demand);
   }
 
-  /** Nothing is left to sweep: what a run leaves behind goes with the record that ends it. */
+  /**
+   * Nothing is left to sweep: what a run leaves behind goes with the record that ends it, and that
+   * expires by itself where the store lets values expire.
+   */
   @Override
-  public CompletionStage<Integer> sweep() {
+  public CompletionStage<Integer> sweep(long nowEpochMillis) {
     return whileOpen(() -> CompletableFuture.completedFuture(0));
   }
 
@@ -202,12 +208,74 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> forget(String persistenceId) {
+  public CompletionStage<List<String>> journals(String after, int max) {
+    Slice.requireMax(max);
+    return unlisted();
+  }
+
+  @Override
+  public CompletionStage<List<String>> journals(String place) {
+    return unlisted();
+  }
+
+  private CompletionStage<List<String>> unlisted() {
+    return whileOpen(
+        () -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
+  }
+
+  @Override
+  public CompletionStage<Forgotten> forget(Collection<String> persistenceIds) {
+    CompletionStage<Forgotten> all = CompletableFuture.completedFuture(Forgotten.NOTHING);
+    for (String persistenceId : Set.copyOf(persistenceIds)) {
+      all = all.thenCompose(before -> forget(persistenceId).thenApply(before::and));
+    }
+    return all;
+  }
+
+  private CompletionStage<Forgotten> forget(String persistenceId) {
+    return whileOpen(
+        () ->
+            directory
+                .get(persistenceId)
+                .thenCombine(
+                    journals.read(persistenceId),
+                    (entry, document) -> document.content(entry.isPresent() ? 1 : 0))
+                .thenCompose(
+                    content ->
+                        journals
+                            .forget(persistenceId)
+                            .thenCompose(forgotten -> directory.remove(persistenceId))
+                            .thenApply(removed -> content)));
+  }
+
+  /** A value that was removed is gone, as far as anybody can tell from outside. */
+  @Override
+  public CompletionStage<@Nullable Void> scrub() {
+    return whileOpen(() -> CompletableFuture.completedFuture(null));
+  }
+
+  @Override
+  public CompletionStage<Integer> adopt(String persistenceId, List<NewRecord> records) {
+    NewRecord.requireInOrder(persistenceId, records);
+    List<SerializedRecord> adopted =
+        records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList();
     return whileOpen(
         () ->
             journals
-                .forget(persistenceId)
-                .thenCompose(forgotten -> directory.remove(persistenceId)));
+                .change(
+                    persistenceId,
+                    there -> {
+                      if (!there.records().isEmpty()) {
+                        throw NewRecord.present(persistenceId);
+                      }
+                      return adopted.isEmpty() ? there : KvDocument.of(adopted);
+                    })
+                .thenApply(document -> adopted.size()));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> backup(Path file) {
+    return CompletableFuture.failedFuture(KeyValueStore.noBackup(kv.name()));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> whileOpen(

@@ -41,6 +41,19 @@ record SerializedRecord(
             .orElse(null));
   }
 
+  static SerializedRecord of(String persistenceId, NewRecord added) {
+    StoredRecord record = added.record();
+    return new SerializedRecord(
+        persistenceId,
+        record.seq(),
+        NewRecord.WRITER,
+        "",
+        added.at(),
+        added.tags(),
+        new Serialized(record.payload(), record.serializerId(), record.manifest()),
+        null);
+  }
+
   PersistentRepr read(Serialization serialization) {
     PersistentRepr read =
         PersistentRepr.apply(
@@ -67,7 +80,15 @@ record SerializedRecord(
     return tags.stream().map(JournalTags::dueAt).flatMapToLong(OptionalLong::stream).min();
   }
 
+  OptionalLong forgetAt() {
+    return tags.stream().map(JournalTags::forgetAt).flatMapToLong(OptionalLong::stream).min();
+  }
+
   boolean isTagged(String tag) {
     return tags.contains(tag);
+  }
+
+  boolean isTagged(String from, String to) {
+    return tags.stream().anyMatch(tag -> tag.compareTo(from) >= 0 && tag.compareTo(to) <= 0);
   }
 }

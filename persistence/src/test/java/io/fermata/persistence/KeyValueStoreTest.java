@@ -173,11 +173,11 @@ final class KeyValueStoreTest extends KeyValueContract {
     open.close();
     for (CompletionStage<?> late :
         List.of(
-            open.sweep(),
+            open.sweep(1),
             open.working(),
             open.due(1, 1),
             open.read("a", 1, 1),
-            open.forget("a"),
+            open.forget(List.of("a")),
             open.directory().get("a"))) {
       assertThatThrownBy(() -> Host.await(late))
           .rootCause()
