@@ -54,7 +54,7 @@ final class Eraser {
 
   /** Does some work while none of the sessions is awake or can be reached. */
   <T> CompletionStage<T> alone(Scope scope, Supplier<CompletionStage<T>> work) {
-    return sealed(scope)
+    return barred(scope)
         .thenComposeAsync(nothing -> work.get(), executor)
         .whenComplete((done, thrown) -> gateway.accept(new GatewayCommand.Unbar(scope)));
   }
@@ -93,7 +93,7 @@ final class Eraser {
   }
 
   /** Lets nobody in any more; completes when nobody is in. */
-  private CompletionStage<Void> sealed(Scope scope) {
+  private CompletionStage<Void> barred(Scope scope) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
     gateway.accept(new GatewayCommand.Bar(scope, stopped));
     return stopped

@@ -35,7 +35,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private static final Duration LONGEST_RECOVERS = Duration.ofHours(1);
 
   /** What the region is told. */
-  barred interface Message {}
+  sealed interface Message {}
 
   /** Something for a session. */
   record Envelope(String entityId, SessionCommand command) implements Message {}
