@@ -11,7 +11,18 @@ import picocli.CommandLine.Command;
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
     synopsisSubcommandLabel = "COMMAND",
-    subcommands = {ServeCommand.class, StdioCommand.class, ChatCommand.class, GraphCommand.class, CheckCommand.class},
+    subcommands = {
+      ServeCommand.class,
+      StdioCommand.class,
+      ChatCommand.class,
+      GraphCommand.class,
+      KeyCommand.class,
+      CheckCommand.class,
+      ExportCommand.class,
+      ImportCommand.class,
+      BackupCommand.class,
+      EraseCommand.class
+    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:ended in good order",

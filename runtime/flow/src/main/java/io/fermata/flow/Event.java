@@ -55,6 +55,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Ending.class, name = "ending"),
   @JsonSubTypes.Type(value = Event.Completed.class, name = "completed"),
   @JsonSubTypes.Type(value = Event.Cancelled.class, name = "cancelled"),
+  @JsonSubTypes.Type(value = Event.Expired.class, name = "expired"),
   @JsonSubTypes.Type(value = Event.Failed.class, name = "failed"),
   @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
 })
@@ -407,7 +408,7 @@ public sealed interface Event {
   /**
    * The run is to end, once what it did has been undone.
    *
-   * @param code why it fails; null if somebody cancelled it
+   * @param code why it fails, or that it has expired; null if somebody cancelled it
    */
   record Ending(@Nullable ErrorCode code, @Nullable String message, List<Place> undo, long at)
       implements Event {}
@@ -420,6 +421,9 @@ public sealed interface Event {
   record Completed(@Nullable JsonNode result, @Nullable String reason, long at) implements Event {}
 
   record Cancelled(long at) implements Event {}
+
+  /** The run ended because nobody touched it for longer than its flow allows. */
+  record Expired(long at) implements Event {}
 
   /** The run ended with an error. */
   record Failed(ErrorCode code, String message, long at) implements Event {}

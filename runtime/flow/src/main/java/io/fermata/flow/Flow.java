@@ -198,6 +198,11 @@ public final class Flow<S extends Record> {
     return signals;
   }
 
+  /** The fields that it marks as {@link Secret}, and those of its sub-flows. */
+  public SecretFields secretFields() {
+    return graph().secretFields();
+  }
+
   /** Its recorders, and those of its sub-flows, which hear what happens there. */
   public List<Attached> recorders() {
     return graph().recorders();

@@ -134,6 +134,8 @@ final class Fold {
       state.reason = e.reason();
     } else if (event instanceof Event.Cancelled e) {
       end(state, Status.CANCELLED, e.at());
+    } else if (event instanceof Event.Expired e) {
+      end(state, Status.EXPIRED, e.at());
     } else if (event instanceof Event.Failed e) {
       end(state, Status.FAILED, e.at());
       state.reason = e.message();

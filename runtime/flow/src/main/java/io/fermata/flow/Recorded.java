@@ -123,7 +123,8 @@ public sealed interface Recorded {
 
     @Override
     public Recorded with(Rewriting rewriting) {
-      return new Written(moment, source, verb, path, Parts.written(rewriting, verb, path, value));
+      String at = new Write(verb, path, value).at();
+      return new Written(moment, source, verb, path, Parts.value(rewriting, at, value));
     }
   }
 

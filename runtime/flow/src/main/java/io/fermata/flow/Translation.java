@@ -449,6 +449,8 @@ final class Translation {
       ended(RunState.Status.COMPLETED, e.result(), e.reason());
     } else if (event instanceof Event.Cancelled) {
       ended(RunState.Status.CANCELLED, null, null);
+    } else if (event instanceof Event.Expired) {
+      ended(RunState.Status.EXPIRED, null, null);
     } else if (event instanceof Event.Abandoned) {
       ended(RunState.Status.ABANDONED, null, null);
     } else if (event instanceof Event.Failed e) {

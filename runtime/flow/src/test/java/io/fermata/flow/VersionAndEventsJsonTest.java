@@ -147,6 +147,7 @@ class VersionAndEventsJsonTest {
         new Event.Completed(null, null, 9),
         new Event.Completed(Json.MAPPER.nullNode(), null, 9),
         new Event.Cancelled(10),
+        new Event.Expired(10),
         new Event.Abandoned(11));
   }
 

@@ -4,6 +4,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Limits;
 import io.fermata.flow.RunState;
+import io.fermata.flow.SecretFields;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -41,6 +42,15 @@ final class FlowCatalog {
   /** All versions of all flows. */
   List<FlowProgram<?>> programs() {
     return programs.values().stream().<FlowProgram<?>>flatMap(List::stream).toList();
+  }
+
+  /** The fields that flows mark as secret in any of their versions; others are not there. */
+  Map<String, SecretFields> secretFields() {
+    Map<String, SecretFields> fields = new LinkedHashMap<>();
+    programs()
+        .forEach(p -> fields.merge(p.flow().id(), p.flow().secretFields(), SecretFields::and));
+    fields.values().removeIf(SecretFields::isEmpty);
+    return fields;
   }
 
   /** The tool whose runs a flow's are; null if clients call the flow themselves. */

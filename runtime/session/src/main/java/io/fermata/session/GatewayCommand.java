@@ -18,6 +18,8 @@ sealed interface GatewayCommand
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
         GatewayCommand.ToThread,
+        GatewayCommand.Bar,
+        GatewayCommand.Unbar,
         RunCommand.ToCaller {
 
   /**
@@ -47,6 +49,12 @@ sealed interface GatewayCommand
    * @param why what those are told who wait for it
    */
   record SessionLost(String entityId, long lastCall, HostError why) implements GatewayCommand {}
+
+  /** Stop some sessions, and let nobody reach them until they are let in. */
+  record Bar(Scope scope, CompletableFuture<Void> stopped) implements GatewayCommand {}
+
+  /** Let calls reach sessions again that were barred. */
+  record Unbar(Scope scope) implements GatewayCommand {}
 
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}

@@ -27,6 +27,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
           Map.of(
               "step:1", JournalRecord.Step.class,
               "ended:1", JournalRecord.Ended.class,
+              "sealed:1", Sealed.class,
               "schedule:1", ScheduleRecord.class,
               "session:1", SessionState.class,
               "turn:1", JournalRecord.Turn.class,

@@ -26,7 +26,6 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventHandler;
-import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,8 +89,24 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
 
   /** The runs of a tool are short, and the account of one is told from its beginning. */
   @Override
-  public RetentionCriteria retentionCriteria() {
-    return tool != null ? RetentionCriteria.disabled() : super.retentionCriteria();
+  boolean keepsSnapshots() {
+    return tool == null;
+  }
+
+  /** The region answers for it. */
+  @Override
+  void vanish(SessionState state) {}
+
+  @Override
+  Class<SessionState> fold() {
+    return SessionState.class;
+  }
+
+  @Override
+  void refuse(SessionCommand command, Outcome.Failure why) {
+    if (command instanceof RunCommand.Call call) {
+      tell(call, replies.of(why, RunState.NONE, 0));
+    }
   }
 
   @Override
@@ -573,7 +588,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
               ahead.runId(),
               effect.place(),
               effect.attempt(),
-              failed.detail());
+              masked(failed.detail()));
     }
     return feed(state, new Input.EffectEnded(effect, result, now()));
   }
@@ -603,7 +618,8 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   boolean recall(SessionState state) {
     ahead = state.run();
     openCall = state.openCall();
-    return Standstill.hasWork(ahead);
+    return Standstill.hasWork(ahead)
+        || program(ahead, null).filter(program -> program.expiresAt(ahead) != null).isPresent();
   }
 
   @Override
@@ -677,7 +693,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     return entries;
   }
 
-  /** The end of a run that another one replaces, so that nothing of it needs to be kept. */
+  /** The end of a run that another one replaces, for the sweep of what it has left. */
   private List<JournalRecord> abandoned(SessionState state) {
     if (unjournaled.isEmpty() || !(unjournaled.get(0) instanceof Event.Abandoned)) {
       return List.of();
@@ -693,7 +709,13 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
             state.callsExcept(null),
             false,
             null,
-            null));
+            null,
+            retention().keptUntil(now()),
+            retention().knownUntil(now())));
+  }
+
+  private Retention retention() {
+    return shell().retentions().of(flow);
   }
 
   private JournalRecord ended(SessionState state, JournalRecord.Reply reply, Outcome outcome) {
@@ -714,7 +736,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         state.callsExcept(callId),
         unheard,
         unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
-        unheard ? ahead.reason() : null);
+        unheard ? ahead.reason() : null,
+        retention().keptUntil(now()),
+        retention().knownUntil(now()));
   }
 
   /** The name of the call that what is going on belongs to, even if another waits for it now. */

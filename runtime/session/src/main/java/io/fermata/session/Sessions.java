@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.flow.Json;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -59,6 +60,12 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** Let every session finish what it does and go to sleep. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
 
+  /** Stop some sessions, whatever they are at, and let nobody reach them. */
+  record Bar(Scope scope, CompletableFuture<Void> stopped) implements Message {}
+
+  /** Sessions can be reached again. */
+  record Unbar(Scope scope) implements Message {}
+
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
 
@@ -94,6 +101,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private final ActorRef<GatewayCommand> gateway;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
+
+  private final List<Bar> bars = new ArrayList<>();
 
   /** How long those that were lost have been left alone, until they sleep of their own accord. */
   private final Map<String, Duration> lost = new HashMap<>();
@@ -135,6 +144,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
+        .onMessage(Bar.class, this::bar)
+        .onMessage(Unbar.class, this::unbar)
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -145,7 +156,55 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .build();
   }
 
+  private Behavior<Message> bar(Bar bar) {
+    bars.add(bar);
+    awake.forEach(
+        (entityId, entry) -> {
+          if (bar.scope().has(entityId)) {
+            entry.session.tell(new ShellCommand.Vanish());
+          }
+        });
+    completeBars();
+    return this;
+  }
+
+  private Behavior<Message> unbar(Unbar unbar) {
+    bars.stream()
+        .filter(bar -> bar.scope().equals(unbar.scope()))
+        .findFirst()
+        .ifPresent(bars::remove);
+    return this;
+  }
+
+  private boolean isBarred(String entityId) {
+    return bars.stream().anyMatch(bar -> bar.scope().has(entityId));
+  }
+
+  private void completeBars() {
+    for (Bar bar : bars) {
+      if (!bar.stopped().isDone() && awake.keySet().stream().noneMatch(bar.scope()::has)) {
+        bar.stopped().complete(null);
+      }
+    }
+  }
+
+  private static void refuse(SessionCommand command) {
+    if (command instanceof RunCommand.Call call) {
+      JournalRecord.Reply erased =
+          new JournalRecord.Reply(Wire.body(HostError.ERASED.failure()), Json.object());
+      call.replyTo().tell(new RunCommand.SessionReply(call.id(), erased));
+    } else if (command instanceof ThreadCommand.Tell tell) {
+      tell.replyTo().tell(ThreadSession.NOT_THERE);
+    } else if (command instanceof ThreadCommand.Look look) {
+      look.replyTo().tell(ThreadSession.NOT_THERE);
+    }
+  }
+
   private Behavior<Message> deliver(Envelope envelope) {
+    if (isBarred(envelope.entityId())) {
+      refuse(envelope.command());
+      return this;
+    }
     Awake entry = awake.get(envelope.entityId());
     boolean asleep = entry == null;
     if (entry == null) {
@@ -276,9 +335,18 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
-    HostError why = entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
+    boolean erased = isBarred(terminated.entityId());
+    HostError why =
+        erased
+            ? HostError.ERASED
+            : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
-    if (sleepingAll != null) {
+    if (erased) {
+      lost.remove(terminated.entityId());
+      held.forEach(Sessions::refuse);
+      completeBars();
+      finishSleepingAll();
+    } else if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
     } else if (entry.unreadable) {

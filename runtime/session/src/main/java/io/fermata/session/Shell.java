@@ -9,7 +9,9 @@ record Shell(
     FlowCatalog catalog,
     Audience audience,
     Settings settings,
+    Retentions retentions,
     InstantSource clock,
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,
-    AgentHost agents) {}
+    AgentHost agents,
+    Seals seals) {}

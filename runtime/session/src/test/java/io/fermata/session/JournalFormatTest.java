@@ -113,6 +113,7 @@ class JournalFormatTest {
         new Event.Failed(ErrorCode.STEP_FAILED, "m", 9),
         new Event.Completed(text, "enough", 9),
         new Event.Cancelled(10),
+        new Event.Expired(10),
         new Event.Abandoned(11));
   }
 
@@ -132,9 +133,22 @@ class JournalFormatTest {
             List.of("c1"),
             true,
             Json.tree("r"),
-            "enough"),
+            "enough",
+            4,
+            5L),
         new JournalRecord.Ended(
-            4, "run-1", 3, RunState.Status.CANCELLED, null, null, List.of(), false, null, null));
+            4,
+            "run-1",
+            3,
+            RunState.Status.CANCELLED,
+            null,
+            null,
+            List.of(),
+            false,
+            null,
+            null,
+            4,
+            null));
   }
 
   @Test

@@ -89,6 +89,8 @@ final class Story {
       return "completed with " + json(e.result());
     } else if (event instanceof Event.Cancelled) {
       return "cancelled";
+    } else if (event instanceof Event.Expired) {
+      return "expired";
     } else if (event instanceof Event.Abandoned) {
       return "abandoned for a new run";
     }
@@ -137,7 +139,7 @@ final class Story {
     } else if (event instanceof Event.Undone e) {
       return e.place() + " is undone";
     } else if (event instanceof Event.Ending e) {
-      return e.code() == null ? "to be cancelled" : "to fail with " + e.code().wireName();
+      return e.code() == null ? "to be cancelled" : "to end with " + e.code().wireName();
     }
     return "failed: " + ((Event.Failed) event).message();
   }

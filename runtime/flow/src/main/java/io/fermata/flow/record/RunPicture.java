@@ -211,6 +211,9 @@ public final class RunPicture implements Recorder {
 
   @Override
   public void onCompensation(Recorded.Compensation event) {
+    if (!place(event).declared()) {
+      return;
+    }
     boolean done = event.progression() == Recorded.Progression.DONE;
     doings.undo(place(event).undone(), done);
   }
