@@ -9,7 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
@@ -27,6 +26,9 @@ final class KvJournals {
 
   /** How many bytes of values are remembered. */
   private static final long REMEMBERED = 64L * 1024 * 1024;
+
+  private static final long MOMENT = 1_000;
+  private static final long FOREVER = Duration.ofDays(36_500).toMillis();
 
   private final KvCalls kv;
   private final KvIndex index;
@@ -196,12 +198,11 @@ final class KvJournals {
             executor);
   }
 
-  /** Not less than a moment, in which whoever wrote it can be told. */
+  /** At least a moment, in which whoever wrote it can be told; none if it is as good as forever. */
   private static @Nullable Duration timeToLive(KvDocument document) {
-    OptionalLong forgetAt = document.forgetAt();
-    return forgetAt.isEmpty()
-        ? null
-        : Duration.ofMillis(Math.max(1_000, forgetAt.getAsLong() - System.currentTimeMillis()));
+    long forgetAt = document.forgetAt().orElse(Long.MAX_VALUE);
+    long left = Math.max(MOMENT, forgetAt - System.currentTimeMillis());
+    return left > FOREVER ? null : Duration.ofMillis(left);
   }
 
   private StoreException overtaken(Journal journal) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.FakeKvStore.Mood;
 import io.fermata.persistence.Note.Appointment;
+import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Line;
 import io.fermata.persistence.Note.Plan;
 import java.time.Duration;
@@ -144,6 +145,22 @@ final class KeyValueStoreTest extends KeyValueContract {
       assertThat(Host.await(calls.get("key"))).isEmpty();
     } finally {
       threads.shutdown();
+    }
+  }
+
+  @Test
+  void whatIsToBeForgottenExpiresUnlessSomethingFollows() {
+    long tomorrow = System.currentTimeMillis() + Duration.ofDays(1).toMillis();
+    try (Host host = Host.on(store())) {
+      host.open("going").write(new Line("said"));
+      host.open("over").write(new Conclusion("over", 0, tomorrow));
+      host.open("kept").write(new Conclusion("over", 0, Long.MAX_VALUE));
+      assertThat(fake().expiry("fermata:journal:going")).isNull();
+      assertThat(fake().expiry("fermata:journal:over"))
+          .isBetween(Duration.ofHours(23), Duration.ofHours(24));
+      assertThat(fake().expiry("fermata:journal:kept")).isNull();
+      host.open("over").write(new Line("again"));
+      assertThat(fake().expiry("fermata:journal:over")).isNull();
     }
   }
 

@@ -6,7 +6,7 @@ import io.fermata.persistence.Note.Line;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-final class MemoryStoreTest extends JournalContract {
+final class MemoryStoreTest extends HistoryContract {
 
   @Override
   Store newStore() {

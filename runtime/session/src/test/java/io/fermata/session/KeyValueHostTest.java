@@ -12,12 +12,12 @@ import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
+import io.fermata.agent.Outside;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
-import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
@@ -190,7 +190,7 @@ class KeyValueHostTest {
         said(host, id, i + "x".repeat(2_000));
       }
       CompletableFuture<@Nullable Throwable> ended = new CompletableFuture<>();
-      now(
+      Threads.Feed feed = now(
           host.threads()
               .follow(
                   "ann",
@@ -202,10 +202,14 @@ class KeyValueHostTest {
                     public void happened(long offset, int index, long at, ThreadEvent event) {}
 
                     @Override
+                    public void heard(Outside.Tiding tiding) {}
+
+                    @Override
                     public void ended(@Nullable Throwable why) {
                       ended.complete(why);
                     }
                   }));
+      feed.request(1_000);
       assertThat(ended.get(30, TimeUnit.SECONDS))
           .isInstanceOfSatisfying(
               ThreadException.class, gone -> assertThat(gone.code()).isEqualTo("not_kept"))
