@@ -418,7 +418,7 @@ final class AgentThreads implements Threads {
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {
-                received.records(null, thrown);
+                received.records(null, cause(thrown));
                 return;
               }
               try {
@@ -432,12 +432,16 @@ final class AgentThreads implements Threads {
             feedThreads);
   }
 
+  private static Throwable cause(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : null;
+    return cause == null ? thrown : cause;
+  }
+
   /** Not every store has a history, or can list what it has. */
   private static <T> CompletionStage<T> kept(CompletionStage<T> stage) {
     return stage.exceptionallyCompose(
         thrown -> {
-          Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
-          return cause instanceof NoHistoryException lost
+          return cause(thrown) instanceof NoHistoryException lost
               ? failed("not_kept", String.valueOf(lost.getMessage()))
               : CompletableFuture.failedFuture(thrown);
         });

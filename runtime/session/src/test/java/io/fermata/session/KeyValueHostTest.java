@@ -238,7 +238,7 @@ class KeyValueHostTest {
       assertThatThrownBy(() -> now(host.threads().get("ann", id)))
           .hasRootCauseInstanceOf(ThreadException.class)
           .rootCause()
-          .hasMessageContaining("There is no thread");
+          .hasMessageContaining("There is no such thread");
     }
   }
 }
