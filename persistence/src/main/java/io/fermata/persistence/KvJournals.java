@@ -181,8 +181,7 @@ final class KvJournals {
     index
         .require(journal.persistenceId, after.demand())
         .thenComposeAsync(
-            marked -> kv.set(key(journal), bytes, expected, timeToLive(after)),
-            executor)
+            marked -> kv.set(key(journal), bytes, expected, timeToLive(after)), executor)
         .whenCompleteAsync(
             (won, thrown) -> {
               if (thrown != null) {

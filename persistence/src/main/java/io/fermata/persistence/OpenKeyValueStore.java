@@ -43,10 +43,7 @@ final class OpenKeyValueStore implements OpenStore {
   private final Future<?> cleaning;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  private OpenKeyValueStore(
-      KvCalls kv,
-      ScheduledThreadPoolExecutor executor,
-      Runnable release) {
+  private OpenKeyValueStore(KvCalls kv, ScheduledThreadPoolExecutor executor, Runnable release) {
     this.kv = kv;
     this.executor = executor;
     this.release = release;
@@ -219,8 +216,7 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   private CompletionStage<List<String>> unlisted() {
-    return whileOpen(
-        () -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
+    return whileOpen(() -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
   }
 
   @Override

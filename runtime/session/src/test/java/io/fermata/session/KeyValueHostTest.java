@@ -18,6 +18,7 @@ import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
@@ -231,14 +232,26 @@ class KeyValueHostTest {
   }
 
   @Test
-  void aDeletedThreadIsGone() throws Exception {
+  void aDeletedThreadIsGoneFromTheStore() throws Exception {
     try (Fermata host = desk()) {
       String id = created(host);
+      String secret = id.substring(id.indexOf('.') + 1);
+      assertThat(kv.knows(secret)).isTrue();
       now(host.threads().delete("ann", id));
-      assertThatThrownBy(() -> now(host.threads().get("ann", id)))
-          .hasRootCauseInstanceOf(ThreadException.class)
-          .rootCause()
-          .hasMessageContaining("There is no such thread");
+      TimeTest.eventually(() -> !kv.knows(secret));
+    }
+  }
+
+  @Test
+  void aRunIsErasedByItsNameAndAPrincipalCannotBe() throws Exception {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      String run = client.start().meta().path("fermata/run").path("runId").asText();
+      now(host.fermata().erase(Erasure.run("trip", run)));
+      assertThat(kv.knows("journal:trip|")).isFalse();
+      assertThatThrownBy(() -> now(host.fermata().erase(Erasure.principal("local"))))
+          .hasRootCauseInstanceOf(NoHistoryException.class)
+          .hasMessageContaining("cannot be listed or searched");
     }
   }
 }

@@ -21,6 +21,10 @@ final class LocalKvStore implements KvStore {
     down = now;
   }
 
+  synchronized boolean knows(String part) {
+    return values.keySet().stream().anyMatch(key -> key.contains(part));
+  }
+
   @Override
   public CompletionStage<Optional<Versioned>> get(String key) {
     return answer(() -> Optional.ofNullable(values.get(key)));
