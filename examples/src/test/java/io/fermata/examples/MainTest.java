@@ -2,8 +2,10 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.Flow;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.session.Keys;
 import io.fermata.testkit.HostProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -37,6 +39,32 @@ class MainTest {
     assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("0 to 65535");
     assertThat(run()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyIsPrintedAsTheEnvironmentTakesIt() {
+    assertThat(run("key", "k7")).isZero();
+    assertThat(Keys.parse(out.toString()).current()).isEqualTo("k7");
+    assertThat(run("key", "not an id")).isEqualTo(2);
+  }
+
+  @Test
+  void runsThatTheReleaseCannotContinueAreFive() {
+    Store store = Store.sqlite(directory.resolve("old.db"));
+    Flow<QuoteFlow.Quote> unversioned =
+        Flow.of("quote", QuoteFlow.Quote.class)
+            .description("Quotes.")
+            .ask("ask_name", q -> q.question("name", "Name?"))
+            .edge(Flow.START, "ask_name")
+            .edge("ask_name", Flow.END)
+            .compile();
+    String spec = "sqlite:" + directory.resolve("old.db");
+    assertThat(run("check", "--store", spec)).isEqualTo(0);
+    try (HostProbe host = HostProbe.of(unversioned, store)) {
+      host.start("wants a quote");
+    }
+    assertThat(run("check", "--store", spec)).isEqualTo(5);
+    assertThat(out.toString()).contains("0 run(s)", "CANNOT GO ON", "quote", "version 1");
   }
 
   @Test

@@ -96,6 +96,15 @@ final class MemoryJournals {
     return journal == null ? List.of() : journal.read(slice);
   }
 
+  List<String> after(String persistenceId, int max) {
+    return journals.keySet().stream()
+        .filter(journal -> journal.compareTo(persistenceId) > 0)
+        .filter(journal -> !of(journal).read(Slice.from(journal, 1, 1)).isEmpty())
+        .sorted()
+        .limit(max)
+        .toList();
+  }
+
   Forgotten forget(Collection<String> persistenceIds) {
     Forgotten all = Forgotten.NOTHING;
     for (String persistenceId : persistenceIds) {

@@ -69,6 +69,12 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<String>> journals(String after, int max) {
+    Slice.requireMax(max);
+    return CompletableFuture.completedFuture(journals.after(after, max));
+  }
+
+  @Override
   public Directory directory() {
     return journals.directory();
   }

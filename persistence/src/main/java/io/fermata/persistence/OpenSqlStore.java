@@ -93,6 +93,13 @@ final class OpenSqlStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<String>> journals(String after, int max) {
+    Slice.requireMax(max);
+    return whileOpen(
+        () -> backend.reader().transact(connection -> SqlRecords.journals(connection, after, max)));
+  }
+
+  @Override
   public Directory directory() {
     return directory;
   }

@@ -95,6 +95,14 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<StoredRecord>> readBack(String persistenceId, long beforeSeq, int max);
 
+  /**
+   * The persistence ids of journals, in an order that stays, each once.
+   *
+   * @param after the one after which to begin; empty for the first
+   * @param max how many are listed at most, 1 to {@link #MOST_RECORDS}
+   */
+  CompletionStage<List<String>> journals(String after, int max);
+
   /** What the journals of this store are about. */
   Directory directory();
 

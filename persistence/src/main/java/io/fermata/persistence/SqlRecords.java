@@ -40,7 +40,32 @@ final class SqlRecords {
       SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
       """;
 
+  /** Leaps from journal to journal, however long they are. */
+  static final String JOURNALS =
+      """
+      WITH RECURSIVE journal (id) AS (
+        SELECT min(persistence_id) FROM event_journal WHERE persistence_id > ?
+        UNION ALL
+        SELECT (SELECT min(persistence_id) FROM event_journal WHERE persistence_id > journal.id)
+        FROM journal WHERE journal.id IS NOT NULL)
+      SELECT id FROM journal WHERE id IS NOT NULL LIMIT ?
+      """;
+
   private SqlRecords() {}
+
+  static List<String> journals(Connection connection, String after, int max) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(JOURNALS)) {
+      select.setString(1, after);
+      select.setInt(2, max);
+      try (ResultSet rows = select.executeQuery()) {
+        List<String> journals = new ArrayList<>();
+        while (rows.next()) {
+          journals.add(rows.getString(1));
+        }
+        return journals;
+      }
+    }
+  }
 
   static List<StoredRecord> read(Connection connection, Slice slice) throws SQLException {
     String sql = slice.backwards() ? BACKWARDS : FORWARDS;

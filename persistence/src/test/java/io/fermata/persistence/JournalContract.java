@@ -107,6 +107,20 @@ abstract class JournalContract {
   }
 
   @Test
+  void journalsAreListedEachOnceAndPageByPage() {
+    try (Host host = Host.on(store)) {
+      for (String name : List.of("c", "a", "b")) {
+        host.open(name).write(new Line("one"), new Line("two")).write(new Line("three"));
+      }
+      assertThat(Host.await(host.store().journals("", 2))).containsExactly("a", "b");
+      assertThat(Host.await(host.store().journals("b", 2))).containsExactly("c");
+      assertThat(Host.await(host.store().journals("c", 2))).isEmpty();
+      Host.await(host.store().forget("b"));
+      assertThat(Host.await(host.store().journals("", 10))).containsExactly("a", "c");
+    }
+  }
+
+  @Test
   void workingListsTheJournalsWhoseLastRecordLeavesWorkUnfinished() {
     try (Host host = Host.on(store)) {
       host.open("idle").write(new Line("said"));

@@ -28,6 +28,8 @@ public final class FlowProgram<S extends Record>
   private final Graph graph;
   private final Wanted wanted;
   private final Standing standing;
+  private final SecretFields secretFields;
+  private final Migrations migrations;
 
   FlowProgram(Flow<S> flow, Limits limits) {
     this.flow = flow;
@@ -35,6 +37,8 @@ public final class FlowProgram<S extends Record>
     this.graph = flow.graph();
     this.wanted = new Wanted(graph);
     this.standing = new Standing();
+    this.secretFields = graph.secretFields();
+    this.migrations = new Migrations(flow);
   }
 
   public Flow<S> flow() {
@@ -76,6 +80,38 @@ public final class FlowProgram<S extends Record>
       return effectDue(state, due);
     }
     return recovered(state, (Input.Recovered) input);
+  }
+
+  /** Whether it takes over runs that are on the given version. */
+  public boolean migratesFrom(int version) {
+    return migrations.from(version);
+  }
+
+  /**
+   * Takes over a run that is on another version. What it waited for is put anew, as this version
+   * puts it; answers that were accepted stand.
+   */
+  public Acceptance<Event> migrate(RunState state, long at) {
+    if (expired(state, at)) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_EXPIRED));
+    }
+    try {
+      Drive drive = new Drive(flow, limits, state, at);
+      migrations.carry(state, limits, at).forEach(drive::emit);
+      return new Accepted<>(drive.run());
+    } catch (Migrations.Unfit e) {
+      return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
+    }
+  }
+
+  private String unfit(RunState state, Migrations.Unfit e) {
+    return "The run is on %s version %d and cannot be carried over to version %d, because %s. %s."
+        .formatted(
+            flow.id(),
+            state.version(),
+            flow.version(),
+            e.getMessage(),
+            ErrorCode.MIGRATION_FAILED.repair());
   }
 
   @Override
@@ -485,19 +521,33 @@ public final class FlowProgram<S extends Record>
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(
-      AsyncAction<T> action, Run<T> run, StepEffect effect) throws Exception {
+      AsyncAction<T> action, Run<T> run, StepEffect effect) {
     CompletionStage<?> acted;
     try {
       acted = action.perform(run);
     } catch (Throwable e) {
-      run.close();
-      throw e;
+      Failures.rethrowFatal(e);
+      acted = CompletableFuture.failedStage(e);
     }
     return acted.handle(
         (nothing, thrown) -> {
           Input.Wrote wrote = run.close();
-          return thrown == null ? wrote : failed(effect, thrown);
+          return thrown == null ? wrote : unwritten(wrote, failed(effect, thrown));
         });
+  }
+
+  /** What an action meant to keep secret is known to nobody when it fails, and must not get out. */
+  private Input.Failed unwritten(Input.Wrote wrote, Input.Failed failed) {
+    Secrets secrets = new Secrets();
+    secrets.writes(secretFields, wrote.writes());
+    if (secrets.isEmpty()) {
+      return failed;
+    }
+    String detail = failed.detail();
+    return new Input.Failed(
+        failed.code(),
+        secrets.masked(failed.message()),
+        detail == null ? null : secrets.masked(detail));
   }
 
   private <T extends Record> CompletionStage<Input.Result> judge(

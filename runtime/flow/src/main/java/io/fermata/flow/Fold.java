@@ -51,6 +51,8 @@ final class Fold {
       skipped(state, e);
     } else if (event instanceof Event.Reset e) {
       reset(state, e);
+    } else if (event instanceof Event.Migrated e) {
+      new Carrying(state, e).run();
     } else if (!timed(state, event) && !branched(state, event) && !ended(state, event)) {
       throw new IllegalStateException("An event without a meaning: " + event);
     }

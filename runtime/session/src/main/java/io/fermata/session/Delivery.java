@@ -18,11 +18,13 @@ final class Delivery {
   private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
 
   private final Recorder recorder;
+  private final String name;
   private final ThreadPoolExecutor thread;
   private long lost;
 
-  Delivery(Recorder recorder, int bound) {
+  Delivery(Recorder recorder, String name, int bound) {
     this.recorder = recorder;
+    this.name = name;
     this.thread =
         new ThreadPoolExecutor(
             1,
@@ -32,6 +34,10 @@ final class Delivery {
             new ArrayBlockingQueue<>(bound),
             HandlerThreads.named("fermata-recorder-"));
     thread.allowCoreThreadTimeOut(true);
+  }
+
+  String name() {
+    return name;
   }
 
   /** Something of a session that is to be told. */
@@ -52,10 +58,7 @@ final class Delivery {
       lost++;
       // At powers of two, so that a recorder that never catches up does not fill the log.
       if (Long.bitCount(lost) == 1) {
-        LOG.warn(
-            "Recorder {} is too slow: {} journal records in a row are lost to it",
-            recorder.getClass().getName(),
-            lost);
+        LOG.warn("Recorder {} is too slow: {} journal records in a row are lost to it", name, lost);
       }
     }
   }
@@ -81,7 +84,7 @@ final class Delivery {
     try {
       recorder.onDropped(records);
     } catch (RuntimeException | Error e) {
-      LOG.warn("Recorder {} failed when told of a gap", recorder.getClass().getName(), e);
+      LOG.warn("Recorder {} failed when told of a gap", name, e);
     }
   }
 

@@ -54,9 +54,9 @@ final class Eraser {
 
   /** Does some work while none of the sessions is awake or can be reached. */
   <T> CompletionStage<T> alone(Scope scope, Supplier<CompletionStage<T>> work) {
-    return sealed(scope)
+    return barred(scope)
         .thenComposeAsync(nothing -> work.get(), executor)
-        .whenComplete((done, thrown) -> gateway.accept(new GatewayCommand.Unseal(scope)));
+        .whenComplete((done, thrown) -> gateway.accept(new GatewayCommand.Unbar(scope)));
   }
 
   /** The threads that are found may have begun more, whose names begin with theirs. */
@@ -93,9 +93,9 @@ final class Eraser {
   }
 
   /** Lets nobody in any more; completes when nobody is in. */
-  private CompletionStage<Void> sealed(Scope scope) {
+  private CompletionStage<Void> barred(Scope scope) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
-    gateway.accept(new GatewayCommand.Seal(scope, stopped));
+    gateway.accept(new GatewayCommand.Bar(scope, stopped));
     return stopped
         .orTimeout(STOPPING.toMillis(), TimeUnit.MILLISECONDS)
         .exceptionally(

@@ -13,7 +13,9 @@ import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Input;
 import io.fermata.flow.Json;
+import io.fermata.flow.Limits;
 import io.fermata.flow.Recorder;
+import io.fermata.flow.SecretFields;
 import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
@@ -40,6 +42,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
@@ -71,9 +74,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final List<DisplayTool> displays;
   private final FlowCatalog catalog;
   private final Audience audience;
+  private final Seals seals;
   private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
+  private final Limits limits;
+  private final InstantSource clock;
   private final ExecutorService handlerThreads;
   private final ExecutorService replies;
   private final ExecutorService feedThreads;
@@ -93,8 +99,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
     Settings settings = builder.settings;
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
+    this.limits = settings.limits();
+    this.clock = builder.clock;
     this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
-    this.audience = new Audience(builder.recorders, catalog, settings.recorderBacklog());
+    this.audience =
+        new Audience(
+            builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
+    this.seals = builder.seals(catalog.secretFields());
     this.toolUses = new ToolUses(this, catalog.tools());
     this.displays = List.copyOf(builder.displays);
     this.handles = new Handles(store.serverKey(), builder.acceptedKeys);
@@ -116,7 +127,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
             replies,
             feedThreads,
             settings.callsInFlight(),
-            closed::get);
+            closed::get,
+            seals);
     this.agentTools = new LinkedHashMap<>();
     agents.all().stream()
         .filter(agent -> !agent.isInternal())
@@ -154,7 +166,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
                   builder.clock,
                   handlerThreads,
                   region,
-                  agentHost);
+                  agentHost,
+                  seals);
           return SessionKey.agentOf(entityId) == null
               ? RunSession.create(entityId, shell)
               : ThreadSession.create(entityId, shell);
@@ -316,7 +329,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Tells recorders what the journal says of a run, from its beginning to now, in the words in
-   * which those who watch it live are told. The run is not disturbed.
+   * which those who watch it live are told, and without its secrets. The run is not disturbed.
    *
    * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action, and every
    *     event that a recorder hears
@@ -326,16 +339,24 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *     others were told of
    */
   public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
+    return replay(flow, runId, Arrays.stream(recorders).map(audience::withoutSecrets).toList());
+  }
+
+  /** As {@link #replay}, with all that the run keeps secret. */
+  public CompletionStage<Void> replayWithSecrets(String flow, String runId, Recorder... recorders) {
+    return replay(flow, runId, Arrays.stream(recorders).map(Attached::everywhere).toList());
+  }
+
+  private CompletionStage<Void> replay(String flow, String runId, List<Attached> attached) {
     requireFlow(flow);
     String entityId = SessionKey.entityOf(flow, runId);
-    List<Attached> attached = Arrays.stream(recorders).map(Attached::everywhere).toList();
     if (closed.get()) {
       return CompletableFuture.failedFuture(
           new IllegalStateException("The host is closed and reads no journals"));
     }
     CompletableFuture<Reading.Journal> read = new CompletableFuture<>();
     String name = "reading-" + readings.incrementAndGet();
-    system.tell(new GatewayCommand.Helper(name, Reading.create(entityId, read)));
+    system.tell(new GatewayCommand.Helper(name, Reading.create(entityId, seals, read)));
     return read.thenAcceptAsync(
         journal -> {
           long failures =
@@ -349,6 +370,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
           }
         },
         replies);
+  }
+
+  /**
+   * What would become of this host's runs if a release with other flows took its store over.
+   *
+   * @param flows all that the release registers, each in all its versions, tools of agents included
+   */
+  public CompletionStage<Rollout> check(Flow<?>... flows) {
+    return CompletableFuture.supplyAsync(
+        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
   }
 
   /**
@@ -576,6 +607,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<FlowTool> flowTools = new ArrayList<>();
     private final List<Schedule> schedules = new ArrayList<>();
     private final List<Recorder> recorders = new ArrayList<>();
+    private final List<Recorder> recordersWithSecrets = new ArrayList<>();
     private final List<Agent> agents = new ArrayList<>();
     private final Map<String, String> env = new LinkedHashMap<>();
     private final Map<String, Retention> retentions = new LinkedHashMap<>();
@@ -583,6 +615,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private Retention retention = Retention.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
+    private Seal seal = Seal.SECRETS;
+    private @Nullable KeyProvider keys;
     private final List<byte[]> acceptedKeys = new ArrayList<>();
     private @Nullable Store store;
 
@@ -648,9 +682,33 @@ public final class Fermata implements ToolHost, AutoCloseable {
      * that falls behind by more than {@link Settings#recorderBacklog} journal records loses the
      * newest and is told how many. What was journaled but not yet told when the process dies is not
      * told again: a recorder that must miss nothing reads the journal.
+     *
+     * <p>Of a flow with {@link io.fermata.flow.Secret} fields it hears without their values, and
+     * without {@link Recorder#onRecord}, whose state has them.
      */
     public Builder recorder(Recorder recorder) {
       recorders.add(recorder);
+      return this;
+    }
+
+    /** As {@link #recorder}, for one that may hear what runs keep secret. */
+    public Builder recorderWithSecrets(Recorder recorder) {
+      recordersWithSecrets.add(recorder);
+      return this;
+    }
+
+    /**
+     * The keys that encrypt what is secret. Without this the environment variables FERMATA_KEYS or
+     * FERMATA_KEYS_FILE have them, as {@link Keys#parse} reads them.
+     */
+    public Builder keys(KeyProvider provider) {
+      keys = provider;
+      return this;
+    }
+
+    /** What is encrypted; without this what flows mark as secret. */
+    public Builder seal(Seal what) {
+      seal = what;
       return this;
     }
 
@@ -687,7 +745,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
      * Opens the store and starts the host.
      *
      * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
-     *     registered, or a schedule can never start a run
+     *     registered, a schedule can never start a run, or there is no key for what is secret
      * @throws io.fermata.persistence.StoreException if the store cannot be opened
      */
     public Fermata start() {
@@ -704,6 +762,27 @@ public final class Fermata implements ToolHost, AutoCloseable {
         open.close();
         throw e;
       }
+    }
+
+    private Seals seals(Map<String, SecretFields> fields) {
+      KeyProvider chosen = keys == null ? Keys.fromEnvironment().orElse(null) : keys;
+      if (chosen == null && (!fields.isEmpty() || seal == Seal.EVERYTHING)) {
+        throw new IllegalStateException(
+            (seal == Seal.EVERYTHING
+                    ? "The host is to encrypt everything"
+                    : "Fields are marked as secret (" + listed(fields) + ")")
+                + ", and there is no key. Set FERMATA_KEYS to id:base64 of 32 random bytes, or"
+                + " FERMATA_KEYS_FILE to a file of it, or call keys(…) on the host; Keys.generate"
+                + " makes a new key");
+      }
+      return new Seals(
+          new Sealer(chosen == null ? null : Sealer.checked(chosen)), seal, Map.copyOf(fields));
+    }
+
+    private static String listed(Map<String, SecretFields> fields) {
+      return fields.entrySet().stream()
+          .map(e -> e.getKey() + ": " + e.getValue())
+          .collect(Collectors.joining("; "));
     }
 
     private Store chosenStore() {

@@ -117,15 +117,15 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
               return this;
             })
         .onMessage(
-            GatewayCommand.Seal.class,
-            seal -> {
-              sessions.tell(new Sessions.Seal(seal.scope(), seal.stopped()));
+            GatewayCommand.Bar.class,
+            bar -> {
+              sessions.tell(new Sessions.Bar(bar.scope(), bar.stopped()));
               return this;
             })
         .onMessage(
-            GatewayCommand.Unseal.class,
-            unseal -> {
-              sessions.tell(new Sessions.Unseal(unseal.scope()));
+            GatewayCommand.Unbar.class,
+            unbar -> {
+              sessions.tell(new Sessions.Unbar(unbar.scope()));
               return this;
             })
         .onMessage(RunCommand.SessionReply.class, this::replied)

@@ -18,8 +18,8 @@ sealed interface GatewayCommand
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
         GatewayCommand.ToThread,
-        GatewayCommand.Seal,
-        GatewayCommand.Unseal,
+        GatewayCommand.Bar,
+        GatewayCommand.Unbar,
         RunCommand.ToCaller {
 
   /**
@@ -50,11 +50,11 @@ sealed interface GatewayCommand
    */
   record SessionLost(String entityId, long lastCall, HostError why) implements GatewayCommand {}
 
-  /** Stop some sessions, and let nobody reach them until they are unsealed. */
-  record Seal(Scope scope, CompletableFuture<Void> stopped) implements GatewayCommand {}
+  /** Stop some sessions, and let nobody reach them until they are let in. */
+  record Bar(Scope scope, CompletableFuture<Void> stopped) implements GatewayCommand {}
 
-  /** Let calls reach sessions again that were sealed. */
-  record Unseal(Scope scope) implements GatewayCommand {}
+  /** Let calls reach sessions again that were barred. */
+  record Unbar(Scope scope) implements GatewayCommand {}
 
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}

@@ -15,6 +15,11 @@ sealed interface JournalRecord {
   /** What the store finds its session by. */
   Set<String> tags();
 
+  /** What a log may say of a record: what happened in it is nobody's business there. */
+  private static String told(String kind, long at, int events) {
+    return kind + " at " + at + " with " + events + " events";
+  }
+
   /** The tags of a record after which its session goes on by itself, at once or at some time. */
   static Set<String> goingOn(boolean working, @Nullable Long wakeAt) {
     if (working) {
@@ -44,6 +49,11 @@ sealed interface JournalRecord {
     @Override
     public Set<String> tags() {
       return goingOn(working, wakeAt);
+    }
+
+    @Override
+    public String toString() {
+      return told("step", at, events.size());
     }
   }
 
@@ -80,6 +90,11 @@ sealed interface JournalRecord {
       String sweep = JournalTags.sweep(keptUntil);
       return knownUntil == null ? Set.of(sweep) : Set.of(sweep, JournalTags.forget(knownUntil));
     }
+
+    @Override
+    public String toString() {
+      return told("end of " + runId, at, 0);
+    }
   }
 
   /**
@@ -94,6 +109,11 @@ sealed interface JournalRecord {
     @Override
     public Set<String> tags() {
       return goingOn(working, wakeAt);
+    }
+
+    @Override
+    public String toString() {
+      return told("turn " + seq, at, events.size());
     }
   }
 

@@ -12,6 +12,7 @@ import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
 import org.apache.pekko.persistence.typed.RecoveryFailed;
@@ -65,15 +66,18 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
 
   private final ActorContext<Done> context;
   private final CompletableFuture<Journal> read;
+  private final Sealing sealing;
 
-  private Reading(String entityId, ActorContext<Done> context, CompletableFuture<Journal> read) {
+  private Reading(
+      String entityId, Seals seals, ActorContext<Done> context, CompletableFuture<Journal> read) {
     super(PersistenceId.ofUniqueId(entityId));
+    this.sealing = seals.of(entityId);
     this.context = context;
     this.read = read;
   }
 
-  static Behavior<Done> create(String entityId, CompletableFuture<Journal> read) {
-    return Behaviors.setup(context -> new Reading(entityId, context, read));
+  static Behavior<Done> create(String entityId, Seals seals, CompletableFuture<Journal> read) {
+    return Behaviors.setup(context -> new Reading(entityId, seals, context, read));
   }
 
   @Override
@@ -84,6 +88,11 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   @Override
   public Recovery recovery() {
     return Recovery.withSnapshotSelectionCriteria(SnapshotSelectionCriteria.none());
+  }
+
+  @Override
+  public EventAdapter<JournalRecord, Object> eventAdapter() {
+    return sealing.events();
   }
 
   @Override
@@ -115,6 +124,10 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   }
 
   private void end(List<JournalRecord> records) {
+    SealException unreadable = sealing.unreadable();
+    if (unreadable != null) {
+      read.completeExceptionally(unreadable);
+    }
     read.complete(new Journal(List.copyOf(records), lastSequenceNumber(context)));
     context.getSelf().tell(new Done());
   }

@@ -98,6 +98,18 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   void vanish(SessionState state) {}
 
   @Override
+  Class<SessionState> fold() {
+    return SessionState.class;
+  }
+
+  @Override
+  void refuse(SessionCommand command, Outcome.Failure why) {
+    if (command instanceof RunCommand.Call call) {
+      tell(call, replies.of(why, RunState.NONE, 0));
+    }
+  }
+
+  @Override
   Effect<JournalRecord, SessionState> hear(SessionState state, SessionCommand command) {
     if (command instanceof RunCommand.Call call) {
       return call(state, call);
@@ -218,8 +230,16 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
     }
+    Program.Acceptance<Event> taken = call.action() == Action.START ? null : takenOver(state);
+    if (taken instanceof Program.Accepted<Event> accepted) {
+      calls.putBack(waiting);
+      return carriedOver(state, accepted.events());
+    }
     if (call.action() == Action.CANCEL) {
       return cancel(state, input(call));
+    }
+    if (taken instanceof Program.Refused<Event> refused) {
+      return answer(unfit(state, refused.failure()));
     }
     Optional<FlowProgram<?>> program = program(state.run(), call.action());
     if (program.isEmpty()) {
@@ -323,6 +343,31 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   // --- the program ----------------------------------------------------------------------------
+
+  /** What comes of carrying a run over to a newer version; null if it need not, or nothing can. */
+  private Program.@Nullable Acceptance<Event> takenOver(SessionState state) {
+    if (!state.run().running() || shell().catalog().of(flow, state.run()).isPresent()) {
+      return null;
+    }
+    return shell()
+        .catalog()
+        .takingOver(flow, state.run())
+        .map(program -> program.migrate(state.run(), now()))
+        .orElse(null);
+  }
+
+  /** The run goes on in the version that it was carried over to; then the calls are heard. */
+  private Effect<JournalRecord, SessionState> carriedOver(SessionState state, List<Event> events) {
+    RunState after = state.run().apply(events);
+    log().info("Run {} is on version {} from now on", after.runId(), after.version());
+    FlowProgram<?> program = shell().catalog().of(flow, after).orElseThrow();
+    return happened(state, program, now(), events);
+  }
+
+  private JournalRecord.Reply unfit(SessionState state, Outcome.Failure failure) {
+    log().warn("Run {}: {}", state.run().runId(), failure.message());
+    return replies.of(failure, state.run(), seq());
+  }
 
   private Optional<FlowProgram<?>> program(RunState run, @Nullable Action action) {
     boolean pinned = run.running() && action != Action.START;
@@ -543,7 +588,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
               ahead.runId(),
               effect.place(),
               effect.attempt(),
-              failed.detail());
+              masked(failed.detail()));
     }
     return feed(state, new Input.EffectEnded(effect, result, now()));
   }
@@ -579,6 +624,12 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
 
   @Override
   Effect<JournalRecord, SessionState> resume(SessionState state) {
+    Program.Acceptance<Event> taken = takenOver(state);
+    if (taken instanceof Program.Accepted<Event> accepted) {
+      return carriedOver(state, accepted.events());
+    } else if (taken instanceof Program.Refused<Event> refused) {
+      return answer(unfit(state, refused.failure()));
+    }
     Optional<FlowProgram<?>> program = program(ahead, null);
     if (program.isEmpty()) {
       Outcome.Failure changed = replies.versionChanged(ahead);

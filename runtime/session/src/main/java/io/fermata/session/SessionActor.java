@@ -1,13 +1,17 @@
 package io.fermata.session;
 
+import io.fermata.flow.Outcome;
 import java.util.List;
 import java.util.Set;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
+import org.apache.pekko.persistence.typed.SnapshotAdapter;
+import org.apache.pekko.persistence.typed.RecoveryFailed;
 import org.apache.pekko.persistence.typed.SnapshotCompleted;
 import org.apache.pekko.persistence.typed.SnapshotFailed;
 import org.apache.pekko.persistence.typed.SnapshotMetadata;
@@ -16,6 +20,7 @@ import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
@@ -34,6 +39,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   private final Shell shell;
   private final ActorContext<SessionCommand> context;
   private final Effects<F, T> effects;
+  private final Sealing sealing;
   private boolean resuming;
   private boolean sleepy;
   private boolean vanishing;
@@ -48,6 +54,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     this.entityId = entityId;
     this.shell = shell;
     this.context = context;
+    this.sealing = shell.seals().of(entityId);
     this.effects = new Effects<>(shell.handlerThreads(), timers, context.getSelf());
   }
 
@@ -88,6 +95,12 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   /** Whether handlers work for the program, or failed ones are to be tried again. */
   abstract boolean works(J state);
 
+  /** Refuses what somebody wants, as the session's journal cannot be read. */
+  abstract void refuse(SessionCommand command, Outcome.Failure why);
+
+  /** What the fold of its journal is. */
+  abstract Class<J> fold();
+
   // --- what it can rely on --------------------------------------------------------------------
 
   final String entityId() {
@@ -108,6 +121,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
 
   final long now() {
     return shell.clock().millis();
+  }
+
+  /** A text for the log, without the secrets of the session. */
+  final String masked(@Nullable String text) {
+    return text == null ? "" : sealing.masked(text);
   }
 
   /** The number of the last record that is journaled. */
@@ -168,6 +186,16 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   @Override
+  public final EventAdapter<JournalRecord, Object> eventAdapter() {
+    return sealing.events();
+  }
+
+  @Override
+  public final SnapshotAdapter<J> snapshotAdapter() {
+    return sealing.snapshots(fold(), emptyState());
+  }
+
+  @Override
   public final Set<String> tagsFor(JournalRecord entry) {
     return entry.tags();
   }
@@ -176,6 +204,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   public final SignalHandler<J> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
         .onSignal(SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
         .onSignal(SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
@@ -190,7 +219,16 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
       } else if (vanishing) {
         return Effect().none();
       }
-      return command instanceof ShellCommand own ? handle(state, own) : hear(state, command);
+      SealException unreadable = sealing.unreadable();
+      if (command instanceof ShellCommand own) {
+        return handle(state, own);
+      } else if (unreadable == null) {
+        return hear(state, command);
+      }
+      // It is read again for the next command: the key may be there by then.
+      refuse(command, unreadable.failure());
+      offerToSleep();
+      return Effect().none();
     };
   }
 
@@ -253,9 +291,20 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
 
   private void recovered(J state) {
     snapshotSeq = seq();
-    if (recall(state)) {
+    SealException unreadable = sealing.unreadable();
+    if (unreadable != null) {
+      log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
+    } else if (recall(state)) {
       resuming = true;
       self().tell(new ShellCommand.Resume());
+    }
+  }
+
+  private void unrecovered(Throwable failure) {
+    UnreadableRecord unreadable = UnreadableRecord.in(failure);
+    if (unreadable != null) {
+      log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
+      shell.sessions().tell(new Sessions.Unreadable(entityId, self()));
     }
   }
 

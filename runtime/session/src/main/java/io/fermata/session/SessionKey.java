@@ -80,6 +80,11 @@ record SessionKey(String principal, String flow, String session) {
     return AGENT + agent + "|" + id;
   }
 
+  /** Whether a journal is that of a run, and not of a thread or of a schedule. */
+  static boolean isOfRun(String journal) {
+    return journal.indexOf('|') > 0 && agentOf(journal) == null && journal.charAt(0) != '~';
+  }
+
   /** The agent whose thread lives in an entity; null if that is a run's. */
   static @Nullable String agentOf(String entityId) {
     return entityId.startsWith(AGENT)

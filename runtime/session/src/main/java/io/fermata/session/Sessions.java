@@ -46,6 +46,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** A session that was told to sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
+  /** A session ends because it cannot read its journal, and never will. */
+  record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
   /** Look for sessions that nobody has called for a while. */
   private record Tick() implements Message {}
 
@@ -58,10 +61,10 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
 
   /** Stop some sessions, whatever they are at, and let nobody reach them. */
-  record Seal(Scope scope, CompletableFuture<Void> stopped) implements Message {}
+  record Bar(Scope scope, CompletableFuture<Void> stopped) implements Message {}
 
   /** Sessions can be reached again. */
-  record Unseal(Scope scope) implements Message {}
+  record Unbar(Scope scope) implements Message {}
 
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
@@ -75,6 +78,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     final ActorRef<SessionCommand> session;
     long lastUsed;
     boolean asked;
+    boolean unreadable;
     long lastCall;
     @Nullable List<SessionCommand> held;
 
@@ -98,7 +102,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
-  private final List<Seal> seals = new ArrayList<>();
+  private final List<Bar> bars = new ArrayList<>();
 
   /** How long those that were lost have been left alone, until they sleep of their own accord. */
   private final Map<String, Duration> lost = new HashMap<>();
@@ -137,10 +141,11 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
         .onMessage(StayAwake.class, this::stayAwake)
+        .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
-        .onMessage(Seal.class, this::seal)
-        .onMessage(Unseal.class, this::unseal)
+        .onMessage(Bar.class, this::bar)
+        .onMessage(Unbar.class, this::unbar)
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -151,34 +156,34 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .build();
   }
 
-  private Behavior<Message> seal(Seal seal) {
-    seals.add(seal);
+  private Behavior<Message> bar(Bar bar) {
+    bars.add(bar);
     awake.forEach(
         (entityId, entry) -> {
-          if (seal.scope().has(entityId)) {
+          if (bar.scope().has(entityId)) {
             entry.session.tell(new ShellCommand.Vanish());
           }
         });
-    completeSeals();
+    completeBars();
     return this;
   }
 
-  private Behavior<Message> unseal(Unseal unseal) {
-    seals.stream()
-        .filter(seal -> seal.scope().equals(unseal.scope()))
+  private Behavior<Message> unbar(Unbar unbar) {
+    bars.stream()
+        .filter(bar -> bar.scope().equals(unbar.scope()))
         .findFirst()
-        .ifPresent(seals::remove);
+        .ifPresent(bars::remove);
     return this;
   }
 
-  private boolean isSealed(String entityId) {
-    return seals.stream().anyMatch(seal -> seal.scope().has(entityId));
+  private boolean isBarred(String entityId) {
+    return bars.stream().anyMatch(bar -> bar.scope().has(entityId));
   }
 
-  private void completeSeals() {
-    for (Seal seal : seals) {
-      if (!seal.stopped().isDone() && awake.keySet().stream().noneMatch(seal.scope()::has)) {
-        seal.stopped().complete(null);
+  private void completeBars() {
+    for (Bar bar : bars) {
+      if (!bar.stopped().isDone() && awake.keySet().stream().noneMatch(bar.scope()::has)) {
+        bar.stopped().complete(null);
       }
     }
   }
@@ -196,7 +201,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   }
 
   private Behavior<Message> deliver(Envelope envelope) {
-    if (isSealed(envelope.entityId())) {
+    if (isBarred(envelope.entityId())) {
       refuse(envelope.command());
       return this;
     }
@@ -286,6 +291,15 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
+  /** Only a call makes it try again. */
+  private Behavior<Message> unreadable(Unreadable unreadable) {
+    Awake entry = awake.get(unreadable.entityId());
+    if (entry != null && entry.session.equals(unreadable.session())) {
+      entry.unreadable = true;
+    }
+    return this;
+  }
+
   private Behavior<Message> sleepAll(SleepAll all) {
     sleepingAll = all.asleep();
     List.copyOf(awake.values())
@@ -321,17 +335,22 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
-    boolean erased = isSealed(terminated.entityId());
-    HostError why = erased ? HostError.ERASED : HostError.STORE_UNAVAILABLE;
+    boolean erased = isBarred(terminated.entityId());
+    HostError why =
+        erased
+            ? HostError.ERASED
+            : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
     if (erased) {
       lost.remove(terminated.entityId());
       held.forEach(Sessions::refuse);
-      completeSeals();
+      completeBars();
       finishSleepingAll();
     } else if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
+    } else if (entry.unreadable) {
+      lost.remove(terminated.entityId());
     } else if (entry.held == null) {
       takeUpLater(terminated.entityId());
     } else {

@@ -13,4 +13,5 @@ record Shell(
     InstantSource clock,
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,
-    AgentHost agents) {}
+    AgentHost agents,
+    Seals seals) {}

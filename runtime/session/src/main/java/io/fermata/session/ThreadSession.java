@@ -104,6 +104,21 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   // --- what comes in ---------------------------------------------------------------------------
 
   @Override
+  Class<ThreadState> fold() {
+    return ThreadState.class;
+  }
+
+  @Override
+  void refuse(SessionCommand command, Outcome.Failure why) {
+    Reply refused = refusal(ThreadState.NONE, why);
+    if (command instanceof ThreadCommand.Tell tell && tell.replyTo() != null) {
+      tell.replyTo().tell(refused);
+    } else if (command instanceof ThreadCommand.Look look) {
+      look.replyTo().tell(refused);
+    }
+  }
+
+  @Override
   Effect<JournalRecord, ThreadState> hear(ThreadState state, SessionCommand command) {
     if (command instanceof ThreadCommand.Tell tell) {
       return tell(state, tell);

@@ -98,7 +98,9 @@ final class Story {
   }
 
   private static String rarer(Event event) {
-    if (event instanceof Event.Forked e) {
+    if (event instanceof Event.Migrated e) {
+      return "carried over from version " + e.from() + " to version " + e.to();
+    } else if (event instanceof Event.Forked e) {
       return e.place()
           + " forked into "
           + e.heads().stream().map(Event.Head::label).collect(Collectors.joining(", "));

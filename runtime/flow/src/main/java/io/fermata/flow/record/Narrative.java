@@ -291,6 +291,14 @@ public final class Narrative implements Recorder {
   }
 
   @Override
+  public void onMigrated(Recorded.Migrated event) {
+    stress(
+        event.moment(),
+        "The run was carried over from version %d of its flow to version %d."
+            .formatted(event.from(), event.to()));
+  }
+
+  @Override
   public void onSignal(Recorded.Signal event) {
     String payload = event.payload() == null ? "" : " with " + Words.value(event.payload());
     say(
