@@ -354,7 +354,7 @@ class ThreadSurvivalTest {
         };
     FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), Limits.DEFAULT);
     ThreadFeeds feeds = new ThreadFeeds();
-    Audience nobody = new Audience(List.of(), noFlows, 1);
+    Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Shared(
             (AgentThreads) host.threads(),
