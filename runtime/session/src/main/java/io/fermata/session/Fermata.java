@@ -379,7 +379,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Rollout> check(Flow<?>... flows) {
     return CompletableFuture.supplyAsync(
-        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
+        () -> Rollout.check(store, seals, limits, clock.instant(), flows), handlerThreads);
   }
 
   /**
