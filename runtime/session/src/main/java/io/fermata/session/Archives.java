@@ -5,6 +5,7 @@ import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
@@ -16,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 
 /**
  * Takes journals out of a store and into it.
@@ -23,7 +25,11 @@ import java.util.function.Consumer;
  * @param threads may be held up by what a journal is written to
  */
 record Archives(
-    OpenStore store, Eraser eraser, Consumer<GatewayCommand> gateway, Executor threads) {
+    OpenStore store,
+    Eraser eraser,
+    Seals seals,
+    Consumer<GatewayCommand> gateway,
+    Executor threads) {
   private static final int PAGE = 100;
 
   /** Completes with the number of records. */
@@ -38,7 +44,7 @@ record Archives(
                     "The store has no journal of %s; what has ended is kept as long as the host's retention says"
                         .formatted(header.id()));
               }
-              put(lines, () -> header.line(first.get(0)));
+              put(lines, () -> header.line(first.get(0), seals));
               return rest(header, first, 0, lines);
             },
             threads);
@@ -81,8 +87,22 @@ record Archives(
     }
   }
 
+  /** Reads and checks it all, and then adopts it. */
+  CompletionStage<Imported> read(InputStream from, Predicate<String> known, long now) {
+    return CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return Archive.read(from, known, seals, now);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            threads)
+        .thenComposeAsync(this::adopt, threads);
+  }
+
   /** Nobody may be awake meanwhile who believes that there is no journal. */
-  CompletionStage<Imported> adopt(Archive archive) {
+  private CompletionStage<Imported> adopt(Archive archive) {
     Archive.Header header = archive.header();
     List<NewRecord> records = archive.records();
     Scope scope = new Scope(Set.of(header.journal()), Set.of());
