@@ -166,11 +166,16 @@ class SecretsTest {
 
   private static Object[] answers() {
     return new Object[] {
-      "card", CARD,
-      "vip", true,
-      "account", ACCOUNT,
-      "address", Map.of("street", STREET, "door", 3),
-      "drivers", List.of(Map.of("licence", LICENCE, "town", "Graz"))
+      "card",
+      CARD,
+      "vip",
+      true,
+      "account",
+      ACCOUNT,
+      "address",
+      Map.of("street", STREET, "door", 3),
+      "drivers",
+      List.of(Map.of("licence", LICENCE, "town", "Graz"))
     };
   }
 
@@ -219,7 +224,9 @@ class SecretsTest {
   private static void silent(String what, String text) {
     String lower = text.toLowerCase(Locale.ROOT);
     for (String marker : MARKERS) {
-      assertThat(lower.contains(marker.toLowerCase(Locale.ROOT))).as(what + " has " + marker).isFalse();
+      assertThat(lower.contains(marker.toLowerCase(Locale.ROOT)))
+          .as(what + " has " + marker)
+          .isFalse();
     }
   }
 
@@ -315,7 +322,8 @@ class SecretsTest {
         .hasMessageContaining("FERMATA_KEYS")
         .hasMessageContaining("keys(");
     assertThatThrownBy(
-            Fermata.host().store(Store.memory()).flow(TestFlows.trip()).seal(Seal.EVERYTHING)::start)
+            Fermata.host().store(Store.memory()).flow(TestFlows.trip()).seal(Seal.EVERYTHING)
+                ::start)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("everything");
   }
@@ -401,8 +409,7 @@ class SecretsTest {
 
   @Test
   void aFlowWithoutSecretsIsWrittenAsItIs() {
-    Sealing sealing =
-        new Seals(new Sealer(Keys.parse(K1)), Seal.SECRETS, Map.of()).of("trip|x");
+    Sealing sealing = new Seals(new Sealer(Keys.parse(K1)), Seal.SECRETS, Map.of()).of("trip|x");
     JournalRecord step = new JournalRecord.Step(1, null, null, null, false, null, List.of());
     assertThat(sealing.stored(step)).isSameAs(step);
   }
@@ -447,8 +454,7 @@ class SecretsTest {
                           @Override
                           public ChatResponse doChat(ChatRequest request) {
                             int told = request.messages().size();
-                            boolean asked =
-                                request.messages().get(told - 1) instanceof UserMessage;
+                            boolean asked = request.messages().get(told - 1) instanceof UserMessage;
                             var note =
                                 ToolExecutionRequest.builder().id("1").name("note").arguments("{}");
                             return ChatResponse.builder()
