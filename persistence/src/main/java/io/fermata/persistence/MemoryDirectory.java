@@ -6,6 +6,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The directory of a memory store. */
@@ -24,6 +25,14 @@ final class MemoryDirectory implements Directory {
   public CompletionStage<@Nullable Void> remove(String persistenceId) {
     entries.remove(persistenceId);
     return CompletableFuture.completedFuture(null);
+  }
+
+  boolean forget(String persistenceId) {
+    return entries.remove(persistenceId) != null;
+  }
+
+  Stream<String> names() {
+    return entries.keySet().stream();
   }
 
   @Override

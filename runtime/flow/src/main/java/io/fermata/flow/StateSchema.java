@@ -201,6 +201,28 @@ final class StateSchema<S extends Record> {
     }
   }
 
+  /** The paths in a state that are none of its own. */
+  List<String> unknown(ObjectNode data) {
+    List<String> unknown = new ArrayList<>();
+    unknown("", data, unknown);
+    return unknown;
+  }
+
+  private void unknown(String prefix, ObjectNode data, List<String> unknown) {
+    data.properties()
+        .forEach(
+            entry -> {
+              String path = prefix + entry.getKey();
+              Field field = field(path);
+              boolean parts = field == null ? group(path) : field.nested();
+              if (parts && entry.getValue() instanceof ObjectNode object) {
+                unknown(path + ".", object, unknown);
+              } else if (field == null && !parts) {
+                unknown.add(path);
+              }
+            });
+  }
+
   /** The refusal of a path that the state does not have. */
   IllegalArgumentException unknown(String path) {
     return new IllegalArgumentException(

@@ -84,14 +84,8 @@ final class AgentThreads implements Threads {
     }
     ThreadKey key =
         wanted.key() == null
-            ? ThreadKey.random(wanted.agent())
-            : ThreadKey.derived(
-                wanted.agent(),
-                store.serverKey(),
-                "create",
-                wanted.principal(),
-                wanted.agent(),
-                wanted.key());
+            ? ThreadKey.random(wanted.agent(), wanted.principal())
+            : ThreadKey.named(wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
     return view(create(key, wanted, null));
   }
 

@@ -13,6 +13,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -81,10 +82,15 @@ final class Audience {
   }
 
   /** Tells what a journal record came to. */
-  void tell(List<Attached> listeners, RunState before, List<Recorded> came) {
+  void tell(String session, List<Attached> listeners, RunState before, List<Recorded> came) {
     for (Attached listener : listeners) {
-      delivery(listener).later(() -> tell(listeners, listener, before, came));
+      delivery(listener).later(session, () -> tell(session, listeners, listener, before, came));
     }
+  }
+
+  /** Lets nobody hear what is still to be told of some sessions. Returns how much that was. */
+  int forget(Predicate<String> sessions) {
+    return deliveries.values().stream().mapToInt(delivery -> delivery.forget(sessions)).sum();
   }
 
   private Delivery delivery(Attached listener) {
@@ -96,13 +102,18 @@ final class Audience {
   }
 
   private void tell(
-      List<Attached> listeners, Attached listener, RunState before, List<Recorded> came) {
-    report(listeners, listener, listener.announce(before, came));
-    came.forEach(event -> report(listeners, listener, listener.tell(event)));
+      String session,
+      List<Attached> listeners,
+      Attached listener,
+      RunState before,
+      List<Recorded> came) {
+    report(session, listeners, listener, listener.announce(before, came));
+    came.forEach(event -> report(session, listeners, listener, listener.tell(event)));
   }
 
   /** Tells the others that a recorder threw. What they throw at that is only counted. */
-  private void report(List<Attached> listeners, Attached by, Recorded.@Nullable Failure failure) {
+  private void report(
+      String session, List<Attached> listeners, Attached by, Recorded.@Nullable Failure failure) {
     if (failure == null) {
       return;
     }
@@ -111,6 +122,7 @@ final class Audience {
       if (other.recorder() != by.recorder()) {
         delivery(other)
             .later(
+                session,
                 () -> {
                   Recorded.Failure again = other.tell(failure);
                   if (again != null) {

@@ -1,10 +1,12 @@
 package io.fermata.session;
 
 import io.fermata.flow.Recorder;
+import java.util.Iterator;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,11 +40,19 @@ final class Delivery {
     return name;
   }
 
+  /** Something of a session that is to be told. */
+  private record Telling(String session, Runnable what) implements Runnable {
+    @Override
+    public void run() {
+      what.run();
+    }
+  }
+
   /** Tells it later; or never, if it is too far behind. */
-  synchronized void later(Runnable telling) {
+  synchronized void later(String session, Runnable telling) {
     long gap = lost;
     try {
-      thread.execute(gap == 0 ? telling : () -> after(gap, telling));
+      thread.execute(new Telling(session, gap == 0 ? telling : () -> after(gap, telling)));
       lost = 0;
     } catch (RejectedExecutionException e) {
       lost++;
@@ -51,6 +61,18 @@ final class Delivery {
         LOG.warn("Recorder {} is too slow: {} journal records in a row are lost to it", name, lost);
       }
     }
+  }
+
+  /** Never tells what waits of some sessions. Returns how much that is. */
+  int forget(Predicate<String> sessions) {
+    int forgotten = 0;
+    for (Iterator<Runnable> waiting = thread.getQueue().iterator(); waiting.hasNext(); ) {
+      if (waiting.next() instanceof Telling telling && sessions.test(telling.session())) {
+        waiting.remove();
+        forgotten++;
+      }
+    }
+    return forgotten;
   }
 
   private void after(long gap, Runnable telling) {

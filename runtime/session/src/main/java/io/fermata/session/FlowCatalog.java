@@ -87,6 +87,19 @@ final class FlowCatalog {
         .map(p -> p);
   }
 
+  /**
+   * The newest program that takes over a run whose own version is not registered. A version that is
+   * registered in another form is not: nobody knows which of the two the migration is from.
+   */
+  Optional<FlowProgram<?>> takingOver(String flow, RunState run) {
+    List<FlowProgram<?>> all = versions(flow);
+    boolean changed = all.stream().anyMatch(p -> p.flow().version() == run.version());
+    return all.stream()
+        .filter(p -> !changed && run.running() && p.migratesFrom(run.version()))
+        .findFirst()
+        .map(p -> p);
+  }
+
   /** The flow by which a run is told: its own, or the newest where that is not registered. */
   Flow<?> telling(String flow, RunState run) {
     return of(flow, run).orElse(newest(flow)).flow();

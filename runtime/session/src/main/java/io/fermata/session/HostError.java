@@ -34,6 +34,10 @@ public enum HostError {
   SEAL_BROKEN(
       "What is stored of the session is not what the server wrote there",
       "Restore the store, or start a new session"),
+  JOURNAL_UNREADABLE(
+      "The session's journal holds what this release cannot read; it is left as it is",
+      "Call a server of the release that wrote it, or of a newer one; or start a new session"),
+  ERASED("The session was erased, or is being erased now", "Start a new run when that is wanted"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 
   private final String cause;

@@ -68,6 +68,8 @@ sealed interface JournalRecord {
    * @param calls the names of the latest calls before it, so that a repeated one drives nothing
    * @param unheard the run ended while nobody waited: the next call fetches what it came to
    * @param reason why an unheard run ended early, or failed
+   * @param keptUntil when what the journal has of the run is swept
+   * @param knownUntil when even this record is; null if it stays
    */
   record Ended(
       long at,
@@ -79,11 +81,14 @@ sealed interface JournalRecord {
       List<String> calls,
       boolean unheard,
       @Nullable JsonNode result,
-      @Nullable String reason)
+      @Nullable String reason,
+      long keptUntil,
+      @Nullable Long knownUntil)
       implements JournalRecord {
     @Override
     public Set<String> tags() {
-      return Set.of(JournalTags.ENDED);
+      String sweep = JournalTags.sweep(keptUntil);
+      return knownUntil == null ? Set.of(sweep) : Set.of(sweep, JournalTags.forget(knownUntil));
     }
 
     @Override

@@ -31,8 +31,12 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   /** What a journal holds, and the number of the last record. */
   record Journal(List<JournalRecord> records, long lastSeq) {
 
-    /** Tells it to recorders. Returns how often they threw; nothing if there is nothing to tell. */
-    OptionalLong tell(String entityId, FlowCatalog catalog, List<Attached> recorders) {
+    /**
+     * Tells one run of it to recorders. Returns how often they threw; nothing if there is nothing
+     * to tell.
+     */
+    OptionalLong tell(
+        String entityId, String runId, FlowCatalog catalog, List<Attached> recorders) {
       String flow = SessionKey.flowOf(entityId);
       RunState state = RunState.NONE;
       Flow<?> by = null;
@@ -43,14 +47,16 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
         seq++;
         if (entry instanceof JournalRecord.Step step) {
           RunState after = state.apply(step.events());
-          Flow<?> own = catalog.telling(flow, after);
-          if (recording == null || own != by) {
-            recording = Recording.from(state, own, entityId, recorders);
-            by = own;
+          if (runId.equals(state.runId()) || runId.equals(after.runId())) {
+            Flow<?> own = catalog.telling(flow, after);
+            if (recording == null || own != by) {
+              recording = Recording.from(state, own, entityId, recorders).only(runId);
+              by = own;
+            }
+            long before = recording.failures();
+            recording.record(seq, step.at(), step.events());
+            failures += recording.failures() - before;
           }
-          long before = recording.failures();
-          recording.record(seq, step.at(), step.events());
-          failures += recording.failures() - before;
           state = after;
         }
       }

@@ -12,6 +12,10 @@ import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
 import org.apache.pekko.persistence.typed.SnapshotAdapter;
+import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotCompleted;
+import org.apache.pekko.persistence.typed.SnapshotFailed;
+import org.apache.pekko.persistence.typed.SnapshotMetadata;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
@@ -39,6 +43,8 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   private final Sealing sealing;
   private boolean resuming;
   private boolean sleepy;
+  private boolean vanishing;
+  private long snapshotSeq;
 
   SessionActor(
       String entityId,
@@ -78,6 +84,14 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
 
   /** Whether somebody waits for what the session does. */
   abstract boolean waitedFor();
+
+  /** All that there is of it is about to be erased; whoever waits is to be told. */
+  abstract void vanish(J state);
+
+  /** Whether snapshots are kept of its state. */
+  boolean keepsSnapshots() {
+    return true;
+  }
 
   /** Whether handlers work for the program, or failed ones are to be tried again. */
   abstract boolean works(J state);
@@ -171,8 +185,10 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   // --- the actor ------------------------------------------------------------------------------
 
   @Override
-  public RetentionCriteria retentionCriteria() {
-    return RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
+  public final RetentionCriteria retentionCriteria() {
+    return keepsSnapshots()
+        ? RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1)
+        : RetentionCriteria.disabled();
   }
 
   @Override
@@ -194,6 +210,9 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   public final SignalHandler<J> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
+        .onSignal(SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
+        .onSignal(SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }
@@ -201,6 +220,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   @Override
   public final CommandHandler<SessionCommand, JournalRecord, J> commandHandler() {
     return (state, command) -> {
+      if (command instanceof ShellCommand.Vanish) {
+        return vanishNow(state);
+      } else if (vanishing) {
+        return Effect().none();
+      }
       SealException unreadable = sealing.unreadable();
       if (command instanceof ShellCommand own) {
         return handle(state, own);
@@ -212,6 +236,28 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
       offerToSleep();
       return Effect().none();
     };
+  }
+
+  /** A snapshot that is still being written would be there after everything was erased. */
+  private Effect<JournalRecord, J> vanishNow(J state) {
+    if (!vanishing) {
+      vanishing = true;
+      effects.giveUpAll();
+      vanish(state);
+    }
+    return savesSnapshot() ? Effect().none() : Effect().stop();
+  }
+
+  private boolean savesSnapshot() {
+    int every = shell.settings().snapshotEvery();
+    return keepsSnapshots() && seq() / every > snapshotSeq / every;
+  }
+
+  private void snapshotEnded(SnapshotMetadata snapshot) {
+    snapshotSeq = Math.max(snapshotSeq, snapshot.sequenceNr());
+    if (vanishing) {
+      self().tell(new ShellCommand.Vanish());
+    }
   }
 
   private Effect<JournalRecord, J> handle(J state, ShellCommand command) {
@@ -250,12 +296,21 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   private void recovered(J state) {
+    snapshotSeq = seq();
     SealException unreadable = sealing.unreadable();
     if (unreadable != null) {
       log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
     } else if (recall(state)) {
       resuming = true;
       self().tell(new ShellCommand.Resume());
+    }
+  }
+
+  private void unrecovered(Throwable failure) {
+    UnreadableRecord unreadable = UnreadableRecord.in(failure);
+    if (unreadable != null) {
+      log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
+      shell.sessions().tell(new Sessions.Unreadable(entityId, self()));
     }
   }
 

@@ -9,6 +9,7 @@ record Shell(
     FlowCatalog catalog,
     Audience audience,
     Settings settings,
+    Retentions retentions,
     InstantSource clock,
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,

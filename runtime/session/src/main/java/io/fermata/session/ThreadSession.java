@@ -53,6 +53,10 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
           ThreadEffect.Kind.STORE,
           ThreadEffect.Kind.COMPACT);
 
+  /** What is said for a thread that is being erased. */
+  static final Reply NOT_THERE =
+      new Reply(ThreadState.NONE, Threads.Standing.RESTING, 0, false, unknown());
+
   private final AgentHost host;
   private final TimerScheduler<SessionCommand> timers;
   private final List<ThreadCommand.Look> waiting = new ArrayList<>();
@@ -393,6 +397,13 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       tellWaiting(refusal(state, unknown()));
       host.feeds().ended(entityId(), null);
     }
+  }
+
+  @Override
+  void vanish(ThreadState state) {
+    entering = false;
+    timers.cancel(new ThreadCommand.Enter());
+    tellWaiting(NOT_THERE);
   }
 
   // --- waking and sleeping ---------------------------------------------------------------------
