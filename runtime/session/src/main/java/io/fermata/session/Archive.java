@@ -54,11 +54,11 @@ record Archive(Header header, List<NewRecord> records) {
       return kind.equals(RUN);
     }
 
-    String line(@Nullable StoredRecord first) throws IOException {
+    String line(@Nullable StoredRecord first, Seals seals) throws IOException {
       ObjectNode line = Json.object().put("fermata", WHAT).put("format", FORMAT);
       line.put("version", version()).put("kind", kind).put("name", name);
       line.put("journal", journal).put("id", id);
-      Owner owner = first == null ? null : Owner.of(record(first));
+      Owner owner = first == null ? null : owner(first, seals);
       if (owner != null) {
         line.put("principal", owner.principal());
         if (owner.session() != null) {
@@ -66,6 +66,15 @@ record Archive(Header header, List<NewRecord> records) {
         }
       }
       return Lossless.text(line);
+    }
+
+    /** Nobody, where that is encrypted with a key that is not there. */
+    private @Nullable Owner owner(StoredRecord first, Seals seals) {
+      try {
+        return Owner.of(record(journal, first, seals));
+      } catch (SealException e) {
+        return null;
+      }
     }
 
     private static Header read(JsonNode line) {
@@ -137,9 +146,20 @@ record Archive(Header header, List<NewRecord> records) {
     return version == null ? "development" : version;
   }
 
-  private static JournalRecord record(StoredRecord stored) {
+  /** The same with nothing encrypted in it. */
+  static StoredRecord opened(String journal, StoredRecord stored, Seals seals) {
+    return stored(stored.seq(), record(journal, stored, seals));
+  }
+
+  private static StoredRecord stored(long seq, Object written) {
+    return new StoredRecord(
+        seq, SERIALIZER.identifier(), SERIALIZER.manifest(written), SERIALIZER.toBinary(written));
+  }
+
+  private static JournalRecord record(String journal, StoredRecord stored, Seals seals) {
     try {
-      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      Object read =
+          seals.opened(journal, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
       if (read instanceof JournalRecord entry) {
         return entry;
       }
@@ -157,7 +177,8 @@ record Archive(Header header, List<NewRecord> records) {
    *
    * @param known whether the host has the flow of a run
    */
-  static Archive read(InputStream from, Predicate<String> known, long now) throws IOException {
+  static Archive read(InputStream from, Seals seals, Predicate<String> known, long now)
+      throws IOException {
     BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
     Header header = Header.read(parsed(lines.readLine(), 1));
     if (header.isRun() && !known.test(header.name())) {
@@ -165,14 +186,17 @@ record Archive(Header header, List<NewRecord> records) {
     }
     List<NewRecord> records = new ArrayList<>();
     List<JournalRecord> entries = new ArrayList<>();
+    Sealing sealing = seals.of(header.journal());
     int number = 2;
     JsonNode line = parsed(lines.readLine(), number);
     while (!line.has("end")) {
       StoredRecord stored = stored(line, number);
-      JournalRecord entry = entry(stored, number);
+      JournalRecord entry = entry(header.journal(), stored, seals, number);
       requireNext(records, stored, number);
       entries.add(entry);
-      records.add(new NewRecord(stored, now, entry.tags()));
+      // As this host would have written it: an export may show what is secret here.
+      StoredRecord written = stored(stored.seq(), sealing.stored(entry));
+      records.add(new NewRecord(written, now, entry.tags()));
       number++;
       line = parsed(lines.readLine(), number);
     }
@@ -214,9 +238,10 @@ record Archive(Header header, List<NewRecord> records) {
     }
   }
 
-  private static JournalRecord entry(StoredRecord stored, int number) {
+  private static JournalRecord entry(
+      String journal, StoredRecord stored, Seals seals, int number) {
     try {
-      return record(stored);
+      return record(journal, stored, seals);
     } catch (RuntimeException e) {
       throw new ArchiveException(
           "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);

@@ -23,11 +23,19 @@ import java.util.function.Consumer;
  * @param threads may be held up by what a journal is written to
  */
 record Archives(
-    OpenStore store, Eraser eraser, Consumer<GatewayCommand> gateway, Executor threads) {
+    OpenStore store,
+    Seals seals,
+    Eraser eraser,
+    Consumer<GatewayCommand> gateway,
+    Executor threads) {
   private static final int PAGE = 100;
 
-  /** Completes with the number of records. */
-  CompletionStage<Long> write(Archive.Header header, OutputStream to) {
+  /**
+   * Completes with the number of records.
+   *
+   * @param open what is encrypted is written as it was
+   */
+  CompletionStage<Long> write(Archive.Header header, boolean open, OutputStream to) {
     Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
     return store
         .read(header.journal(), 0, PAGE)
@@ -38,16 +46,18 @@ record Archives(
                     "The store has no journal of %s; what has ended is kept as long as the host's retention says"
                         .formatted(header.id()));
               }
-              put(lines, () -> header.line(first.get(0)));
-              return rest(header, first, 0, lines);
+              put(lines, () -> header.line(first.get(0), seals));
+              return rest(header, open, first, 0, lines);
             },
             threads);
   }
 
   private CompletionStage<Long> rest(
-      Archive.Header header, List<StoredRecord> page, long before, Writer lines) {
+      Archive.Header header, boolean open, List<StoredRecord> page, long before, Writer lines) {
     for (StoredRecord stored : page) {
-      put(lines, () -> Archive.line(stored));
+      put(
+          lines,
+          () -> Archive.line(open ? Archive.opened(header.journal(), stored, seals) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
@@ -57,7 +67,7 @@ record Archives(
     }
     return store
         .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
-        .thenComposeAsync(next -> rest(header, next, records, lines), threads);
+        .thenComposeAsync(next -> rest(header, open, next, records, lines), threads);
   }
 
   private interface Line {

@@ -143,7 +143,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
             .toList();
     this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
     this.clock = builder.clock;
-    this.archives = new Archives(store, eraser, command -> actors().tell(command), handlerThreads);
+    this.archives =
+        new Archives(store, seals, eraser, command -> actors().tell(command), handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -379,7 +380,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Rollout> check(Flow<?>... flows) {
     return CompletableFuture.supplyAsync(
-        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
+        () -> Rollout.check(store, seals, limits, clock.instant(), flows), handlerThreads);
   }
 
   /**
@@ -404,7 +405,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
-   * had and that are kept. The run is not disturbed.
+   * had and that are kept. The run is not disturbed. What is encrypted in the journal is encrypted
+   * in what is written, and opens in another store with the same key.
    *
    * @param to is flushed and not closed
    * @return how many records there are; completes with an {@link IllegalArgumentException} if there
@@ -412,7 +414,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
     requireOpen();
-    return archives.write(Archive.Header.ofRun(flow, runId), to);
+    return archives.write(Archive.Header.ofRun(flow, runId), false, to);
+  }
+
+  /** As {@link #export}, with all that the run keeps secret, readable for everybody. */
+  public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
+    requireOpen();
+    return archives.write(Archive.Header.ofRun(flow, runId), true, to);
   }
 
   /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
@@ -422,7 +430,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return key == null
         ? CompletableFuture.failedFuture(
             new IllegalArgumentException("There is no thread " + threadId))
-        : archives.write(Archive.Header.ofThread(key), to);
+        : archives.write(Archive.Header.ofThread(key), false, to);
   }
 
   /**
@@ -442,7 +450,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return CompletableFuture.supplyAsync(
             () -> {
               try {
-                return Archive.read(from, catalog::has, clock.millis());
+                return Archive.read(from, seals, catalog::has, clock.millis());
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }
