@@ -3,10 +3,13 @@ package io.fermata.persistence;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigValueFactory;
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
+import java.nio.file.Path;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A claimed PostgreSQL schema with its connections: those of the journals, one for the store's own
@@ -21,6 +24,7 @@ final class PostgresBackend implements SqlBackend {
 
   private static final int MOST_PARALLEL = 8;
 
+  private final PostgresAddress address;
   private final PostgresClaim claim;
   private final int connections;
   private final PostgresJournals journals;
@@ -28,7 +32,12 @@ final class PostgresBackend implements SqlBackend {
   private final SqlPool reader;
 
   private PostgresBackend(
-      PostgresClaim claim, PostgresPool journals, PostgresPool writer, PostgresPool reader) {
+      PostgresAddress address,
+      PostgresClaim claim,
+      PostgresPool journals,
+      PostgresPool writer,
+      PostgresPool reader) {
+    this.address = address;
     this.claim = claim;
     this.connections = journals.getMaximumPoolSize();
     this.journals = new PostgresJournals(journals);
@@ -49,7 +58,7 @@ final class PostgresBackend implements SqlBackend {
           : refused;
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
-    return new PostgresBackend(claim, pools.get(0), pools.get(1), pools.get(2));
+    return new PostgresBackend(address, claim, pools.get(0), pools.get(1), pools.get(2));
   }
 
   @Override
@@ -78,6 +87,16 @@ final class PostgresBackend implements SqlBackend {
   @Override
   public Transactions reader() {
     return reader;
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> scrub() {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> backup(Path file) {
+    return CompletableFuture.failedFuture(PostgresStore.notCopied(address));
   }
 
   @Override

@@ -1,5 +1,7 @@
 package io.fermata.persistence;
 
+import java.nio.file.Path;
+
 /** Journals in one schema of a PostgreSQL database. */
 final class PostgresStore implements Store {
 
@@ -19,6 +21,16 @@ final class PostgresStore implements Store {
       claim.release();
       throw refused;
     }
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw notCopied(address);
+  }
+
+  static StoreException notCopied(PostgresAddress address) {
+    return new StoreException(
+        address.shown() + " is a database of a server; copy it with \"pg_dump\"");
   }
 
   @Override
