@@ -95,7 +95,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostOutside.Shared shared;
   private final Eraser eraser;
   private final Archives archives;
-  private final InstantSource clock;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
@@ -145,7 +144,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
     this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
-    this.clock = builder.clock;
     this.archives =
         new Archives(store, seals, eraser, command -> actors().tell(command), handlerThreads);
     this.shared =
