@@ -15,7 +15,6 @@ import io.fermata.flow.RunState;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Write;
 import java.io.IOException;
-import java.io.InputStream;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -299,14 +298,10 @@ class SealTest {
 
   @Test
   void whatTheFirstReleaseEncryptedIsStillOpened() throws Exception {
-    List<String> lines;
-    try (InputStream in = getClass().getResourceAsStream("/sealed-1.txt")) {
-      if (in == null) {
-        throw new IOException(
-            "sealed-1.txt is missing; it would be:\n" + String.join("\n", fresh()));
-      }
-      lines = new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+    if (Golden.writes()) {
+      Golden.write("sealed-1.txt", String.join("\n", fresh()));
     }
+    List<String> lines = Golden.read("sealed-1.txt").lines().toList();
     assertThat(lines).hasSize(4);
     for (int i = 0; i < lines.size(); i++) {
       String[] parts = lines.get(i).split(" ", 2);
