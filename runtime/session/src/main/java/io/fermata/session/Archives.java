@@ -5,6 +5,7 @@ import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
@@ -16,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 
 /**
  * Takes journals out of a store and into it.
@@ -24,8 +26,8 @@ import java.util.function.Consumer;
  */
 record Archives(
     OpenStore store,
-    Seals seals,
     Eraser eraser,
+    Seals seals,
     Consumer<GatewayCommand> gateway,
     Executor threads) {
   private static final int PAGE = 100;
@@ -57,7 +59,7 @@ record Archives(
     for (StoredRecord stored : page) {
       put(
           lines,
-          () -> Archive.line(open ? Archive.opened(header.journal(), stored, seals) : stored));
+          () -> Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
@@ -91,8 +93,22 @@ record Archives(
     }
   }
 
+  /** Reads and checks it all, and then adopts it. */
+  CompletionStage<Imported> read(InputStream from, Predicate<String> known, long now) {
+    return CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return Archive.read(from, known, seals, now);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            threads)
+        .thenComposeAsync(this::adopt, threads);
+  }
+
   /** Nobody may be awake meanwhile who believes that there is no journal. */
-  CompletionStage<Imported> adopt(Archive archive) {
+  private CompletionStage<Imported> adopt(Archive archive) {
     Archive.Header header = archive.header();
     List<NewRecord> records = archive.records();
     Scope scope = new Scope(Set.of(header.journal()), Set.of());

@@ -19,10 +19,8 @@ import io.fermata.flow.SecretFields;
 import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -144,8 +142,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
     this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
-    this.archives =
-        new Archives(store, seals, eraser, command -> actors().tell(command), handlerThreads);
+    this.archives = new Archives(store, eraser, seals, command -> actors().tell(command), handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -448,16 +445,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Imported> importJournal(InputStream from) {
     requireOpen();
-    return CompletableFuture.supplyAsync(
-            () -> {
-              try {
-                return Archive.read(from, seals, catalog::has, clock.millis());
-              } catch (IOException e) {
-                throw new UncheckedIOException(e);
-              }
-            },
-            handlerThreads)
-        .thenComposeAsync(archives::adopt, handlerThreads);
+    return archives.read(from, catalog::has, clock.millis());
   }
 
   /** Copies the store into a new file while it is in use; see {@link OpenStore#backup}. */
