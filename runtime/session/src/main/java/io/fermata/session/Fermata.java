@@ -404,8 +404,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and
-   * session had and that are kept. The run is not disturbed.
+   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
+   * had and that are kept. The run is not disturbed. What is encrypted in the journal is encrypted
+   * in what is written, and opens in another store with the same key.
    *
    * @param to is flushed and not closed
    * @return how many records there are; completes with an {@link IllegalArgumentException} if there
@@ -413,7 +414,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
     requireOpen();
-    return archives.write(Archive.Header.ofRun(flow, runId), to);
+    return archives.write(Archive.Header.ofRun(flow, runId), false, to);
+  }
+
+  /** As {@link #export}, with all that the run keeps secret, readable for everybody. */
+  public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
+    requireOpen();
+    return archives.write(Archive.Header.ofRun(flow, runId), true, to);
   }
 
   /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
@@ -423,7 +430,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return key == null
         ? CompletableFuture.failedFuture(
             new IllegalArgumentException("There is no thread " + threadId))
-        : archives.write(Archive.Header.ofThread(key), to);
+        : archives.write(Archive.Header.ofThread(key), false, to);
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.flow.Outcome;
+import io.fermata.flow.RunState;
 import java.util.List;
 import java.util.Set;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -126,6 +127,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   /** A text for the log, without the secrets of the session. */
   final String masked(@Nullable String text) {
     return text == null ? "" : sealing.masked(text);
+  }
+
+  /** Takes what secret fields of a run's state hold for secret from now on. */
+  final void keepSecret(RunState run) {
+    sealing.learn(run);
   }
 
   /** The number of the last record that is journaled. */

@@ -34,6 +34,8 @@ import io.fermata.flow.Recorder;
 import io.fermata.flow.Secret;
 import io.fermata.flow.StepException;
 import io.fermata.persistence.Store;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -510,6 +512,34 @@ class SecretsTest {
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
     return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void anExportIsEncryptedUnlessItIsAskedOtherwiseAndSoIsWhatIsImported() throws Exception {
+    String runId;
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    ByteArrayOutputStream open = new ByteArrayOutputStream();
+    try (Fermata host = host(pay(), K1).start()) {
+      runId = runId(reply(host, "1", "start", answers()));
+      now(host.export("pay", runId, exported));
+      now(host.exportWithSecrets("pay", runId, open));
+    }
+    silent("the export", exported.toString(StandardCharsets.UTF_8));
+    assertThat(open.toString(StandardCharsets.UTF_8)).contains(CARD).doesNotContain("sealed:1");
+    for (ByteArrayOutputStream lines : List.of(exported, open)) {
+      Path other = Files.createTempDirectory(folder, "other");
+      try (Fermata host =
+          host(pay(), K2 + "," + K1).store(Store.sqlite(other.resolve("o.db"))).start()) {
+        now(host.importJournal(new ByteArrayInputStream(lines.toByteArray())));
+        assertThat(code(reply(host, "2", "continue", "vault.word", INNER))).isEqualTo("waiting");
+      }
+      silent(other);
+    }
+    try (Fermata host =
+        host(pay(), K2).store(Store.sqlite(folder.resolve("third.db"))).start()) {
+      var lines = new ByteArrayInputStream(exported.toByteArray());
+      assertThatThrownBy(() -> now(host.importJournal(lines))).hasMessageContaining("key k1");
+    }
   }
 
   @Test
