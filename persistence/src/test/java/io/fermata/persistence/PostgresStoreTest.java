@@ -70,7 +70,7 @@ final class PostgresStoreTest extends JournalContract {
     OpenStore open = store().open();
     open.close();
     open.close();
-    for (CompletionStage<?> late : List.of(open.sweep(0), open.working(), open.read("a", 1, 1))) {
+    for (CompletionStage<?> late : List.of(open.sweep(1), open.working(), open.read("a", 1, 1))) {
       assertThatThrownBy(() -> Host.await(late))
           .hasRootCauseInstanceOf(StoreException.class)
           .rootCause()
