@@ -32,7 +32,7 @@ import slick.util.AsyncExecutor;
  * and the store's own maintenance take turns on it, so none of them ever waits for SQLite's write
  * lock.
  */
-final class SqliteDatabase implements SlickDatabase {
+final class SqliteDatabase implements SlickDatabase, Transactions {
 
   private static final String NAME = "fermata-sqlite";
   private static final int WAITING_STATEMENTS = 20_000;
@@ -96,15 +96,10 @@ final class SqliteDatabase implements SlickDatabase {
     }
   }
 
-  /** Work that is given the connection for itself. */
-  interface Work<T> {
-    T on(Connection connection) throws SQLException;
-  }
-
-  /** Does the work in one transaction, when its turn comes. */
-  <T> CompletableFuture<T> transact(Work<T> work) {
+  @Override
+  public <T> CompletableFuture<T> transact(Work<T> work) {
     CompletableFuture<T> done = new CompletableFuture<>();
-    run(new SimpleJdbcAction<>(context -> transaction(context.connection(), work)))
+    run(new SimpleJdbcAction<>(context -> Transactions.transact(context.connection(), work)))
         .onComplete(result -> complete(done, result), ExecutionContext.parasitic$.MODULE$);
     return done;
   }
@@ -113,30 +108,6 @@ final class SqliteDatabase implements SlickDatabase {
   @SuppressWarnings({"rawtypes", "unchecked"})
   private <T> Future<T> run(SimpleJdbcAction<T> action) {
     return database.run((DBIOAction) action);
-  }
-
-  static <T> T transaction(Connection connection, Work<T> work) {
-    try {
-      connection.setAutoCommit(false);
-      try {
-        T result = work.on(connection);
-        connection.commit();
-        return result;
-      } catch (SQLException | RuntimeException failed) {
-        connection.rollback();
-        throw failed;
-      } finally {
-        connection.setAutoCommit(true);
-      }
-    } catch (SQLException failed) {
-      throw failed(failed);
-    }
-  }
-
-  static StoreException failed(SQLException failed) {
-    return new StoreException(
-        "The store failed: " + failed.getMessage() + "; nothing of this request was written",
-        failed);
   }
 
   private static <T> BoxedUnit complete(CompletableFuture<T> done, Try<T> result) {

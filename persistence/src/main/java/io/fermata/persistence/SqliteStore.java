@@ -18,20 +18,9 @@ final class SqliteStore implements Store {
     try {
       located.createPrivately();
       byte[] serverKey = SqliteSchema.prepare(located);
-      return connect(located, serverKey, claim);
+      return new OpenSqlStore(toString(), serverKey, SqliteBackend.connect(located, claim));
     } catch (RuntimeException refused) {
       claim.release();
-      throw refused;
-    }
-  }
-
-  private OpenStore connect(SqliteFile located, byte[] serverKey, FileClaim claim) {
-    SqliteDatabase database = SqliteDatabase.connect(located);
-    try {
-      return new OpenSqliteStore(
-          toString(), serverKey, database, SqliteReaders.connect(located), claim);
-    } catch (RuntimeException refused) {
-      database.close();
       throw refused;
     }
   }

@@ -27,15 +27,15 @@ final class SqliteChangesTest {
   private static final class Opened implements AutoCloseable {
 
     private final SqliteDatabase writer;
-    private final SqliteChanges changes;
-    private final SqliteReaders readers;
+    private final SqlChanges changes;
+    private final SqlPool readers;
 
     Opened(Path path) {
       SqliteFile file = SqliteFile.locate(path);
       SqliteSchema.prepare(file);
       writer = SqliteDatabase.connect(file);
-      changes = new SqliteChanges(writer);
-      readers = SqliteReaders.connect(file);
+      changes = new SqlChanges(writer);
+      readers = SqlPool.connect(SqliteBackend.readers(file));
     }
 
     /** Keeps the writer busy with a row that is not committed before the latch is down. */
@@ -59,7 +59,7 @@ final class SqliteChangesTest {
     }
 
     long rows() {
-      return Host.await(readers.read(Opened::rows));
+      return Host.await(readers.transact(Opened::rows));
     }
 
     static long rows(Connection connection) throws SQLException {
@@ -104,14 +104,14 @@ final class SqliteChangesTest {
       Host.await(opened.writer.transact(connection -> listen(connection, commits)));
       CountDownLatch released = new CountDownLatch(1);
       CompletionStage<Boolean> held = opened.hold(released);
-      var changes = opened.make(0, 3 * SqliteChanges.IN_ONE_TRANSACTION);
+      var changes = opened.make(0, 3 * SqlChanges.IN_ONE_TRANSACTION);
       commits.set(0);
       released.countDown();
 
       Host.await(held);
       changes.forEach(Host::await);
       assertThat(commits).hasValue(1 + 3);
-      assertThat(opened.rows()).isEqualTo(1 + 3 * SqliteChanges.IN_ONE_TRANSACTION);
+      assertThat(opened.rows()).isEqualTo(1 + 3 * SqlChanges.IN_ONE_TRANSACTION);
     }
   }
 
@@ -155,7 +155,7 @@ final class SqliteChangesTest {
     try (Opened opened = opened()) {
       CountDownLatch released = new CountDownLatch(1);
       opened.hold(released);
-      var waiting = opened.make(0, SqliteChanges.MOST_WAITING);
+      var waiting = opened.make(0, SqlChanges.MOST_WAITING);
       var refused = opened.make(-1, 0).get(0);
       assertThatThrownBy(() -> Host.await(refused))
           .rootCause()
@@ -206,7 +206,7 @@ final class SqliteChangesTest {
       CountDownLatch begun = new CountDownLatch(1);
       CountDownLatch released = new CountDownLatch(1);
       CompletionStage<Long> change =
-          opened.readers.read(
+          opened.readers.transact(
               connection -> {
                 long before = Opened.rows(connection);
                 begun.countDown();
@@ -225,7 +225,7 @@ final class SqliteChangesTest {
   void aReaderCannotWrite() {
     try (Opened opened = opened()) {
       CompletionStage<Boolean> write =
-          opened.readers.read(
+          opened.readers.transact(
               connection -> {
                 insert(connection, "read");
                 return true;

@@ -54,7 +54,7 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   private List<String> plan(DirectoryQuery query) {
-    List<String> plan = SqliteProbe.plan(file(), SqliteListing.of(query).sql());
+    List<String> plan = SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, query).sql());
     assertThat(plan)
         .as(query.toString())
         .noneMatch(step -> step.contains("TEMP B-TREE"))

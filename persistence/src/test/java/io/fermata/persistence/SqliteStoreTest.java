@@ -153,7 +153,7 @@ final class SqliteStoreTest extends JournalContract {
   @Test
   void whatIsDueIsReadFromTheIndexInItsOrder() {
     prepared();
-    for (String statement : List.of(SqliteAppointments.DUE, SqliteUpkeep.FORGET_LEFT_BEHIND)) {
+    for (String statement : List.of(SqlAppointments.DUE, SqlUpkeep.FORGET_LEFT_BEHIND)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
           .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
@@ -163,11 +163,15 @@ final class SqliteStoreTest extends JournalContract {
   @Test
   void workingAndSweepReadIndexesOnly() {
     prepared();
-    assertThat(SqliteProbe.plan(file(), SqliteUpkeep.NEWEST_END_OF_SWEEP))
+    assertThat(SqliteProbe.plan(file(), SqlUpkeep.NEWEST_END_OF_SWEEP))
         .noneMatch(step -> step.contains("SCAN event"))
         .anyMatch(step -> step.contains("event_tag_by_tag (tag=?)"));
     for (String statement :
-        List.of(SqliteUpkeep.WORKING, SqliteUpkeep.DELETE_EVENTS, SqliteUpkeep.DELETE_SNAPSHOTS)) {
+        List.of(
+            SqlUpkeep.WORKING,
+            SqlUpkeep.DELETE_EVENTS,
+            SqlUpkeep.DELETE_SNAPSHOTS,
+            SqlUpkeep.DELETE_TAGS)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(step -> step.matches("SCAN (tag|ended|last|later|old|event_|snapshot).*"));
     }
@@ -176,7 +180,7 @@ final class SqliteStoreTest extends JournalContract {
   @Test
   void aSliceIsARangeOfTheIndexAndAJournalIsForgottenByIt() {
     prepared();
-    for (String statement : List.of(SqliteRecords.FORWARDS, SqliteRecords.BACKWARDS)) {
+    for (String statement : List.of(SqlRecords.FORWARDS, SqlRecords.BACKWARDS)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .singleElement()
           .asString()
@@ -185,13 +189,13 @@ final class SqliteStoreTest extends JournalContract {
     }
     for (String statement :
         List.of(
-            SqliteRecords.DELETE_EVENTS,
-            SqliteRecords.DELETE_SNAPSHOTS,
-            SqliteDirectory.DELETE,
-            SqliteDirectory.DELETE_TAGS,
-            SqliteDirectory.TOUCH,
-            SqliteDirectory.TOUCH_TAGS,
-            SqliteDirectory.GET)) {
+            SqlRecords.DELETE_EVENTS,
+            SqlRecords.DELETE_SNAPSHOTS,
+            SqlDirectory.DELETE,
+            SqlDirectory.DELETE_TAGS,
+            SqlDirectory.TOUCH,
+            SqlDirectory.TOUCH_TAGS,
+            SqlDirectory.GET)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .as(statement)
           .allMatch(step -> step.startsWith("SEARCH") && step.contains("(persistence_id=?"));
@@ -237,7 +241,7 @@ final class SqliteStoreTest extends JournalContract {
             () -> {
               var system = ActorSystem.create("forgetful");
               try {
-                StoreSetups.of(system, SqliteSetup.class);
+                StoreSetups.of(system, SqlSetup.class);
               } finally {
                 system.terminate();
               }

@@ -3,12 +3,12 @@ package io.fermata.persistence;
 import org.apache.pekko.actor.setup.Setup;
 import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
 
-/** Carries the database of a SQLite store to its plugins. */
-final class SqliteSetup extends Setup {
+/** Carries the database of a store to its plugins. */
+final class SqlSetup extends Setup {
 
   private final SlickDatabase database;
 
-  SqliteSetup(SlickDatabase database) {
+  SqlSetup(SlickDatabase database) {
     this.database = database;
   }
 

@@ -14,16 +14,16 @@ import org.jspecify.annotations.Nullable;
  * Small changes in the order they were asked for: those that wait together share a transaction, and
  * so one sync of the disk.
  */
-final class SqliteChanges {
+final class SqlChanges {
 
   static final int IN_ONE_TRANSACTION = 400;
   static final int MOST_WAITING = 20_000;
 
-  private final SqliteDatabase database;
+  private final Transactions database;
   private final Queue<Waiting> waiting = new ArrayDeque<>();
   private int transactionsAhead;
 
-  SqliteChanges(SqliteDatabase database) {
+  SqlChanges(Transactions database) {
     this.database = database;
   }
 

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** The tables that say what the journals are about. */
-final class SqliteDirectory {
+final class SqlDirectory {
 
   /** What most puts come to; the indexes over what has not changed are left alone. */
   static final String TOUCH =
@@ -49,7 +49,7 @@ final class SqliteDirectory {
   static final String DELETE = "DELETE FROM directory WHERE persistence_id = ?";
   static final String GET = "SELECT * FROM directory WHERE persistence_id = ?";
 
-  private SqliteDirectory() {}
+  private SqlDirectory() {}
 
   static void put(Connection connection, DirectoryEntry entry) throws SQLException {
     String labels = DirectoryLabels.of(entry).write();
@@ -127,8 +127,9 @@ final class SqliteDirectory {
     }
   }
 
-  static DirectoryPage list(Connection connection, DirectoryQuery query) throws SQLException {
-    SqliteListing listing = SqliteListing.of(query);
+  static DirectoryPage list(Connection connection, Dialect dialect, DirectoryQuery query)
+      throws SQLException {
+    SqlListing listing = SqlListing.of(dialect, query);
     try (PreparedStatement select = connection.prepareStatement(listing.sql())) {
       bind(select, listing.parameters());
       return query.page(entries(select));

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** What a store asks of its journals besides reading and writing them. */
-final class SqliteUpkeep {
+final class SqlUpkeep {
 
   /** Bounds how long writers wait for one sweep. */
   private static final int ENDS_PER_SWEEP = 10_000;
@@ -21,7 +21,7 @@ final class SqliteUpkeep {
       SELECT last.persistence_id
       FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
       WHERE tag.tag = ?
-        AND last.deleted = 0
+        AND last.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
           WHERE later.persistence_id = last.persistence_id
@@ -46,7 +46,7 @@ final class SqliteUpkeep {
   static final String NEWEST_END_OF_SWEEP =
       """
       SELECT max(event_id) FROM (
-        SELECT event_id FROM event_tag WHERE tag = ? ORDER BY event_id LIMIT %d)
+        SELECT event_id FROM event_tag WHERE tag = ? ORDER BY event_id LIMIT %d) AS ends
       """
           .formatted(ENDS_PER_SWEEP);
 
@@ -61,8 +61,8 @@ final class SqliteUpkeep {
 
   static final String DELETE_SNAPSHOTS =
       """
-      DELETE FROM snapshot WHERE rowid IN (
-        SELECT old.rowid
+      DELETE FROM snapshot WHERE (persistence_id, sequence_number) IN (
+        SELECT old.persistence_id, old.sequence_number
         FROM (%s) AS newest_end JOIN snapshot AS old
           ON old.persistence_id = newest_end.persistence_id
           AND old.sequence_number < newest_end.sequence_number)
@@ -79,9 +79,18 @@ final class SqliteUpkeep {
       """
           .formatted(NEWEST_ENDS);
 
-  private static final String DELETE_TAGS = "DELETE FROM event_tag WHERE tag = ? AND event_id <= ?";
+  /** Only of what is swept: an end may have come between the statements of this transaction. */
+  static final String DELETE_TAGS =
+      """
+      DELETE FROM event_tag WHERE tag = ? AND event_id <= ? AND NOT EXISTS (
+        SELECT 1
+        FROM event_journal AS ended JOIN event_journal AS old
+          ON old.persistence_id = ended.persistence_id
+          AND old.sequence_number < ended.sequence_number
+        WHERE ended.ordering = event_tag.event_id)
+      """;
 
-  private SqliteUpkeep() {}
+  private SqlUpkeep() {}
 
   static List<String> working(Connection connection) throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(WORKING)) {

@@ -6,12 +6,12 @@ import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
 import org.apache.pekko.persistence.jdbc.db.SlickDatabaseProvider;
 
 /** Gives every JDBC plugin of an actor system the one database of its store. */
-final class SqliteDatabaseProvider implements SlickDatabaseProvider {
+final class SqlDatabaseProvider implements SlickDatabaseProvider {
 
   private final SlickDatabase database;
 
-  SqliteDatabaseProvider(ActorSystem system) {
-    this.database = StoreSetups.of(system, SqliteSetup.class).database();
+  SqlDatabaseProvider(ActorSystem system) {
+    this.database = StoreSetups.of(system, SqlSetup.class).database();
   }
 
   @Override

@@ -4,16 +4,16 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The statement that answers one query of the directory, with its parameters. */
-record SqliteListing(String sql, List<Object> parameters) {
+record SqlListing(String sql, List<Object> parameters) {
 
   /**
    * Walks one index in the order of the list: that of a principal, who has few entries, or else of
    * a tag, or of a name, or of the kind. Everything else is looked at on the way.
    */
-  static SqliteListing of(DirectoryQuery query) {
+  static SqlListing of(Dialect dialect, DirectoryQuery query) {
     List<String> tags = query.tags().stream().sorted().toList();
     boolean walksTag = query.principal() == null && !tags.isEmpty();
-    Builder listing = new Builder(walksTag ? "tagged" : "entry");
+    Builder listing = new Builder(dialect, walksTag ? "tagged" : "entry");
     listing.where(listing.walked + ".kind = ?", query.kind());
     if (query.principal() != null) {
       listing.where("entry.principal = ?", query.principal());
@@ -22,25 +22,27 @@ record SqliteListing(String sql, List<Object> parameters) {
       listing.where("tagged.tag = ?", tags.get(0));
     }
     if (query.name() != null) {
-      // The sign keeps the index of names out of a walk along another.
-      String sign = walksTag || query.principal() != null ? "+" : "";
-      listing.where(sign + "entry.name = ?", query.name());
+      boolean walksName = !walksTag && query.principal() == null;
+      String column = walksName ? "entry.name" : dialect.offIndex("entry.name");
+      listing.where(column + " = ?", query.name());
     }
     tags.stream().skip(walksTag ? 1 : 0).forEach(listing::whereTagged);
     query.attributes().forEach(listing::whereAttribute);
     if (query.text() != null) {
-      listing.where("instr(entry.searchable, ?) > 0", DirectoryEntry.folded(query.text()));
+      listing.where(dialect.contains("entry.searchable"), DirectoryEntry.folded(query.text()));
     }
     return listing.inOrder(query);
   }
 
   private static final class Builder {
 
+    private final Dialect dialect;
     private final String walked;
     private final List<String> conditions = new ArrayList<>();
     private final List<Object> parameters = new ArrayList<>();
 
-    Builder(String walked) {
+    Builder(Dialect dialect, String walked) {
+      this.dialect = dialect;
       this.walked = walked;
     }
 
@@ -59,16 +61,10 @@ record SqliteListing(String sql, List<Object> parameters) {
     }
 
     void whereAttribute(String name, String value) {
-      where(
-          """
-          EXISTS (SELECT 1 FROM json_each(entry.labels, '$.attributes') AS attribute
-            WHERE attribute.key = ? AND attribute.value = ?)
-          """,
-          name,
-          value);
+      where(dialect.hasAttribute("entry.labels"), name, value);
     }
 
-    SqliteListing inOrder(DirectoryQuery query) {
+    SqlListing inOrder(DirectoryQuery query) {
       String time =
           walked
               + switch (query.order()) {
@@ -84,20 +80,20 @@ record SqliteListing(String sql, List<Object> parameters) {
       }
       // One more than the page, to see whether another follows.
       parameters.add(query.limit() + 1);
-      return new SqliteListing(
+      return new SqlListing(
           "SELECT entry.* FROM %s WHERE %s ORDER BY %s DESC, %s.persistence_id DESC LIMIT ?"
               .formatted(source(), String.join(" AND ", conditions), time, walked),
           List.copyOf(parameters));
     }
 
-    /** A cross join keeps its order, in any other SQLite may begin with the entries. */
     private String source() {
       return walked.equals("entry")
           ? "directory AS entry"
           : """
-            directory_tag AS tagged CROSS JOIN directory AS entry
+            directory_tag AS tagged %s directory AS entry
               ON entry.persistence_id = tagged.persistence_id
-            """;
+            """
+              .formatted(dialect.orderedJoin());
     }
   }
 }

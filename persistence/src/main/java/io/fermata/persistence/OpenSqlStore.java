@@ -10,30 +10,21 @@ import java.util.function.Supplier;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
 
-/** A SQLite store while a host uses it. */
-final class OpenSqliteStore implements OpenStore {
+/** A store in a relational database while a host uses it. */
+final class OpenSqlStore implements OpenStore {
 
   private final String name;
   private final byte[] serverKey;
-  private final SqliteDatabase database;
-  private final SqliteChanges changes;
-  private final SqliteReaders readers;
-  private final FileClaim claim;
+  private final SqlBackend backend;
+  private final SqlChanges changes;
   private final Directory directory = new OpenDirectory();
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  OpenSqliteStore(
-      String name,
-      byte[] serverKey,
-      SqliteDatabase database,
-      SqliteReaders readers,
-      FileClaim claim) {
+  OpenSqlStore(String name, byte[] serverKey, SqlBackend backend) {
     this.name = name;
     this.serverKey = serverKey;
-    this.database = database;
-    this.changes = new SqliteChanges(database);
-    this.readers = readers;
-    this.claim = claim;
+    this.backend = backend;
+    this.changes = new SqlChanges(backend.writer());
   }
 
   @Override
@@ -43,12 +34,12 @@ final class OpenSqliteStore implements OpenStore {
 
   @Override
   public Config config() {
-    return StoreConfig.load("sqlite-store.conf");
+    return backend.config();
   }
 
   @Override
   public Setup setup() {
-    return new SqliteSetup(database);
+    return new SqlSetup(backend.journals());
   }
 
   @Override
@@ -58,24 +49,27 @@ final class OpenSqliteStore implements OpenStore {
 
   @Override
   public CompletionStage<List<String>> working() {
-    return whileOpen(() -> readers.read(SqliteUpkeep::working));
+    return whileOpen(() -> backend.reader().transact(SqlUpkeep::working));
   }
 
   @Override
   public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
     return whileOpen(
             () ->
-                database.transact(
-                    connection -> SqliteAppointments.forget(connection, untilEpochMillis)))
+                backend
+                    .writer()
+                    .transact(connection -> SqlAppointments.forget(connection, untilEpochMillis)))
         .thenCompose(
             forgotten ->
-                readers.read(
-                    connection -> SqliteAppointments.due(connection, untilEpochMillis, max)));
+                backend
+                    .reader()
+                    .transact(
+                        connection -> SqlAppointments.due(connection, untilEpochMillis, max)));
   }
 
   @Override
   public CompletionStage<Integer> sweep() {
-    return whileOpen(() -> database.transact(SqliteUpkeep::sweep));
+    return whileOpen(() -> backend.writer().transact(SqlUpkeep::sweep));
   }
 
   @Override
@@ -90,7 +84,8 @@ final class OpenSqliteStore implements OpenStore {
   }
 
   private CompletionStage<List<StoredRecord>> read(Slice slice) {
-    return whileOpen(() -> readers.read(connection -> SqliteRecords.read(connection, slice)));
+    return whileOpen(
+        () -> backend.reader().transact(connection -> SqlRecords.read(connection, slice)));
   }
 
   @Override
@@ -101,7 +96,7 @@ final class OpenSqliteStore implements OpenStore {
   @Override
   public CompletionStage<@Nullable Void> forget(String persistenceId) {
     return whileOpen(
-        () -> changes.make(connection -> SqliteRecords.forget(connection, persistenceId)));
+        () -> changes.make(connection -> SqlRecords.forget(connection, persistenceId)));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> whileOpen(
@@ -117,38 +112,36 @@ final class OpenSqliteStore implements OpenStore {
 
     @Override
     public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
-      return whileOpen(() -> changes.make(connection -> SqliteDirectory.put(connection, entry)));
+      return whileOpen(() -> changes.make(connection -> SqlDirectory.put(connection, entry)));
     }
 
     @Override
     public CompletionStage<@Nullable Void> remove(String persistenceId) {
       return whileOpen(
-          () -> changes.make(connection -> SqliteDirectory.remove(connection, persistenceId)));
+          () -> changes.make(connection -> SqlDirectory.remove(connection, persistenceId)));
     }
 
     @Override
     public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
       return whileOpen(
-          () -> readers.read(connection -> SqliteDirectory.get(connection, persistenceId)));
+          () ->
+              backend.reader().transact(connection -> SqlDirectory.get(connection, persistenceId)));
     }
 
     @Override
     public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
-      return whileOpen(() -> readers.read(connection -> SqliteDirectory.list(connection, query)));
+      return whileOpen(
+          () ->
+              backend
+                  .reader()
+                  .transact(connection -> SqlDirectory.list(connection, backend.dialect(), query)));
     }
   }
 
   @Override
   public void close() {
-    if (!closed.compareAndSet(false, true)) {
-      return;
-    }
-    try {
-      // The last connection to close brings the write-ahead log into the file, so that one writes.
-      readers.close();
-      database.close();
-    } finally {
-      claim.release();
+    if (closed.compareAndSet(false, true)) {
+      backend.close();
     }
   }
 }

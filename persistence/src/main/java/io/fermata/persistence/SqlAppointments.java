@@ -8,14 +8,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Which journals are to be looked at again, and when. */
-final class SqliteAppointments {
+final class SqlAppointments {
 
   static final String DUE =
       """
       SELECT last.persistence_id, tag.tag
       FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
       WHERE tag.tag BETWEEN ? AND ?
-        AND last.deleted = 0
+        AND last.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
           WHERE later.persistence_id = last.persistence_id
@@ -24,7 +24,7 @@ final class SqliteAppointments {
       LIMIT ?
       """;
 
-  private SqliteAppointments() {}
+  private SqlAppointments() {}
 
   static List<Due> due(Connection connection, long until, int max) throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(DUE)) {
@@ -43,6 +43,6 @@ final class SqliteAppointments {
 
   /** Forgets times that have passed and were left behind, and says how many. */
   static int forget(Connection connection, long until) throws SQLException {
-    return SqliteUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until));
+    return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until));
   }
 }

@@ -8,13 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Reads and removes the records of single journals. */
-final class SqliteRecords {
+final class SqlRecords {
 
   private static final String SELECT =
       """
       SELECT sequence_number, event_ser_id, event_ser_manifest, event_payload
       FROM event_journal
-      WHERE persistence_id = ? AND deleted = 0 AND sequence_number\
+      WHERE persistence_id = ? AND deleted = FALSE AND sequence_number\
       """;
 
   static final String FORWARDS = SELECT + " >= ? ORDER BY sequence_number LIMIT ?";
@@ -23,7 +23,7 @@ final class SqliteRecords {
   static final String DELETE_EVENTS = "DELETE FROM event_journal WHERE persistence_id = ?";
   static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot WHERE persistence_id = ?";
 
-  private SqliteRecords() {}
+  private SqlRecords() {}
 
   static List<StoredRecord> read(Connection connection, Slice slice) throws SQLException {
     String sql = slice.backwards() ? BACKWARDS : FORWARDS;
@@ -51,6 +51,6 @@ final class SqliteRecords {
         delete.executeUpdate();
       }
     }
-    SqliteDirectory.remove(connection, persistenceId);
+    SqlDirectory.remove(connection, persistenceId);
   }
 }

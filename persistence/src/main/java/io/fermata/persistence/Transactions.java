@@ -1,0 +1,42 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.concurrent.CompletableFuture;
+
+/** Takes work on connections of its own, when their turn comes. */
+interface Transactions {
+
+  /** Work that is given a connection for itself. */
+  interface Work<T> {
+    T on(Connection connection) throws SQLException;
+  }
+
+  /** Does the work in one transaction. */
+  <T> CompletableFuture<T> transact(Work<T> work);
+
+  /** Does the work in one transaction of that connection, now. */
+  static <T> T transact(Connection connection, Work<T> work) {
+    try {
+      connection.setAutoCommit(false);
+      try {
+        T result = work.on(connection);
+        connection.commit();
+        return result;
+      } catch (SQLException | RuntimeException failed) {
+        connection.rollback();
+        throw failed;
+      } finally {
+        connection.setAutoCommit(true);
+      }
+    } catch (SQLException failed) {
+      throw failed(failed);
+    }
+  }
+
+  static StoreException failed(SQLException failed) {
+    return new StoreException(
+        "The store failed: " + failed.getMessage() + "; nothing of this request was written",
+        failed);
+  }
+}
