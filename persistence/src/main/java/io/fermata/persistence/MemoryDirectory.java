@@ -1,17 +1,20 @@
 package io.fermata.persistence;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** The directory of a memory store. */
 final class MemoryDirectory implements Directory {
 
   private final Map<String, DirectoryEntry> entries = new ConcurrentHashMap<>();
+  private final AtomicLong mark = new AtomicLong();
 
   @Override
   public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
@@ -26,6 +29,21 @@ final class MemoryDirectory implements Directory {
     return CompletableFuture.completedFuture(null);
   }
 
+  void forget(String persistenceId) {
+    entries.keySet().removeIf(id -> id.equals(persistenceId) || id.startsWith(persistenceId + "."));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> mark(long number) {
+    mark.set(number);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Long> marked() {
+    return CompletableFuture.completedFuture(mark.get());
+  }
+
   @Override
   public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
     return CompletableFuture.completedFuture(Optional.ofNullable(entries.get(persistenceId)));
@@ -34,13 +52,13 @@ final class MemoryDirectory implements Directory {
   @Override
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
     DirectoryCursor begin = query.begin();
+    Comparator<DirectoryCursor> order = DirectoryCursor.in(query.order());
     List<DirectoryEntry> page =
         entries.values().stream()
             .filter(entry -> matches(query, entry))
             .map(entry -> Map.entry(DirectoryCursor.of(query.order(), entry), entry))
-            .filter(
-                at -> begin == null || DirectoryCursor.LATEST_FIRST.compare(begin, at.getKey()) < 0)
-            .sorted(Map.Entry.comparingByKey(DirectoryCursor.LATEST_FIRST))
+            .filter(at -> begin == null || order.compare(begin, at.getKey()) < 0)
+            .sorted(Map.Entry.comparingByKey(order))
             .limit(query.limit() + 1L)
             .map(Map.Entry::getValue)
             .toList();
@@ -51,6 +69,10 @@ final class MemoryDirectory implements Directory {
     return entry.kind().equals(query.kind())
         && (query.principal() == null || entry.principal().equals(query.principal()))
         && (query.name() == null || entry.name().equals(query.name()))
+        && (query.session() == null || entry.session().equals(query.session()))
+        && (query.standings().isEmpty() || query.standings().contains(entry.standing()))
+        && query.created().contains(entry.createdAt())
+        && query.since().contains(entry.since())
         && entry.tags().containsAll(query.tags())
         && entry.attributes().entrySet().containsAll(query.attributes().entrySet())
         && (query.text() == null

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * All journals of one memory store. Each is guarded by itself, so sessions do not wait on others.
@@ -15,6 +16,8 @@ final class MemoryJournals {
   private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
   private final Set<String> ended = ConcurrentHashMap.newKeySet();
   private final Map<String, Long> due = new ConcurrentHashMap<>();
+  private final Map<String, Long> newest = new ConcurrentHashMap<>();
+  private final AtomicLong records = new AtomicLong();
   private final MemoryDirectory directory = new MemoryDirectory();
   private final byte[] serverKey = ServerKey.random();
 
@@ -30,10 +33,11 @@ final class MemoryJournals {
     return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
   }
 
-  void append(String persistenceId, List<MemoryRecord> records) {
-    of(persistenceId).append(records);
-    remember(persistenceId, records.get(records.size() - 1).dueAt());
-    if (records.stream().anyMatch(record -> record.isTagged(JournalTags.ENDED))) {
+  void append(String persistenceId, List<MemoryRecord> added) {
+    of(persistenceId).append(added);
+    newest.put(persistenceId, records.addAndGet(added.size()));
+    remember(persistenceId, added.get(added.size() - 1).dueAt());
+    if (added.stream().anyMatch(record -> record.isTagged(JournalTags.ENDED))) {
       ended.add(persistenceId);
     }
   }
@@ -76,10 +80,33 @@ final class MemoryJournals {
     return journal == null ? List.of() : journal.read(slice);
   }
 
+  long newest() {
+    return records.get();
+  }
+
+  /** Each journal once, at its newest record. */
+  List<Written> written(long after, int max) {
+    return newest.entrySet().stream()
+        .map(journal -> new Written(journal.getValue(), journal.getKey()))
+        .filter(journal -> journal.number() > after)
+        .sorted(Comparator.comparingLong(Written::number))
+        .limit(max)
+        .toList();
+  }
+
+  List<String> after(String persistenceId, int max) {
+    return newest.keySet().stream()
+        .filter(journal -> journal.compareTo(persistenceId) > 0)
+        .sorted()
+        .limit(max)
+        .toList();
+  }
+
   void forget(String persistenceId) {
     journals.remove(persistenceId);
+    newest.remove(persistenceId);
     ended.remove(persistenceId);
     due.remove(persistenceId);
-    directory.remove(persistenceId);
+    directory.forget(persistenceId);
   }
 }

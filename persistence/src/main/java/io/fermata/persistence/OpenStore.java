@@ -90,12 +90,32 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<StoredRecord>> readBack(String persistenceId, long beforeSeq, int max);
 
+  /** The highest number that any record of any journal has; 0 if there is none. */
+  CompletionStage<Long> newest();
+
+  /**
+   * The journals that have a record with a number above the given one, in the order of those
+   * numbers. A journal may be there several times. What is being written at this moment may come to
+   * have a lower number than what is there already.
+   *
+   * @param max how many are listed at most, 1 to {@link #MOST_RECORDS}
+   */
+  CompletionStage<List<Written>> written(long afterNumber, int max);
+
+  /**
+   * The persistence ids of journals, in an order that stays, each once.
+   *
+   * @param after the one after which to begin; empty for the first
+   * @param max how many are listed at most, 1 to {@link #MOST_RECORDS}
+   */
+  CompletionStage<List<String>> journals(String after, int max);
+
   /** What the journals of this store are about. */
   Directory directory();
 
   /**
-   * Deletes a journal for good, in one transaction: its events, their tags, its snapshots and its
-   * entry in the directory. To forget what is not there does nothing.
+   * Deletes a journal for good, in one transaction: its events, their tags, its snapshots, and what
+   * the directory says of it and its parts. To forget what is not there does nothing.
    *
    * <p>Stop the actor of the journal before. One that still runs would go on at its own sequence
    * number in a journal that has lost its beginning. An actor that is started later with the same

@@ -15,6 +15,10 @@ record Slice(String persistenceId, long edge, int max, boolean backwards) {
               + edge
               + ", its first is 1; ask for that or a later one");
     }
+    requireMax(max);
+  }
+
+  static void requireMax(int max) {
     if (max < 1 || max > OpenStore.MOST_RECORDS) {
       throw new IllegalArgumentException(
           max

@@ -41,6 +41,29 @@ final class SqliteDirectoryTest extends DirectoryContract {
     walks(THREADS.tagged("vip", "open").named("support"), "directory_tag_%s (kind=? AND tag=?");
   }
 
+  @Test
+  void howAnEntryStandsAndItsSessionAreLookedUp() {
+    DirectoryQuery waiting = THREADS.standing(Set.of("waits")).since(new Span(null, 9L));
+    String walk = "INDEX directory_%s_standing (kind=? AND standing=?%s)";
+    assertThat(plan(waiting.orderedBy(Order.STANDING)))
+        .anyMatch(step -> step.contains(walk.formatted("since", " AND since<?")));
+    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.CREATION)))
+        .anyMatch(step -> step.contains(walk.formatted("created", "")));
+    String cursor = DirectoryCursor.of(Order.STANDING, entry("last")).encode();
+    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING).after(cursor)))
+        .anyMatch(
+            step -> step.contains(walk.formatted("since", " AND (since,persistence_id)>(?,?)")));
+    DirectoryQuery either = THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING);
+    assertThat(SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, either).sql()))
+        .filteredOn(step -> step.contains(walk.formatted("since", "")))
+        .hasSize(2);
+    assertThat(
+            SqliteProbe.plan(
+                file(),
+                SqlListing.of(Dialect.SQLITE, THREADS.inSession("s").belongingTo("ann")).sql()))
+        .anyMatch(step -> step.contains("INDEX directory_session (kind=? AND session=?)"));
+  }
+
   private void walks(DirectoryQuery query, String index) {
     walks(query, index.formatted("active"), "active_at");
     walks(query.orderedBy(Order.CREATION), index.formatted("created"), "created_at");
@@ -99,16 +122,20 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   private static DirectoryEntry randomEntry(Random random) {
-    return new DirectoryEntry(
-        "journal " + random.nextInt(200),
-        one(random, "thread", "thread", "run"),
-        one(random, "ann", "bob", ""),
-        one(random, "Support", "Sales", ""),
-        random.nextInt(5),
-        random.nextInt(20),
-        random.nextInt(20),
-        random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
-        random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
+    DirectoryEntry entry =
+        new DirectoryEntry(
+            "journal " + random.nextInt(200),
+            one(random, "thread", "thread", "run"),
+            one(random, "ann", "bob", ""),
+            one(random, "Support", "Sales", ""),
+            random.nextInt(5),
+            random.nextInt(20),
+            random.nextInt(20),
+            random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
+            random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
+    return entry
+        .inSession(one(random, "s1", "s2", ""))
+        .standing(one(random, "waits", "works", "", "failed"), random.nextInt(20));
   }
 
   private static DirectoryQuery randomQuery(Random random) {
@@ -127,6 +154,19 @@ final class SqliteDirectoryTest extends DirectoryContract {
     }
     if (random.nextInt(3) == 0) {
       query = query.having("lang", one(random, "de", "en"));
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.inSession(one(random, "s1", "s2"));
+    }
+    if (random.nextInt(2) == 0) {
+      query = query.standing(Set.of(one(random, "waits", "works"), one(random, "done", "failed")));
+      query = random.nextBoolean() ? query.orderedBy(Order.STANDING) : query;
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.created(new Span((long) random.nextInt(10), 15L));
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.since(new Span(null, (long) random.nextInt(20)));
     }
     return random.nextInt(3) == 0 ? query.containing(one(random, "SUP", "e", "vip")) : query;
   }

@@ -46,7 +46,7 @@ final class SqliteMigrationTest {
     assertThat(
             SqliteProbe.numbers(
                 file, "SELECT value FROM fermata_meta WHERE key = ?", "schema_version"))
-        .containsExactly(2L);
+        .containsExactly(3L);
   }
 
   @Test

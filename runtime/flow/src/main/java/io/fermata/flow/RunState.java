@@ -111,6 +111,15 @@ public record RunState(
     return draft.build();
   }
 
+  /** This run at its end; what it came to is not looked at. */
+  public RunState ended(Status how, long at) {
+    Draft draft = new Draft(this);
+    draft.status = how;
+    draft.changedAt = at;
+    draft.places = Map.of();
+    return draft.build();
+  }
+
   @JsonIgnore
   public boolean running() {
     return status == Status.RUNNING;

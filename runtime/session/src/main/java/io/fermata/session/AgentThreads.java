@@ -325,8 +325,12 @@ final class AgentThreads implements Threads {
   }
 
   static JournalRecord.Turn turn(StoredRecord stored) {
+    return (JournalRecord.Turn) record(stored);
+  }
+
+  static JournalRecord record(StoredRecord stored) {
     try {
-      return (JournalRecord.Turn) SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      return (JournalRecord) SERIALIZER.fromBinary(stored.payload(), stored.manifest());
     } catch (NotSerializableException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }

@@ -78,6 +78,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final AgentThreads threads;
   private final Map<String, AgentTool> agentTools;
   private final HostOutside.Shared shared;
+  private final RunLedger ledger;
+  private final Runs runs;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
@@ -92,6 +94,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.replies = HandlerThreads.replies();
     this.feedThreads = HandlerThreads.feeds();
     this.feeds = new ThreadFeeds();
+    this.ledger = new RunLedger(store, flow -> false);
+    this.runs = new StoreRuns(store.directory(), ledger, replies);
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
     AgentHost agentHost =
@@ -133,7 +137,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
         (entityId, region) -> {
           Shell shell =
               new Shell(
-                  catalog, audience, settings, builder.clock, handlerThreads, region, agentHost);
+                  catalog,
+                  audience,
+                  ledger,
+                  settings,
+                  builder.clock,
+                  handlerThreads,
+                  region,
+                  agentHost);
           return SessionKey.agentOf(entityId) == null
               ? RunSession.create(entityId, shell)
               : ThreadSession.create(entityId, shell);
@@ -145,6 +156,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
             ActorSystemSetup.create(
                 BootstrapSetup.create(builder.config.withFallback(configuration(store))),
                 store.setup()));
+    ledger.start();
     takeUpUnfinishedWork();
     wakeInTime(builder.clock);
     sweepRegularly();
@@ -177,6 +189,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** The threads of the host's agents. */
   public Threads threads() {
     return threads;
+  }
+
+  /** The runs of the host's flows, those of its tools, too. */
+  public Runs runs() {
+    return runs;
   }
 
   /** The agents of the host. */
@@ -366,21 +383,22 @@ public final class Fermata implements ToolHost, AutoCloseable {
     feeds.endAll();
     CompletableFuture<Void> drained = new CompletableFuture<>();
     system.tell(new GatewayCommand.Drain(drained));
-    await(drained, "the work under way");
-    stop();
+    boolean quiet = await(drained, "the work under way");
+    stop(() -> ledger.close(quiet));
     audience.close(DRAIN.toMillis());
   }
 
   /** Stops as a lost process would: nothing under way is waited for. */
   void crash() {
     closed.set(true);
-    stop();
+    stop(ledger::stop);
     audience.abandon();
   }
 
-  private void stop() {
+  private void stop(Runnable lastOfLedger) {
     system.terminate();
     await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
+    lastOfLedger.run();
     handlerThreads.shutdownNow();
     replies.shutdown();
     feedThreads.shutdown();
@@ -393,9 +411,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
         system, GatewayCommand.CountAwake::new, Duration.ofSeconds(3), system.scheduler());
   }
 
-  private static void await(CompletableFuture<?> end, String what) {
+  private static boolean await(CompletableFuture<?> end, String what) {
     try {
       end.get(DRAIN.toMillis(), TimeUnit.MILLISECONDS);
+      return true;
     } catch (TimeoutException e) {
       LOG.warn("Closed without waiting longer than {} for {}", DRAIN, what);
     } catch (ExecutionException e) {
@@ -403,6 +422,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    return false;
   }
 
   private void takeUpUnfinishedWork() {

@@ -75,6 +75,11 @@ sealed interface JournalRecord {
     public Set<String> tags() {
       return Set.of(JournalTags.ENDED);
     }
+
+    /** The run as it was at last, as far as its end is concerned. */
+    RunState last(RunState before) {
+      return before.ended(status, at);
+    }
   }
 
   /**

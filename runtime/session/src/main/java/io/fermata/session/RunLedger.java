@@ -1,0 +1,278 @@
+package io.fermata.session;
+
+import io.fermata.persistence.Directory;
+import io.fermata.persistence.DirectoryEntry;
+import io.fermata.persistence.OpenStore;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lets the directory follow the journals of runs. Sessions tell it what they have journaled and go
+ * on; it keeps the newest of each run and enters it a few times a second, so that a run that begins
+ * and ends in between is never entered at all.
+ *
+ * <p>What it was told and could not enter, because the process died, the store failed, or it was
+ * told too much at once, it finds in the journals: the store keeps a mark up to which the directory
+ * is known to have followed. The mark stays behind by some seconds, as a record may be told of a
+ * little after it was journaled.
+ */
+final class RunLedger {
+  private static final Logger LOG = LoggerFactory.getLogger(RunLedger.class);
+
+  private static final long LAG_MILLIS = 250;
+
+  /** How long after it was journaled every record has been told of and entered. */
+  private static final long SETTLED_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+  private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** Runs whose news wait to be entered. */
+  private static final int MOST = 20_000;
+
+  private static final long LAST_SECONDS = 10;
+
+  /** What is to become of an entry. */
+  private sealed interface News {}
+
+  /**
+   * The run is to be entered.
+   *
+   * @param fresh nothing has been entered of it before
+   */
+  private record Stands(RunRow row, boolean fresh) implements News {}
+
+  /** The run is to be taken out. */
+  private record Gone() implements News {}
+
+  /** That the store had so many records at a time. */
+  private record Moment(long newest, long nanos) {}
+
+  private static final Gone GONE = new Gone();
+
+  private final Directory directory;
+  private final OpenStore store;
+  private final Predicate<String> keepsEnded;
+  private final RunJournals journals;
+  private final Map<String, News> news = new ConcurrentHashMap<>();
+  private final AtomicBoolean behind = new AtomicBoolean(true);
+  private final AtomicLong told = new AtomicLong();
+  private final ScheduledExecutorService thread =
+      Executors.newSingleThreadScheduledExecutor(HandlerThreads.named("fermata-runs-"));
+
+  // --- of its own thread alone
+
+  private final Deque<Moment> moments = new ArrayDeque<>();
+  private long lookedAt = System.nanoTime();
+  private long toldThen;
+  private long marked;
+  private boolean troubled;
+  private volatile boolean stopped;
+
+  /**
+   * @param keepsEnded the flows of which ended runs are listed, because their journals are kept
+   */
+  RunLedger(OpenStore store, Predicate<String> keepsEnded) {
+    this.store = store;
+    this.directory = store.directory();
+    this.keepsEnded = keepsEnded;
+    this.journals = new RunJournals(store);
+  }
+
+  void start() {
+    thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  // --- what sessions tell ----------------------------------------------------------------------
+
+  /**
+   * A run stands so.
+   *
+   * @param begins this is the first that is told of it
+   */
+  void stands(RunRow row, boolean begins) {
+    told.incrementAndGet();
+    if (news.size() >= MOST && !news.containsKey(row.id())) {
+      behind.set(true);
+      return;
+    }
+    news.compute(
+        row.id(),
+        (id, old) -> new Stands(row, begins || (old instanceof Stands before && before.fresh())));
+  }
+
+  /** A run has ended. */
+  void ended(RunRow row) {
+    if (keepsEnded.test(row.flow())) {
+      stands(row, false);
+      return;
+    }
+    told.incrementAndGet();
+    if (news.size() >= MOST && !news.containsKey(row.id())) {
+      behind.set(true);
+      return;
+    }
+    news.compute(
+        row.id(), (id, old) -> old instanceof Stands before && before.fresh() ? null : GONE);
+  }
+
+  // --- following -------------------------------------------------------------------------------
+
+  private void tick() {
+    try {
+      enter();
+      if (behind.get()) {
+        catchUp();
+      }
+      mark();
+      troubled = false;
+    } catch (RuntimeException e) {
+      behind.set(true);
+      if (!troubled && !stopped) {
+        LOG.warn("The list of runs could not follow; it catches up when the store lets it", e);
+      }
+      troubled = true;
+    }
+  }
+
+  /** Enters what was told. If that fails, it is found in the journals again. */
+  private void enter() {
+    List<CompletionStage<?>> writes = new ArrayList<>();
+    for (String id : List.copyOf(news.keySet())) {
+      News latest = news.remove(id);
+      if (latest instanceof Stands stands) {
+        write(writes, stands.row());
+      } else if (latest != null) {
+        writes.add(directory.remove(id));
+      }
+    }
+    await(writes);
+  }
+
+  private void write(List<CompletionStage<?>> writes, RunRow row) {
+    DirectoryEntry entry;
+    try {
+      entry = row.entry();
+    } catch (IllegalArgumentException e) {
+      LOG.warn("The run {} cannot be listed", row.id(), e);
+      return;
+    }
+    writes.add(directory.put(entry));
+  }
+
+  private static void await(List<? extends CompletionStage<?>> stages) {
+    CompletableFuture<?>[] all =
+        stages.stream().map(CompletionStage::toCompletableFuture).toArray(CompletableFuture[]::new);
+    CompletableFuture.allOf(all).join();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  /** Moves the mark to where the store's records ended some seconds ago. */
+  private void mark() {
+    long nanos = System.nanoTime();
+    if (told.get() != toldThen && nanos - lookedAt >= LOOK_NANOS) {
+      toldThen = told.get();
+      lookedAt = nanos;
+      moments.add(new Moment(now(store.newest()), nanos));
+    }
+    long settled = 0;
+    while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {
+      settled = moments.remove().newest();
+    }
+    if (settled > marked && !behind.get()) {
+      mark(settled);
+    }
+  }
+
+  private void mark(long number) {
+    now(directory.mark(number));
+    marked = number;
+  }
+
+  // --- catching up -----------------------------------------------------------------------------
+
+  /** Enters what the journals of runs say that were written to since the mark. */
+  private void catchUp() {
+    behind.set(false);
+    marked = now(directory.marked());
+    long end = now(store.newest());
+    RunCatch caught = caught();
+    journals.writtenSince(marked, end, caught);
+    caught.settle();
+  }
+
+  private RunCatch caught() {
+    return new RunCatch(journals, directory, keepsEnded, this::enter);
+  }
+
+  /** Catches up now, for whoever opened the store to look only. */
+  CompletionStage<Void> caughtUp() {
+    return CompletableFuture.runAsync(this::catchUp, thread);
+  }
+
+  /** Makes the directory's entries of runs anew. */
+  CompletionStage<Runs.Rebuilt> rebuild() {
+    try {
+      return CompletableFuture.supplyAsync(this::rebuilt, thread);
+    } catch (RejectedExecutionException e) {
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("The host is closed and lists no runs", e));
+    }
+  }
+
+  private Runs.Rebuilt rebuilt() {
+    RunCatch caught = caught();
+    journals.all(caught);
+    caught.settle();
+    long removed = caught.removeStrangers();
+    return new Runs.Rebuilt(caught.read(), caught.entered(), removed);
+  }
+
+  // --- the end ---------------------------------------------------------------------------------
+
+  /**
+   * Enters what is left.
+   *
+   * @param quiet no session writes any more, so that nothing is left to catch up with
+   */
+  void close(boolean quiet) {
+    stop();
+    try {
+      if (!thread.awaitTermination(LAST_SECONDS, TimeUnit.SECONDS)) {
+        return;
+      }
+      enter();
+      if (quiet && !behind.get()) {
+        mark(now(store.newest()));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (CompletionException e) {
+      LOG.info("The list of runs follows at the next start: {}", String.valueOf(e.getCause()));
+    }
+  }
+
+  /** Ends as a lost process would. */
+  void stop() {
+    stopped = true;
+    thread.shutdownNow();
+  }
+}
