@@ -11,7 +11,13 @@ import picocli.CommandLine.Command;
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
     synopsisSubcommandLabel = "COMMAND",
-    subcommands = {ServeCommand.class, StdioCommand.class, ChatCommand.class, GraphCommand.class},
+    subcommands = {
+      ServeCommand.class,
+      StdioCommand.class,
+      ChatCommand.class,
+      RunsCommand.class,
+      GraphCommand.class
+    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:ended in good order",

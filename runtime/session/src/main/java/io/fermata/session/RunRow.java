@@ -80,7 +80,7 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
             Set.copyOf(run.tags()),
             attributes)
         .inSession(key(session))
-        .standing(name(status), since(run, status));
+        .standing(RunJson.name(status), since(run, status));
   }
 
   private static RunInfo.Status status(RunState run) {
@@ -149,17 +149,13 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
   private static String written(List<RunInfo.Wait> waits) {
     ArrayNode list = JsonNodeFactory.instance.arrayNode();
     for (RunInfo.Wait wait : waits) {
-      list.addArray().add(wait.step()).add(name(wait.kind())).add(wait.what());
+      list.addArray().add(wait.step()).add(RunJson.name(wait.kind())).add(wait.what());
       if (Json.text(list).length() > LONGEST_ATTRIBUTE) {
         list.remove(list.size() - 1);
         break;
       }
     }
     return Json.text(list);
-  }
-
-  private static String name(Enum<?> constant) {
-    return constant.name().toLowerCase(Locale.ROOT);
   }
 
   /** What a principal or a session is looked up by. */
@@ -202,7 +198,7 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
     boolean longest = wanted.order() == RunQuery.Order.LONGEST;
     Set<RunInfo.Status> statuses =
         longest && wanted.statuses().isEmpty() ? LIVE : wanted.statuses();
-    Set<String> standings = statuses.stream().map(RunRow::name).collect(Collectors.toSet());
+    Set<String> standings = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
     DirectoryQuery query =
         DirectoryQuery.of(KIND)
             .named(wanted.flow())

@@ -99,7 +99,7 @@ class RunsTest {
   }
 
   private static String runId(ToolReply reply) {
-    return reply.run().path("runId").textValue();
+    return reply.meta().path("fermata/run").path("runId").textValue();
   }
 
   @Test
