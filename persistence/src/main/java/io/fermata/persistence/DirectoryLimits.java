@@ -105,6 +105,11 @@ final class DirectoryLimits {
               + most
               + " are allowed; shorten it");
     }
+    // No text of PostgreSQL holds it.
+    if (text.indexOf('\0') >= 0) {
+      throw new IllegalArgumentException(
+          "The " + what + " holds the character with the code 0; leave it out");
+    }
   }
 
   private static String quoted(String text) {

@@ -28,8 +28,11 @@ final class SqlPool implements Transactions {
   }
 
   static SqlPool connect(HikariConfig pool) {
-    return new SqlPool(
-        new HikariDataSource(pool), threads(pool.getPoolName(), pool.getMaximumPoolSize()));
+    return over(new HikariDataSource(pool));
+  }
+
+  static SqlPool over(HikariDataSource source) {
+    return new SqlPool(source, threads(source.getPoolName(), source.getMaximumPoolSize()));
   }
 
   private static ThreadPoolExecutor threads(String name, int connections) {

@@ -1,6 +1,7 @@
 package io.fermata.persistence;
 
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -8,7 +9,7 @@ import java.util.Optional;
  *
  * <p>Nothing falls back to memory silently. Whoever wants {@link #memory()} says so.
  */
-public sealed interface Store permits MemoryStore, SqliteStore {
+public sealed interface Store permits MemoryStore, PostgresStore, SqliteStore {
 
   /**
    * Journals in the memory of this JVM, for tests only: they end with the process. The same
@@ -29,7 +30,30 @@ public sealed interface Store permits MemoryStore, SqliteStore {
   }
 
   /**
-   * The store that {@code spec} names: {@code memory} or {@code sqlite:} followed by a file.
+   * Journals in one schema of a PostgreSQL database, created when its tables are missing. An
+   * acknowledged write has reached the server's disk. One host at a time may have the schema open.
+   *
+   * <p>The address is that of the JDBC driver, with its parameters for TLS and timeouts, or the
+   * shorter {@code postgres://user@host:5432/database?sslmode=verify-full}. Two parameters matter
+   * here: {@code currentSchema} names the schema, created if it is missing, else it is the first of
+   * the role's search path; {@code connections} tells how many write journals, {@value
+   * PostgresAddress#CONNECTIONS} if it is left out, besides four others. A password that is not in
+   * the address is read from {@code PGPASSWORD} or {@code ~/.pgpass}.
+   *
+   * @throws IllegalArgumentException if the address cannot be read
+   */
+  static Store postgres(String address) {
+    return new PostgresStore(PostgresAddress.parse(address, System.getenv()));
+  }
+
+  /** Like {@link #postgres(String)}, with a user and a password that are not in the address. */
+  static Store postgres(String address, String user, String password) {
+    return new PostgresStore(PostgresAddress.parse(address, Map.of()).as(user, password));
+  }
+
+  /**
+   * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, or an
+   * address for {@link #postgres(String)}.
    *
    * @throws IllegalArgumentException if it names no store of this version; the message lists the
    *     choices

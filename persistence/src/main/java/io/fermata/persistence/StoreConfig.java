@@ -11,6 +11,7 @@ final class StoreConfig {
 
   static Config load(String resource) {
     return ConfigFactory.parseResources(
-        StoreConfig.class, resource, ConfigParseOptions.defaults().setAllowMissing(false));
+            StoreConfig.class, resource, ConfigParseOptions.defaults().setAllowMissing(false))
+        .resolve();
   }
 }

@@ -14,7 +14,8 @@ final class StoreSpec {
   private static final String SQLITE = "sqlite:";
   private static final String CHOICES =
       "choose \"memory\" (for tests, nothing survives the process)"
-          + " or \"sqlite:<file>\", for example \"sqlite:fermata.db\"";
+          + ", \"sqlite:<file>\", for example \"sqlite:fermata.db\", or"
+          + " \"postgres://<user>@<host>/<database>\"";
 
   private StoreSpec() {}
 
@@ -32,8 +33,8 @@ final class StoreSpec {
     if (trimmed.startsWith(SQLITE)) {
       return Store.sqlite(file(spec, trimmed.substring(SQLITE.length())));
     }
-    if (trimmed.startsWith("postgres:") || trimmed.startsWith("postgresql:")) {
-      throw refused(spec, "PostgreSQL is not available in this version");
+    if (PostgresAddress.matches(trimmed)) {
+      return Store.postgres(trimmed);
     }
     throw refused(spec, "there is no such store");
   }

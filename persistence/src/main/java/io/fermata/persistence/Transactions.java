@@ -22,15 +22,24 @@ interface Transactions {
       try {
         T result = work.on(connection);
         connection.commit();
+        connection.setAutoCommit(true);
         return result;
       } catch (SQLException | RuntimeException failed) {
-        connection.rollback();
+        undo(connection, failed);
         throw failed;
-      } finally {
-        connection.setAutoCommit(true);
       }
     } catch (SQLException failed) {
       throw failed(failed);
+    }
+  }
+
+  /** What went wrong first is told, even if the connection went with it. */
+  private static void undo(Connection connection, Exception failed) {
+    try {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    } catch (SQLException gone) {
+      failed.addSuppressed(gone);
     }
   }
 

@@ -7,7 +7,9 @@ import io.fermata.persistence.DirectoryQuery.Order;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -244,6 +246,92 @@ abstract class DirectoryContract {
         .hasMessage(
             "The cursor is of a list ordered by ACTIVITY and not by CREATION;"
                 + " leave it out to begin again");
+  }
+
+  @Test
+  void everyQueryIsAnsweredAsMemoryAnswersIt() {
+    Random random = new Random(5);
+    Directory expected = new MemoryDirectory();
+    List<CompletionStage<?>> puts = new ArrayList<>();
+    for (int put = 0; put < 600; put++) {
+      DirectoryEntry entry = randomEntry(random);
+      puts.add(expected.put(entry));
+      puts.add(open.directory().put(entry));
+    }
+    puts.forEach(Host::await);
+    int found = 0;
+    for (int list = 0; list < 500; list++) {
+      DirectoryQuery query = randomQuery(random);
+      List<DirectoryEntry> entries = walk(open.directory(), query);
+      assertThat(entries).as(query.toString()).isEqualTo(walk(expected, query));
+      found += entries.size();
+    }
+    assertThat(found).isGreaterThan(1_000);
+  }
+
+  private static List<DirectoryEntry> walk(Directory directory, DirectoryQuery query) {
+    List<DirectoryEntry> entries = new ArrayList<>();
+    DirectoryPage page = Host.await(directory.list(query));
+    entries.addAll(page.entries());
+    while (page.next() != null) {
+      page = Host.await(directory.list(query.after(page.next())));
+      entries.addAll(page.entries());
+    }
+    return entries;
+  }
+
+  private static String one(Random random, String... choices) {
+    return choices[random.nextInt(choices.length)];
+  }
+
+  private static DirectoryEntry randomEntry(Random random) {
+    DirectoryEntry entry =
+        new DirectoryEntry(
+        "journal " + random.nextInt(200),
+        one(random, "thread", "thread", "run"),
+        one(random, "ann", "bob", ""),
+        one(random, "Support", "Sales", ""),
+        random.nextInt(5),
+        random.nextInt(20),
+        random.nextInt(20),
+        random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
+        random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
+    return entry
+        .inSession(one(random, "s1", "s2", ""))
+        .standing(one(random, "waits", "works", "", "failed"), random.nextInt(20));
+  }
+
+  private static DirectoryQuery randomQuery(Random random) {
+    DirectoryQuery query =
+        DirectoryQuery.of(one(random, "thread", "run"))
+            .orderedBy(random.nextBoolean() ? Order.ACTIVITY : Order.CREATION)
+            .limitedTo(1 + random.nextInt(20));
+    if (random.nextInt(3) == 0) {
+      query = query.belongingTo(one(random, "ann", "bob", ""));
+    }
+    if (random.nextInt(3) == 0) {
+      query = query.named(one(random, "Support", "Sales"));
+    }
+    if (random.nextInt(3) == 0) {
+      query = query.tagged(one(random, "vip", "open", "all"), "all");
+    }
+    if (random.nextInt(3) == 0) {
+      query = query.having("lang", one(random, "de", "en"));
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.inSession(one(random, "s1", "s2"));
+    }
+    if (random.nextInt(2) == 0) {
+      query = query.standing(Set.of(one(random, "waits", "works"), one(random, "done", "failed")));
+      query = random.nextBoolean() ? query.orderedBy(Order.STANDING) : query;
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.created(new Span((long) random.nextInt(10), 15L));
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.since(new Span(null, (long) random.nextInt(20)));
+    }
+    return random.nextInt(3) == 0 ? query.containing(one(random, "SUP", "e", "vip")) : query;
   }
 
   OpenStore open() {

@@ -22,7 +22,7 @@ final class StoreSpecTest {
   @CsvSource({
     "redis:there, there is no such store",
     "fermata.db, there is no such store",
-    "postgres://there/fermata, PostgreSQL is not available in this version",
+    "mysql://there/fermata, there is no such store",
     "sqlite:, it names no file",
     "sqlite::memory:, would lose every journal"
   })

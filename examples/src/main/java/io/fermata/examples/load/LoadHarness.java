@@ -8,12 +8,12 @@ import io.fermata.session.Fermata;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Measures Fermata on this machine, beside what the machine can do. */
@@ -34,17 +34,7 @@ public final class LoadHarness implements Callable<Integer> {
   @Option(names = "--transports", split = ",", defaultValue = "process,http")
   private List<String> transports = List.of();
 
-  @Option(names = "--warmup", defaultValue = "4", description = "seconds before each window")
-  private int warmUp;
-
-  @Option(names = "--seconds", defaultValue = "6", description = "length of a window")
-  private int seconds;
-
-  @Option(
-      names = "--rounds",
-      defaultValue = "3",
-      description = "windows of which the median counts")
-  private int rounds;
+  @Mixin private Windows windows = new Windows();
 
   private final PrintStream out = System.out;
 
@@ -63,9 +53,8 @@ public final class LoadHarness implements Callable<Integer> {
         onStore(folder, store, clients);
       }
     }
-    Measurement commits =
-        SyncedCommits.measure(folder.resolve("yardstick.db"), Duration.ofSeconds(seconds));
-    print("", "sqlite", "synced commit", 1, List.of(commits), 1);
+    Measurement commits = SyncedCommits.measure(folder.resolve("yardstick.db"), windows.length());
+    print("", "sqlite", "synced commit", 1, commits, 1);
     return 0;
   }
 
@@ -82,39 +71,33 @@ public final class LoadHarness implements Callable<Integer> {
                 ? () -> new HttpTarget(server.port())
                 : () -> new InProcess(host);
         for (String flow : flows) {
-          print(transport, store, flow, clients, windows(flow, clients, target), Workload.CALLS);
+          print(transport, store, flow, clients, measured(flow, clients, target), Workload.CALLS);
         }
       }
       if (transports.contains("http")) {
         Callable<Target> target = () -> new HttpTarget(noop.port());
-        print("http", "", NoopHost.TOOL, clients, windows(NoopHost.TOOL, clients, target), 1);
+        print("http", "", NoopHost.TOOL, clients, measured(NoopHost.TOOL, clients, target), 1);
       }
     }
   }
 
-  private List<Measurement> windows(String flow, int clients, Callable<Target> target)
-      throws Exception {
-    List<Measurement> windows = new ArrayList<>();
-    for (int round = 0; round < rounds; round++) {
-      windows.add(window(flow, clients, target));
-    }
-    return windows;
-  }
-
-  private Measurement window(String flow, int clients, Callable<Target> target) throws Exception {
-    List<Load.Unit> units = new ArrayList<>();
+  private Measurement measured(String flow, int clients, Callable<Target> target) throws Exception {
+    boolean noop = flow.equals(NoopHost.TOOL);
     List<Target> targets = new ArrayList<>();
-    for (int i = 0; i < clients; i++) {
-      Target mine = target.call();
-      targets.add(mine);
-      units.add(
-          flow.equals(NoopHost.TOOL)
-              ? (recorder, number) -> noop(mine, recorder)
-              : (recorder, number) -> run(mine, flow, recorder, number));
-    }
     try {
-      return new Load(units, flow.equals(NoopHost.TOOL) ? 1 : Workload.CALLS)
-          .measure(Duration.ofSeconds(warmUp), Duration.ofSeconds(seconds));
+      return windows.median(
+          () -> {
+            List<Load.Unit> units = new ArrayList<>();
+            for (int i = 0; i < clients; i++) {
+              Target mine = target.call();
+              targets.add(mine);
+              units.add(
+                  noop
+                      ? (recorder, number) -> noop(mine, recorder)
+                      : (recorder, number) -> run(mine, flow, recorder, number));
+            }
+            return new Load(units, noop ? 1 : Workload.CALLS);
+          });
     } finally {
       for (Target mine : targets) {
         mine.close();
@@ -145,9 +128,9 @@ public final class LoadHarness implements Callable<Integer> {
       String store,
       String flow,
       int clients,
-      List<Measurement> windows,
+      Measurement median,
       int callsPerRun) {
-    String row = Measurement.median(windows).row(callsPerRun);
+    String row = median.row(callsPerRun);
     out.printf("%-8s %-7s %-15s %4d %s%n", transport, store, flow, clients, row);
   }
 }

@@ -6,12 +6,12 @@ import io.fermata.session.Threads;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Measures turns of agents' threads whose models answer at once. */
@@ -36,17 +36,7 @@ public final class ThreadLoad implements Callable<Integer> {
       description = "messages that one thread has before it is measured")
   private List<Integer> history = List.of();
 
-  @Option(names = "--warmup", defaultValue = "4", description = "seconds before each window")
-  private int warmUp;
-
-  @Option(names = "--seconds", defaultValue = "6", description = "length of a window")
-  private int seconds;
-
-  @Option(
-      names = "--rounds",
-      defaultValue = "3",
-      description = "windows of which the median counts")
-  private int rounds;
+  @Mixin private Windows windows = new Windows();
 
   private final PrintStream out = System.out;
 
@@ -80,17 +70,16 @@ public final class ThreadLoad implements Callable<Integer> {
 
   private void print(String store, String agent, int clients, int messages, Threads host)
       throws Exception {
-    List<Measurement> windows = new ArrayList<>();
-    for (int round = 0; round < rounds; round++) {
-      List<Load.Unit> units = new ArrayList<>();
-      for (int i = 0; i < clients; i++) {
-        String threadId = Talk.thread(host, agent, messages);
-        units.add((recorder, number) -> recorder.timed(() -> Talk.turn(host, threadId)));
-      }
-      windows.add(
-          new Load(units, 1).measure(Duration.ofSeconds(warmUp), Duration.ofSeconds(seconds)));
+    Measurement median = windows.median(() -> load(agent, clients, messages, host));
+    out.printf("%-7s %-11s %8d %8d %s%n", store, agent, clients, messages, median.row(1));
+  }
+
+  private static Load load(String agent, int clients, int messages, Threads host) throws Exception {
+    List<Load.Unit> units = new ArrayList<>();
+    for (int i = 0; i < clients; i++) {
+      String threadId = Talk.thread(host, agent, messages);
+      units.add((recorder, number) -> recorder.timed(() -> Talk.turn(host, threadId)));
     }
-    String row = Measurement.median(windows).row(1);
-    out.printf("%-7s %-11s %8d %8d %s%n", store, agent, clients, messages, row);
+    return new Load(units, 1);
   }
 }

@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -86,140 +87,103 @@ public record CallState(
   }
 
   CallState running(int newAttempt) {
-    return new CallState(
-        key,
-        call,
-        Phase.RUNNING,
-        newAttempt,
-        queued,
-        null,
-        question,
-        answer,
-        begun,
-        child,
-        null,
-        null,
-        false);
+    return entering(Phase.RUNNING, draft -> draft.attempt = newAttempt);
   }
 
   CallState retrying(long due) {
-    return new CallState(
-        key,
-        call,
-        Phase.RETRYING,
-        attempt,
-        queued,
-        due,
-        question,
-        answer,
-        begun,
-        child,
-        null,
-        null,
-        false);
+    return entering(Phase.RETRYING, draft -> draft.retryAt = due);
   }
 
   /** The flow behind it goes on by itself. */
   CallState waiting(long until) {
-    return new CallState(
-        key,
-        call,
+    return entering(
         Phase.RETRYING,
-        attempt,
-        queued,
-        until,
-        question,
-        answer,
-        true,
-        child,
-        null,
-        null,
-        false);
+        draft -> {
+          draft.retryAt = until;
+          draft.begun = true;
+        });
   }
 
   CallState asked(boolean approval, JsonNode what) {
-    Phase next = approval ? Phase.APPROVING : Phase.ASKING;
-    return new CallState(
-        key,
-        call,
-        next,
-        attempt,
-        queued,
-        null,
-        what,
-        answer,
-        begun || !approval,
-        child,
-        null,
-        null,
-        false);
+    return entering(
+        approval ? Phase.APPROVING : Phase.ASKING,
+        draft -> {
+          draft.question = what;
+          draft.begun |= !approval;
+        });
   }
 
   CallState answered(Answer given) {
-    return new CallState(
-        key,
-        call,
-        Phase.WAITING,
-        attempt,
-        queued,
-        null,
-        question,
-        given,
-        begun,
-        child,
-        null,
-        null,
-        false);
+    return entering(Phase.WAITING, draft -> draft.answer = given);
   }
 
   CallState delegated(@Nullable String threadId) {
-    return new CallState(
-        key,
-        call,
+    return entering(
         Phase.DELEGATED,
-        attempt,
-        queued,
-        null,
-        question,
-        answer,
-        true,
-        threadId,
-        null,
-        null,
-        false);
+        draft -> {
+          draft.begun = true;
+          draft.child = threadId;
+        });
   }
 
   CallState returned(ToolResult what) {
-    return new CallState(
-        key,
-        call,
-        Phase.RETURNED,
-        attempt,
-        queued,
-        null,
-        question,
-        answer,
-        begun,
-        child,
-        what,
-        null,
-        false);
+    return entering(Phase.RETURNED, draft -> draft.result = what);
   }
 
   CallState ended(@Nullable Message told) {
-    return new CallState(
-        key,
-        call,
+    return entering(
         Phase.OVER,
-        attempt,
-        queued,
-        null,
-        null,
-        null,
-        begun,
-        child,
-        null,
-        told,
-        told == null);
+        draft -> {
+          draft.question = null;
+          draft.answer = null;
+          draft.message = told;
+          draft.struck = told == null;
+        });
+  }
+
+  private CallState entering(Phase next, Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.entering(next);
+  }
+
+  /** What may differ in the next phase; what only held in the one before is gone. */
+  private static final class Draft {
+    private final CallState before;
+    private int attempt;
+    private @Nullable Long retryAt;
+    private @Nullable JsonNode question;
+    private @Nullable Answer answer;
+    private boolean begun;
+    private @Nullable String child;
+    private @Nullable ToolResult result;
+    private @Nullable Message message;
+    private boolean struck;
+
+    Draft(CallState before) {
+      this.before = before;
+      attempt = before.attempt;
+      question = before.question;
+      answer = before.answer;
+      begun = before.begun;
+      child = before.child;
+    }
+
+    CallState entering(Phase phase) {
+      return new CallState(
+          before.key,
+          before.call,
+          phase,
+          attempt,
+          before.queued,
+          retryAt,
+          question,
+          answer,
+          begun,
+          child,
+          result,
+          message,
+          struck);
+    }
   }
 }

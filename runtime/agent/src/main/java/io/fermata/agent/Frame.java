@@ -3,6 +3,7 @@ package io.fermata.agent;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,92 +76,90 @@ public record Frame(
   }
 
   Frame withCalls(List<CallState> all) {
-    return new Frame(
-        path,
-        prompt,
-        side,
-        depth,
-        parentId,
-        stage,
-        attempt,
-        step,
-        messageId,
-        List.copyOf(all),
-        made,
-        said,
-        text);
+    return with(draft -> draft.calls = all);
   }
 
   /** The frame without the calls at its front that are over. */
   Frame without(int over, List<Made> whatTheyCameTo) {
     List<Made> all = new ArrayList<>(made);
     all.addAll(whatTheyCameTo);
-    return new Frame(
-        path,
-        prompt,
-        side,
-        depth,
-        parentId,
-        stage,
-        attempt,
-        step,
-        messageId,
-        List.copyOf(calls.subList(over, calls.size())),
-        List.copyOf(all),
-        said,
-        text);
+    return with(
+        draft -> {
+          draft.calls = calls.subList(over, calls.size());
+          draft.made = all;
+        });
   }
 
   Frame saying(List<Message> all) {
-    return new Frame(
-        path,
-        prompt,
-        side,
-        depth,
-        parentId,
-        stage,
-        attempt,
-        step,
-        messageId,
-        calls,
-        made,
-        List.copyOf(all),
-        text);
+    return with(draft -> draft.said = all);
   }
 
   Frame answered(@Nullable String words, List<CallState> wanted) {
     List<CallState> all = new ArrayList<>(wanted);
     all.addAll(calls);
-    return new Frame(
-        path,
-        prompt,
-        side,
-        depth,
-        parentId,
-        Stage.CALLING,
-        attempt,
-        step,
-        messageId,
-        List.copyOf(all),
-        made,
-        said,
-        words);
+    return with(
+        draft -> {
+          draft.stage = Stage.CALLING;
+          draft.calls = all;
+          draft.text = words;
+        });
   }
 
   Frame thinking(int newAttempt, long newStep, String message) {
-    return new Frame(
-        path,
-        prompt,
-        side,
-        depth,
-        parentId,
-        Stage.THINKING,
-        newAttempt,
-        newStep,
-        message,
-        calls,
-        made,
-        said,
-        text);
+    return with(
+        draft -> {
+          draft.stage = Stage.THINKING;
+          draft.attempt = newAttempt;
+          draft.step = newStep;
+          draft.messageId = message;
+        });
+  }
+
+  private Frame with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.frame();
+  }
+
+  /** What changes in a frame while its step goes on. */
+  private static final class Draft {
+    private final Frame before;
+    private Stage stage;
+    private int attempt;
+    private long step;
+    private @Nullable String messageId;
+    private List<CallState> calls;
+    private List<Made> made;
+    private List<Message> said;
+    private @Nullable String text;
+
+    Draft(Frame before) {
+      this.before = before;
+      stage = before.stage;
+      attempt = before.attempt;
+      step = before.step;
+      messageId = before.messageId;
+      calls = before.calls;
+      made = before.made;
+      said = before.said;
+      text = before.text;
+    }
+
+    Frame frame() {
+      return new Frame(
+          before.path,
+          before.prompt,
+          before.side,
+          before.depth,
+          before.parentId,
+          stage,
+          attempt,
+          step,
+          messageId,
+          List.copyOf(calls),
+          List.copyOf(made),
+          List.copyOf(said),
+          text);
+    }
   }
 }

@@ -23,6 +23,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -32,6 +33,9 @@ import org.slf4j.LoggerFactory;
  * An agent as one tool: a client sends it messages, answers its questions, and reads what it says.
  */
 final class AgentTool {
+  /** How long a reply waits for the progress that led to it. */
+  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
+
   private static final Logger LOG = LoggerFactory.getLogger(AgentTool.class);
 
   /** The latest messages that are looked through for those that are new. */
@@ -198,7 +202,8 @@ final class AgentTool {
                                             id,
                                             new Threads.NewMessage(message, List.of(), key))
                                         .thenCompose(
-                                            posted -> settled(principal, id, posted.messageId()))
+                                            posted ->
+                                                settled(principal, id, posted.messageId(), hearing))
                                         .whenComplete((reply, thrown) -> hearing.end()))));
   }
 
@@ -216,7 +221,7 @@ final class AgentTool {
             heard(call, now, progress)
                 .thenCompose(
                     hearing ->
-                        settled(principal, id, since)
+                        settled(principal, id, since, hearing)
                             .whenComplete((reply, thrown) -> hearing.end())));
   }
 
@@ -260,10 +265,12 @@ final class AgentTool {
             });
   }
 
-  private CompletionStage<ToolReply> settled(String principal, String id, @Nullable String since) {
+  private CompletionStage<ToolReply> settled(
+      String principal, String id, @Nullable String since, Hearing hearing) {
     return threads
         .settled(principal, id, patience)
-        .thenCompose(view -> told(principal, view, since));
+        .thenCompose(
+            view -> hearing.upTo(view.offset()).thenCompose(heard -> told(principal, view, since)));
   }
 
   private static @Nullable String callId(ToolCall call) {
@@ -410,7 +417,9 @@ final class AgentTool {
   /** Hands on what is heard until the call ends. */
   private final class Hearing implements Threads.Listener {
     private final Consumer<ToolProgress> progress;
+    private final StringBuilder spoken = new StringBuilder();
     private Threads.@Nullable Feed feed;
+    private String speaking = "";
     private boolean over;
 
     Hearing(Consumer<ToolProgress> progress) {
@@ -431,6 +440,7 @@ final class AgentTool {
       if (event instanceof ThreadEvent.Emitted emitted) {
         progress.accept(new ToolProgress(agent.name(), emitted.type(), Json.tree(emitted.data())));
       } else if (event instanceof ThreadEvent.StepEnded ended) {
+        tellWhatWasNotHeard(ended.message());
         for (io.fermata.agent.ToolCall call : ended.calls()) {
           Function function = call.function();
           progress.accept(new ToolProgress(agent.name(), "calls", Json.tree(function.name())));
@@ -444,8 +454,37 @@ final class AgentTool {
     @Override
     public synchronized void heard(Outside.Tiding tiding) {
       if (!over && tiding.kind().equals("text")) {
+        if (!speaking.equals(tiding.messageId())) {
+          speaking = tiding.messageId();
+          spoken.setLength(0);
+        }
+        spoken.append(tiding.text());
         progress.accept(ToolProgress.text(tiding.messageId(), tiding.text()));
       }
+    }
+
+    /** Pieces of a message are not told to those who had not heard all that was before it. */
+    private void tellWhatWasNotHeard(Message said) {
+      String all = said.content() == null ? "" : said.content();
+      String heard = speaking.equals(said.id()) ? spoken.toString() : "";
+      String rest = all.startsWith(heard) ? all.substring(heard.length()) : all;
+      if (!rest.isEmpty()) {
+        progress.accept(ToolProgress.text(said.id(), rest));
+      }
+    }
+
+    /** Completes when the client was told of all up to a record, or that takes too long. */
+    CompletionStage<@Nullable Void> upTo(long offset) {
+      Threads.Feed followed;
+      synchronized (this) {
+        followed = feed;
+      }
+      return followed == null
+          ? CompletableFuture.completedFuture(null)
+          : followed
+              .toldUpTo(offset)
+              .toCompletableFuture()
+              .completeOnTimeout(null, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     @Override

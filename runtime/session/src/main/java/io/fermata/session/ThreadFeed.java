@@ -3,8 +3,11 @@ package io.fermata.session;
 import io.fermata.agent.Outside;
 import io.fermata.agent.ThreadEvent;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +31,8 @@ final class ThreadFeed implements Threads.Feed {
 
   private record Item(long seq, int index, long at, ThreadEvent event) {}
 
+  private record Awaited(long seq, CompletableFuture<@Nullable Void> told) {}
+
   private final String entityId;
   private final Threads.Listener listener;
   private final Journal journal;
@@ -35,6 +40,7 @@ final class ThreadFeed implements Threads.Feed {
   private final Executor executor;
   private final Deque<Runnable> tasks = new ArrayDeque<>();
   private final Deque<Item> ready = new ArrayDeque<>();
+  private final List<Awaited> awaited = new ArrayList<>();
   private boolean running;
   private boolean over;
   private boolean reading;
@@ -79,9 +85,20 @@ final class ThreadFeed implements Threads.Feed {
   }
 
   @Override
+  public CompletionStage<@Nullable Void> toldUpTo(long offset) {
+    Awaited wanted = new Awaited(offset, new CompletableFuture<>());
+    in(
+        () -> {
+          awaited.add(wanted);
+          settleAwaited();
+        });
+    return wanted.told();
+  }
+
+  @Override
   public void close() {
     feeds.remove(this);
-    in(() -> over = true);
+    in(this::finish);
   }
 
   void journaled(long seq, long at, List<ThreadEvent> events) {
@@ -109,7 +126,7 @@ final class ThreadFeed implements Threads.Feed {
     feeds.remove(this);
     in(
         () -> {
-          over = true;
+          finish();
           listener.ended(why);
         });
   }
@@ -122,12 +139,27 @@ final class ThreadFeed implements Threads.Feed {
     nextSeq = seq + 1;
   }
 
+  private void finish() {
+    over = true;
+    settleAwaited();
+  }
+
+  private void settleAwaited() {
+    Item next = ready.peek();
+    long untold = next == null ? nextSeq : next.seq();
+    List<Awaited> settled =
+        awaited.stream().filter(wanted -> over || wanted.seq() < untold).toList();
+    awaited.removeAll(settled);
+    settled.forEach(wanted -> wanted.told().complete(null));
+  }
+
   private void pump() {
     while (!over && demand > 0 && !ready.isEmpty()) {
       Item item = ready.remove();
       demand--;
       listener.happened(item.seq(), item.index(), item.at(), item.event());
     }
+    settleAwaited();
     if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
       reading = true;
       journal.read(nextSeq, PAGE, (turns, failed) -> in(() -> received(turns, failed)));
@@ -172,8 +204,8 @@ final class ThreadFeed implements Threads.Feed {
       try {
         task.run();
       } catch (RuntimeException e) { // a listener that throws hears no more
-        over = true;
         feeds.remove(this);
+        finish();
       }
     }
   }

@@ -221,6 +221,9 @@ public interface Threads {
     /** Tells of so many more events; what is not asked for waits in the journal. */
     void request(int events);
 
+    /** Completes when all up to a record has been told, or when nothing more will be. */
+    CompletionStage<@Nullable Void> toldUpTo(long offset);
+
     @Override
     void close();
   }

@@ -1,0 +1,86 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.PGProperty;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/** Makes new connections to a PostgreSQL database; what the address sets itself stays. */
+final class PostgresSource extends PGSimpleDataSource {
+
+  private static final long serialVersionUID = 1L;
+
+  /** How long a server that does not answer holds up a call. */
+  private static final String CONNECT_SECONDS = "3";
+
+  private static final String CLAIM_SECONDS = "5";
+  private static final String ANSWER_SECONDS = "20";
+
+  private final transient @Nullable PostgresClaim claim;
+
+  private PostgresSource(PostgresAddress address, @Nullable PostgresClaim claim) {
+    this.claim = claim;
+    setUrl(address.url());
+    if (address.user() != null) {
+      setUser(address.user());
+    }
+    if (address.password() != null) {
+      setPassword(address.password());
+    }
+    unlessSet(address, PGProperty.CONNECT_TIMEOUT, CONNECT_SECONDS);
+    unlessSet(address, PGProperty.APPLICATION_NAME, "fermata");
+    unlessSet(address, PGProperty.TCP_KEEP_ALIVE, "true");
+    unlessSet(address, PGProperty.SOCKET_TIMEOUT, claim == null ? CLAIM_SECONDS : ANSWER_SECONDS);
+    unlessSet(address, PGProperty.REWRITE_BATCHED_INSERTS, "true");
+  }
+
+  private void unlessSet(PostgresAddress address, PGProperty property, String value) {
+    if (!address.sets(property)) {
+      setProperty(property, value);
+    }
+  }
+
+  /** Connections that are nobody's yet. */
+  static PostgresSource forClaim(PostgresAddress address) {
+    return new PostgresSource(address, null);
+  }
+
+  /** Connections of the host that has the claim. */
+  static PostgresSource of(PostgresAddress address, PostgresClaim claim) {
+    return new PostgresSource(address, claim).within(claim.schema());
+  }
+
+  PostgresSource within(String schema) {
+    setCurrentSchema(schema);
+    return this;
+  }
+
+  @Override
+  public Connection getConnection() throws SQLException {
+    if (claim != null) {
+      claim.awaitBack();
+    }
+    Connection fresh = super.getConnection();
+    try {
+      prepare(fresh);
+      return fresh;
+    } catch (SQLException | RuntimeException refused) {
+      fresh.close();
+      throw refused;
+    }
+  }
+
+  private void prepare(Connection fresh) throws SQLException {
+    // The server notices within half a minute that the machine of a host is gone.
+    try (Statement statement = fresh.createStatement()) {
+      statement.execute(
+          "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+              + " SET tcp_keepalives_count = 3");
+    }
+    if (claim != null) {
+      claim.admit(fresh);
+    }
+  }
+}

@@ -1,0 +1,9 @@
+package io.fermata.persistence;
+
+final class PostgresDirectoryTest extends DirectoryContract {
+
+  @Override
+  Store newStore() {
+    return PostgresProbe.fresh().store();
+  }
+}

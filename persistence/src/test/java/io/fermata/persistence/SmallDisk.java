@@ -1,0 +1,34 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** A disk of a few megabytes; only a machine's administrator may mount one. */
+record SmallDisk(Path mountPoint) implements AutoCloseable {
+
+  static SmallDisk mount(Path parent) throws IOException {
+    Path mountPoint = Files.createDirectory(parent.resolve("disk"));
+    assumeThat(System.getProperty("user.name")).as("may mount a small disk").isEqualTo("root");
+    assumeThat(run("mount", "-t", "tmpfs", "-o", "size=24m", "small", mountPoint.toString()))
+        .as("exit code of mount")
+        .isZero();
+    return new SmallDisk(mountPoint);
+  }
+
+  /** Where files may be put. */
+  Path directory() throws IOException {
+    return Files.createDirectories(mountPoint.resolve("files"));
+  }
+
+  private static int run(String... command) throws IOException {
+    return new ProcessBuilder(command).inheritIO().start().onExit().join().exitValue();
+  }
+
+  @Override
+  public void close() throws IOException {
+    run("umount", "-l", mountPoint.toString());
+  }
+}
