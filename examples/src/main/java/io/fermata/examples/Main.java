@@ -16,7 +16,13 @@ import picocli.CommandLine.Command;
       StdioCommand.class,
       ChatCommand.class,
       RunsCommand.class,
-      GraphCommand.class
+      GraphCommand.class,
+      KeyCommand.class,
+      CheckCommand.class,
+      ExportCommand.class,
+      ImportCommand.class,
+      BackupCommand.class,
+      EraseCommand.class
     },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
@@ -24,11 +30,13 @@ import picocli.CommandLine.Command;
       "1:something unexpected failed",
       "2:the command line is wrong",
       "3:the store cannot be used, for instance because another process has it",
-      "4:the address or port cannot be had"
+      "4:the address or port cannot be had",
+      "5:a check found runs that this release cannot continue"
     })
 public final class Main {
   static final int STORE_UNUSABLE = 3;
   static final int CANNOT_LISTEN = 4;
+  static final int RUNS_STRANDED = 5;
 
   private Main() {}
 

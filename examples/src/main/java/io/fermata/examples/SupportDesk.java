@@ -19,6 +19,7 @@ import io.fermata.agent.ToolResult;
 import io.fermata.agent.Tools;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Describe;
+import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.session.Fermata;
 import io.fermata.session.FlowTool;
@@ -88,6 +89,11 @@ public final class SupportDesk {
   /** A host that offers the desk. */
   public Fermata.Builder openedAt(Fermata.Builder host) {
     return host.tool(refund()).agent(desk()).agent(billing());
+  }
+
+  /** The flow that it registers as a tool. */
+  Flow<?> flow() {
+    return refund().flow();
   }
 
   private FlowTool refund() {

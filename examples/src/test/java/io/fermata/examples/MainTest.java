@@ -2,8 +2,10 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.Flow;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.session.Keys;
 import io.fermata.testkit.HostProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -37,6 +39,32 @@ class MainTest {
     assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("0 to 65535");
     assertThat(run()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyIsPrintedAsTheEnvironmentTakesIt() {
+    assertThat(run("key", "k7")).isZero();
+    assertThat(Keys.parse(out.toString()).current()).isEqualTo("k7");
+    assertThat(run("key", "not an id")).isEqualTo(2);
+  }
+
+  @Test
+  void runsThatTheReleaseCannotContinueAreFive() {
+    Store store = Store.sqlite(directory.resolve("old.db"));
+    Flow<QuoteFlow.Quote> unversioned =
+        Flow.of("quote", QuoteFlow.Quote.class)
+            .description("Quotes.")
+            .ask("ask_name", q -> q.question("name", "Name?"))
+            .edge(Flow.START, "ask_name")
+            .edge("ask_name", Flow.END)
+            .compile();
+    String spec = "sqlite:" + directory.resolve("old.db");
+    assertThat(run("check", "--store", spec)).isEqualTo(0);
+    try (HostProbe host = HostProbe.of(unversioned, store)) {
+      host.start("wants a quote");
+    }
+    assertThat(run("check", "--store", spec)).isEqualTo(5);
+    assertThat(out.toString()).contains("0 run(s)", "CANNOT GO ON", "quote", "version 1");
   }
 
   @Test
@@ -138,5 +166,44 @@ class MainTest {
       assertThat(run("runs", "--store", "sqlite:" + file)).isEqualTo(3);
       assertThat(err.toString()).contains("--server");
     }
+  }
+
+  @Test
+  void aRunMovesFromOneStoreToAnotherAndGoesOnThere() {
+    Store old = Store.sqlite(directory.resolve("old.db"));
+    Store other = Store.sqlite(directory.resolve("other.db"));
+    String runId;
+    try (HostProbe host = HostProbe.of(QuoteFlow.create(), old)) {
+      host.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
+      runId = host.reply().meta().path("fermata/run").path("runId").textValue();
+    }
+    String file = directory.resolve("run.jsonl").toString();
+    assertThat(run("export", file, "--run", "quote/" + runId, "--store", old.toString())).isZero();
+    assertThat(Path.of(file)).content().startsWith("{\"fermata\":\"journal\"");
+    assertThat(run("import", file, "--store", other.toString())).isZero();
+    assertThat(out.toString()).contains("of the run " + runId + " of quote");
+    assertThat(run("import", file, "--store", other.toString())).isEqualTo(2);
+    assertThat(err.toString()).contains("has a journal");
+    assertThat(run("graph", "quote", "--run", runId, "--store", other.toString())).isZero();
+    assertThat(out.toString()).contains("waits#58; How big is your company?");
+    assertThat(run("export", file + "2", "--run", "quote/no.body", "--store", old.toString()))
+        .isEqualTo(2);
+    assertThat(err.toString()).contains("no journal of no.body");
+  }
+
+  @Test
+  void aStoreThatIsInUseIsCopiedAndTheCopyGoesOnAndIsErased() {
+    Store store = Store.sqlite(directory.resolve("used.db"));
+    String copy = directory.resolve("copy.db").toString();
+    try (HostProbe host = HostProbe.of(QuoteFlow.create(), store)) {
+      host.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
+      assertThat(run("backup", copy, "--store", store.toString())).isZero();
+      host.answer("companySize", "51+");
+    }
+    assertThat(run("erase", "--principal", "tester", "--store", "sqlite:" + copy)).isZero();
+    assertThat(out.toString()).contains("nothing is left");
+    assertThat(run("backup", copy, "--store", store.toString())).isEqualTo(3);
+    assertThat(err.toString()).contains("exists already");
+    assertThat(run("backup", copy + "2", "--store", "memory")).isEqualTo(3);
   }
 }

@@ -115,6 +115,12 @@ public record DirectoryEntry(
         from);
   }
 
+  /** The journal that an entry of that name speaks of, or of a part of which. */
+  static String journalOf(String name) {
+    int part = name.indexOf('.', name.indexOf('|') + 1);
+    return part < 0 ? name : name.substring(0, part);
+  }
+
   /** What a search for text looks through. */
   String searchable() {
     return Stream.concat(

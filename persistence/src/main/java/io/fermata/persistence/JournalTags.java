@@ -11,14 +11,9 @@ public final class JournalTags {
    */
   public static final String WORKING = "working";
 
-  /**
-   * The run is over and this record alone says how. {@link OpenStore#sweep()} deletes everything
-   * that lies before it, so folding this record onto any earlier state, or onto none, must give the
-   * same final state.
-   */
-  public static final String ENDED = "ended";
-
   private static final String DUE = "due:";
+  private static final String SWEEP = "sweep:";
+  private static final String FORGET = "forget:";
 
   /** As many as the largest number has, so that text order is time order. */
   private static final int DIGITS = 19;
@@ -33,14 +28,48 @@ public final class JournalTags {
    * @param epochMillis when, in milliseconds since 1970
    */
   public static String due(long epochMillis) {
+    return timed(DUE, epochMillis);
+  }
+
+  /**
+   * The run is over and this record alone says how. From that time on {@link OpenStore#sweep}
+   * deletes everything that lies before it, so folding this record onto any earlier state, or onto
+   * none, must give the same final state.
+   *
+   * @param epochMillis when, in milliseconds since 1970
+   */
+  public static String sweep(long epochMillis) {
+    return timed(SWEEP, epochMillis);
+  }
+
+  /**
+   * Nothing of the journal is wanted after that time, unless a later record follows: {@link
+   * OpenStore#sweep} forgets it then.
+   *
+   * @param epochMillis when, in milliseconds since 1970
+   */
+  public static String forget(long epochMillis) {
+    return timed(FORGET, epochMillis);
+  }
+
+  private static String timed(String tag, long epochMillis) {
     String digits = Long.toString(Math.max(0, epochMillis));
-    return DUE + "0".repeat(DIGITS - digits.length()) + digits;
+    return tag + "0".repeat(DIGITS - digits.length()) + digits;
+  }
+
+  /** The time at which a sweep has something to do because of a tag, empty if it never has. */
+  static OptionalLong upkeepAt(String tag) {
+    return tag.startsWith(SWEEP) ? at(SWEEP, tag) : at(FORGET, tag);
+  }
+
+  private static OptionalLong at(String kind, String tag) {
+    return tag.startsWith(kind)
+        ? OptionalLong.of(Long.parseLong(tag, kind.length(), tag.length(), 10))
+        : OptionalLong.empty();
   }
 
   /** The time in a tag that {@link #due} made, empty for any other tag. */
   public static OptionalLong dueAt(String tag) {
-    return tag.startsWith(DUE)
-        ? OptionalLong.of(Long.parseLong(tag, DUE.length(), tag.length(), 10))
-        : OptionalLong.empty();
+    return at(DUE, tag);
   }
 }

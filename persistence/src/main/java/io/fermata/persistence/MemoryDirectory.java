@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The directory of a memory store. */
@@ -29,8 +30,33 @@ final class MemoryDirectory implements Directory {
     return CompletableFuture.completedFuture(null);
   }
 
-  void forget(String persistenceId) {
-    entries.keySet().removeIf(id -> id.equals(persistenceId) || id.startsWith(persistenceId + "."));
+  int forget(String persistenceId) {
+    return forget(persistenceId, Long.MAX_VALUE);
+  }
+
+  /** Forgets what is said of a journal and its parts up to a record. */
+  int forget(String persistenceId, long lastSeq) {
+    List<String> gone =
+        entries.entrySet().stream()
+            .filter(entry -> isOf(persistenceId, entry.getKey()))
+            .filter(entry -> entry.getValue().seq() <= lastSeq)
+            .map(Map.Entry::getKey)
+            .toList();
+    gone.forEach(entries::remove);
+    return gone.size();
+  }
+
+  private static boolean isOf(String persistenceId, String id) {
+    return id.equals(persistenceId) || id.startsWith(persistenceId + ".");
+  }
+
+  /** Forgets the parts of a journal alone. */
+  void forgetParts(String persistenceId, long lastSeq) {
+    entries
+        .values()
+        .removeIf(
+            entry ->
+                entry.persistenceId().startsWith(persistenceId + ".") && entry.seq() <= lastSeq);
   }
 
   @Override
@@ -42,6 +68,10 @@ final class MemoryDirectory implements Directory {
   @Override
   public CompletionStage<Long> marked() {
     return CompletableFuture.completedFuture(mark.get());
+  }
+
+  Stream<String> names() {
+    return entries.keySet().stream();
   }
 
   @Override

@@ -56,11 +56,24 @@ final class MemoryJournal {
     return !records.isEmpty() && records.lastEntry().getValue().isTagged(tag);
   }
 
-  synchronized void sweep() {
-    records.descendingMap().values().stream()
-        .filter(record -> record.isTagged(JournalTags.ENDED))
-        .findFirst()
-        .ifPresent(end -> forgetBefore(end.sequenceNr()));
+  /** Deletes what lies before the newest end whose time has come. Returns whether there is one. */
+  synchronized boolean sweep(long now) {
+    Optional<MemoryRecord> end =
+        records.descendingMap().values().stream()
+            .filter(record -> record.isTagged(JournalTags.sweep(0), JournalTags.sweep(now)))
+            .findFirst();
+    end.ifPresent(newest -> forgetBefore(newest.sequenceNr()));
+    return end.isPresent();
+  }
+
+  /** Whether nothing of it is wanted any more. */
+  synchronized boolean over(long now) {
+    return !records.isEmpty()
+        && records.lastEntry().getValue().isTagged(JournalTags.forget(0), JournalTags.forget(now));
+  }
+
+  synchronized Forgotten content(int entries) {
+    return Forgotten.of(records.size(), snapshots.size(), entries);
   }
 
   private void forgetBefore(long sequenceNr) {

@@ -1,12 +1,17 @@
 package io.fermata.persistence;
 
+import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 
 /**
  * All journals of one memory store. Each is guarded by itself, so sessions do not wait on others.
@@ -14,7 +19,9 @@ import java.util.concurrent.atomic.AtomicLong;
 final class MemoryJournals {
 
   private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
-  private final Set<String> ended = ConcurrentHashMap.newKeySet();
+  private final NavigableSet<Due> upkeep =
+      new ConcurrentSkipListSet<>(
+          Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId));
   private final Map<String, Long> due = new ConcurrentHashMap<>();
   private final Map<String, Long> newest = new ConcurrentHashMap<>();
   private final AtomicLong records = new AtomicLong();
@@ -37,8 +44,11 @@ final class MemoryJournals {
     of(persistenceId).append(added);
     newest.put(persistenceId, records.addAndGet(added.size()));
     remember(persistenceId, added.get(added.size() - 1).dueAt());
-    if (added.stream().anyMatch(record -> record.isTagged(JournalTags.ENDED))) {
-      ended.add(persistenceId);
+    for (MemoryRecord record : added) {
+      record.tags().stream()
+          .map(JournalTags::upkeepAt)
+          .flatMapToLong(OptionalLong::stream)
+          .forEach(at -> upkeep.add(new Due(persistenceId, at)));
     }
   }
 
@@ -67,12 +77,24 @@ final class MemoryJournals {
         .toList();
   }
 
-  int sweep() {
-    Set<String> due = Set.copyOf(ended);
-    // Forgotten first: a run that ends meanwhile is remembered for the next sweep.
-    ended.removeAll(due);
-    due.forEach(persistenceId -> of(persistenceId).sweep());
-    return due.size();
+  int sweep(long now) {
+    Set<String> swept = new HashSet<>();
+    for (Due next = upkeep.pollFirst(); next != null; next = upkeep.pollFirst()) {
+      if (next.at() > now) {
+        upkeep.add(next);
+        break;
+      }
+      MemoryJournal journal = journals.get(next.persistenceId());
+      if (journal != null && journal.over(now)) {
+        forget(List.of(next.persistenceId()));
+        swept.add(next.persistenceId());
+      } else if (journal != null && journal.sweep(now)) {
+        long end = journal.read(Slice.from(next.persistenceId(), 0, 1)).get(0).seq();
+        directory.forgetParts(next.persistenceId(), end);
+        swept.add(next.persistenceId());
+      }
+    }
+    return swept.size();
   }
 
   List<StoredRecord> read(Slice slice) {
@@ -95,18 +117,48 @@ final class MemoryJournals {
   }
 
   List<String> after(String persistenceId, int max) {
-    return newest.keySet().stream()
+    return journals.keySet().stream()
         .filter(journal -> journal.compareTo(persistenceId) > 0)
+        .filter(journal -> !of(journal).read(Slice.from(journal, 1, 1)).isEmpty())
         .sorted()
         .limit(max)
         .toList();
   }
 
-  void forget(String persistenceId) {
-    journals.remove(persistenceId);
-    newest.remove(persistenceId);
-    ended.remove(persistenceId);
-    due.remove(persistenceId);
-    directory.forget(persistenceId);
+  Forgotten forget(Collection<String> persistenceIds) {
+    Forgotten all = Forgotten.NOTHING;
+    for (String persistenceId : persistenceIds) {
+      MemoryJournal journal = journals.remove(persistenceId);
+      newest.remove(persistenceId);
+      int entries = directory.forget(persistenceId);
+      due.remove(persistenceId);
+      all = all.and(journal == null ? Forgotten.of(0, 0, entries) : journal.content(entries));
+    }
+    return all;
+  }
+
+  List<String> named(String place) {
+    return Stream.concat(
+            journals.entrySet().stream()
+                .filter(journal -> journal.getValue().content(0).journals() > 0)
+                .map(Map.Entry::getKey),
+            directory.names().map(DirectoryEntry::journalOf))
+        .filter(id -> id.substring(id.indexOf('|') + 1).startsWith(place) && id.indexOf('|') >= 0)
+        .distinct()
+        .sorted()
+        .toList();
+  }
+
+  int adopt(String persistenceId, List<NewRecord> records) {
+    NewRecord.requireInOrder(persistenceId, records);
+    if (!read(Slice.from(persistenceId, 0, 1)).isEmpty()) {
+      throw NewRecord.present(persistenceId);
+    }
+    if (!records.isEmpty()) {
+      append(
+          persistenceId,
+          records.stream().map(added -> MemoryRecord.of(persistenceId, added)).toList());
+    }
+    return records.size();
   }
 }

@@ -41,6 +41,19 @@ record MemoryRecord(
             .orElse(null));
   }
 
+  static MemoryRecord of(String persistenceId, NewRecord added) {
+    StoredRecord record = added.record();
+    return new MemoryRecord(
+        persistenceId,
+        record.seq(),
+        NewRecord.WRITER,
+        "",
+        added.at(),
+        added.tags(),
+        new Serialized(record.payload(), record.serializerId(), record.manifest()),
+        null);
+  }
+
   PersistentRepr read(Serialization serialization) {
     PersistentRepr read =
         PersistentRepr.apply(
@@ -65,5 +78,9 @@ record MemoryRecord(
 
   boolean isTagged(String tag) {
     return tags.contains(tag);
+  }
+
+  boolean isTagged(String from, String to) {
+    return tags.stream().anyMatch(tag -> tag.compareTo(from) >= 0 && tag.compareTo(to) <= 0);
   }
 }

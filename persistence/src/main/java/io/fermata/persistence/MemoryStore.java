@@ -1,5 +1,7 @@
 package io.fermata.persistence;
 
+import java.nio.file.Path;
+
 /** Journals in memory, for tests. */
 final class MemoryStore implements Store {
 
@@ -8,6 +10,17 @@ final class MemoryStore implements Store {
   @Override
   public OpenStore open() {
     return new OpenMemoryStore(journals);
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw noBackup();
+  }
+
+  static StoreException noBackup() {
+    return new StoreException(
+        "A store in memory ends with its process and has no file to copy; export single runs,"
+            + " or keep the journals in a file: sqlite:<file>");
   }
 
   MemoryJournals journals() {

@@ -1,6 +1,8 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
+import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -49,8 +51,8 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> sweep() {
-    return CompletableFuture.completedFuture(journals.sweep());
+  public CompletionStage<Integer> sweep(long nowEpochMillis) {
+    return CompletableFuture.completedFuture(journals.sweep(nowEpochMillis));
   }
 
   @Override
@@ -89,9 +91,32 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> forget(String persistenceId) {
-    journals.forget(persistenceId);
+  public CompletionStage<List<String>> journals(String place) {
+    return CompletableFuture.completedFuture(journals.named(place));
+  }
+
+  @Override
+  public CompletionStage<Forgotten> forget(Collection<String> persistenceIds) {
+    return CompletableFuture.completedFuture(journals.forget(List.copyOf(persistenceIds)));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> scrub() {
     return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Integer> adopt(String persistenceId, List<NewRecord> records) {
+    try {
+      return CompletableFuture.completedFuture(journals.adopt(persistenceId, records));
+    } catch (StoreException present) {
+      return CompletableFuture.failedFuture(present);
+    }
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> backup(Path file) {
+    return CompletableFuture.failedFuture(MemoryStore.noBackup());
   }
 
   /** Keeps the journals: a test that opens the same store again finds them. */

@@ -1,11 +1,14 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
+import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
@@ -68,8 +71,9 @@ final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> sweep() {
-    return whileOpen(() -> backend.writer().transact(SqlUpkeep::sweep));
+  public CompletionStage<Integer> sweep(long nowEpochMillis) {
+    return whileOpen(
+        () -> backend.writer().transact(connection -> SqlUpkeep.sweep(connection, nowEpochMillis)));
   }
 
   @Override
@@ -116,9 +120,42 @@ final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> forget(String persistenceId) {
+  public CompletionStage<List<String>> journals(String place) {
     return whileOpen(
-        () -> changes.make(connection -> SqlRecords.forget(connection, persistenceId)));
+        () -> backend.reader().transact(connection -> SqlJournals.named(connection, place)));
+  }
+
+  /** In order with the changes of the directory, so that none of them enters a journal again. */
+  @Override
+  public CompletionStage<Forgotten> forget(Collection<String> persistenceIds) {
+    List<String> ids = List.copyOf(persistenceIds);
+    AtomicReference<Forgotten> gone = new AtomicReference<>(Forgotten.NOTHING);
+    return whileOpen(
+        () ->
+            changes
+                .make(connection -> gone.set(SqlRecords.forget(connection, ids)))
+                .thenApply(made -> gone.get()));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> scrub() {
+    return whileOpen(backend::scrub);
+  }
+
+  @Override
+  public CompletionStage<Integer> adopt(String persistenceId, List<NewRecord> records) {
+    List<NewRecord> all = List.copyOf(records);
+    NewRecord.requireInOrder(persistenceId, all);
+    return whileOpen(
+        () ->
+            backend
+                .writer()
+                .transact(connection -> SqlRecords.insert(connection, persistenceId, all)));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> backup(Path file) {
+    return whileOpen(() -> backend.backup(file));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> whileOpen(

@@ -1,6 +1,8 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
+import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.setup.Setup;
@@ -59,18 +61,22 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<List<Due>> due(long untilEpochMillis, int max);
 
   /**
-   * Deletes, in one transaction, what lies before the newest record tagged {@link
-   * JournalTags#ENDED} of each journal: events, their tags and snapshots. The newest record of a
-   * journal always stays. The tag goes too, in the same transaction, so sweeping when no run has
-   * ended since costs one look at an index, and what a crash left unswept is found by the next
-   * sweep.
+   * Deletes, in one transaction, what lies before the newest record of each journal whose tag
+   * {@link JournalTags#sweep} has a time that has come: events, their tags and snapshots. The tag
+   * goes too, so sweeping when no run has ended since costs one look at an index, and what a crash
+   * left unswept is found by the next sweep.
+   *
+   * <p>A journal whose last record carries a tag {@link JournalTags#forget} with such a time is
+   * deleted whole, with its entry in the directory; any other keeps its newest record. The entries
+   * of parts of a journal go with the records up to which they were entered.
    *
    * <p>Tags {@link JournalTags#WORKING} that a later record left behind go as well, so that {@link
    * #working()} looks at few however long the journals are.
    *
-   * @return how many journals were swept; a large backlog takes several calls
+   * @param nowEpochMillis the time, in milliseconds since 1970
+   * @return how many journals were swept or forgotten; a large backlog takes several calls
    */
-  CompletionStage<Integer> sweep();
+  CompletionStage<Integer> sweep(long nowEpochMillis);
 
   /**
    * Records of a journal as they were committed, the first of them first, without waking its actor.
@@ -114,14 +120,46 @@ public interface OpenStore extends AutoCloseable {
   Directory directory();
 
   /**
-   * Deletes a journal for good, in one transaction: its events, their tags, its snapshots, and what
-   * the directory says of it and its parts. To forget what is not there does nothing.
+   * The persistence ids whose part behind the first bar begins with the given text, whatever lies
+   * before the bar, of all journals, snapshots and entries of the directory. They are found by an
+   * index.
+   */
+  CompletionStage<List<String>> journals(String place);
+
+  /**
+   * Deletes journals for good, in one transaction: their events with the tags, their snapshots and
+   * the entries of the directory for them and their parts. To forget what is not there does nothing.
    *
-   * <p>Stop the actor of the journal before. One that still runs would go on at its own sequence
+   * <p>Stop the actors of the journals before. One that still runs would go on at its own sequence
    * number in a journal that has lost its beginning. An actor that is started later with the same
    * persistence id begins a new journal at sequence number 1, and nothing tells the two apart.
+   *
+   * <p>What was deleted may still lie in the store's files until {@link #scrub} has been called.
    */
-  CompletionStage<@Nullable Void> forget(String persistenceId);
+  CompletionStage<Forgotten> forget(Collection<String> persistenceIds);
+
+  /**
+   * Leaves nothing of what was deleted in the files of an embedded store. What a database server
+   * does with rows that were deleted is its own affair: this does nothing there.
+   *
+   * @return completes exceptionally if something else reads the file all the time
+   */
+  CompletionStage<@Nullable Void> scrub();
+
+  /**
+   * Writes a journal that another store had, in one transaction.
+   *
+   * @return how many records it has; completes exceptionally if there is a journal of that name
+   */
+  CompletionStage<Integer> adopt(String persistenceId, List<NewRecord> records);
+
+  /**
+   * Copies an embedded store into a new file while it is in use, as it is at one moment. Writers do
+   * not wait for it.
+   *
+   * @param file does not exist yet
+   */
+  CompletionStage<@Nullable Void> backup(Path file);
 
   /**
    * Finishes what is under way and frees the store for the next host. Call it after the actor

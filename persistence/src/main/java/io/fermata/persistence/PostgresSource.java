@@ -34,6 +34,8 @@ final class PostgresSource extends PGSimpleDataSource {
     unlessSet(address, PGProperty.TCP_KEEP_ALIVE, "true");
     unlessSet(address, PGProperty.SOCKET_TIMEOUT, claim == null ? CLAIM_SECONDS : ANSWER_SECONDS);
     unlessSet(address, PGProperty.REWRITE_BATCHED_INSERTS, "true");
+    // The details of an error hold what people said.
+    unlessSet(address, PGProperty.LOG_SERVER_ERROR_DETAIL, "false");
   }
 
   private void unlessSet(PostgresAddress address, PGProperty property, String value) {

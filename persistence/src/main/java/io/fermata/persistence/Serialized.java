@@ -11,7 +11,7 @@ final class Serialized {
   private final int serializer;
   private final String manifest;
 
-  private Serialized(byte[] bytes, int serializer, String manifest) {
+  Serialized(byte[] bytes, int serializer, String manifest) {
     this.bytes = bytes;
     this.serializer = serializer;
     this.manifest = manifest;

@@ -62,7 +62,7 @@ final class SqlDirectory {
   static final String DELETE_TAGS = "DELETE FROM directory_tag WHERE persistence_id = ?";
   static final String DELETE = "DELETE FROM directory WHERE persistence_id = ?";
   static final String DELETE_PARTS =
-      "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ?";
+      "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ? AND seq <= ?";
   private static final String MARK = "UPDATE directory_mark SET number = ?";
   private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
   private static final String MARKED = "SELECT number FROM directory_mark";
@@ -157,10 +157,13 @@ final class SqlDirectory {
     update(connection, DELETE, persistenceId);
   }
 
-  /** The parts of a journal are named after it. */
-  static void forget(Connection connection, String persistenceId) throws SQLException {
-    remove(connection, persistenceId);
-    update(connection, DELETE_PARTS, persistenceId + ".", persistenceId + "/");
+  /** The parts of a journal are named after it. Returns how many there were up to a record. */
+  static int forgetParts(Connection connection, String persistenceId, long lastSeq)
+      throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_PARTS)) {
+      bind(delete, List.of(persistenceId + ".", persistenceId + "/", lastSeq));
+      return delete.executeUpdate();
+    }
   }
 
   static void mark(Connection connection, long number) throws SQLException {

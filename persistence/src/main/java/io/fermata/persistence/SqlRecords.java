@@ -5,6 +5,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 
 /** Reads and removes the records of single journals. */
@@ -20,15 +21,23 @@ final class SqlRecords {
   static final String FORWARDS = SELECT + " >= ? ORDER BY sequence_number LIMIT ?";
   static final String BACKWARDS = SELECT + " < ? ORDER BY sequence_number DESC LIMIT ?";
 
-  static final String DELETE_EVENTS = "DELETE FROM event_journal WHERE persistence_id = ?";
-  static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot WHERE persistence_id = ?";
+  private static final String UP_TO = " WHERE persistence_id = ? AND sequence_number <= ?";
+  static final String DELETE_EVENTS = "DELETE FROM event_journal" + UP_TO;
+  static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot" + UP_TO;
+  static final String DELETE_ENTRY = "DELETE FROM directory WHERE persistence_id = ? AND seq <= ?";
 
-  static final String NEWEST = "SELECT max(ordering) FROM event_journal";
-
-  static final String WRITTEN =
+  private static final String INSERT =
       """
-      SELECT ordering, persistence_id FROM event_journal
-      WHERE ordering > ? ORDER BY ordering LIMIT ?
+      INSERT INTO event_journal (
+        deleted, persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest)
+      VALUES (FALSE, ?, ?, ?, ?, '', ?, ?, ?)
+      """;
+
+  private static final String INSERT_TAG =
+      """
+      INSERT INTO event_tag (event_id, tag)
+      SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
       """;
 
   /** Leaps from journal to journal, however long they are. */
@@ -40,6 +49,14 @@ final class SqlRecords {
         SELECT (SELECT min(persistence_id) FROM event_journal WHERE persistence_id > journal.id)
         FROM journal WHERE journal.id IS NOT NULL)
       SELECT id FROM journal WHERE id IS NOT NULL LIMIT ?
+      """;
+
+  static final String NEWEST = "SELECT max(ordering) FROM event_journal";
+
+  static final String WRITTEN =
+      """
+      SELECT ordering, persistence_id FROM event_journal
+      WHERE ordering > ? ORDER BY ordering LIMIT ?
       """;
 
   private SqlRecords() {}
@@ -97,14 +114,59 @@ final class SqlRecords {
     }
   }
 
-  /** The tags go with their events. */
-  static void forget(Connection connection, String persistenceId) throws SQLException {
-    for (String sql : List.of(DELETE_EVENTS, DELETE_SNAPSHOTS)) {
-      try (PreparedStatement delete = connection.prepareStatement(sql)) {
-        delete.setString(1, persistenceId);
-        delete.executeUpdate();
+  static Forgotten forget(Connection connection, Collection<String> persistenceIds)
+      throws SQLException {
+    Forgotten all = Forgotten.NOTHING;
+    for (String persistenceId : persistenceIds) {
+      all = all.and(forget(connection, persistenceId, Long.MAX_VALUE));
+    }
+    return all;
+  }
+
+  /** Forgets what is journaled up to a record. The tags go with their events. */
+  static Forgotten forget(Connection connection, String persistenceId, long lastSeq)
+      throws SQLException {
+    return Forgotten.of(
+        delete(connection, DELETE_EVENTS, persistenceId, lastSeq),
+        delete(connection, DELETE_SNAPSHOTS, persistenceId, lastSeq),
+        delete(connection, DELETE_ENTRY, persistenceId, lastSeq)
+            + SqlDirectory.forgetParts(connection, persistenceId, lastSeq));
+  }
+
+  private static int delete(Connection connection, String sql, String persistenceId, long lastSeq)
+      throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(sql)) {
+      delete.setString(1, persistenceId);
+      delete.setLong(2, lastSeq);
+      return delete.executeUpdate();
+    }
+  }
+
+  static int insert(Connection connection, String persistenceId, List<NewRecord> records)
+      throws SQLException {
+    if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
+      throw NewRecord.present(persistenceId);
+    }
+    for (NewRecord added : records) {
+      try (PreparedStatement insert = connection.prepareStatement(INSERT)) {
+        insert.setString(1, persistenceId);
+        insert.setLong(2, added.record().seq());
+        insert.setString(3, NewRecord.WRITER);
+        insert.setLong(4, added.at());
+        insert.setBytes(5, added.record().payload());
+        insert.setInt(6, added.record().serializerId());
+        insert.setString(7, added.record().manifest());
+        insert.executeUpdate();
+      }
+      for (String tag : added.tags()) {
+        try (PreparedStatement insert = connection.prepareStatement(INSERT_TAG)) {
+          insert.setString(1, tag);
+          insert.setString(2, persistenceId);
+          insert.setLong(3, added.record().seq());
+          insert.executeUpdate();
+        }
       }
     }
-    SqlDirectory.forget(connection, persistenceId);
+    return records.size();
   }
 }

@@ -6,6 +6,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What a store asks of its journals besides reading and writing them. */
 final class SqlUpkeep {
@@ -15,6 +16,9 @@ final class SqlUpkeep {
 
   /** Bounds it too. */
   private static final int FORGOTTEN_AT_ONCE = 10_000;
+
+  /** These are deleted one by one. */
+  private static final int JOURNALS_PER_SWEEP = 1_000;
 
   static final String WORKING =
       """
@@ -43,10 +47,10 @@ final class SqlUpkeep {
       """
           .formatted(FORGOTTEN_AT_ONCE);
 
-  static final String NEWEST_END_OF_SWEEP =
+  static final String LAST_OF_SWEEP =
       """
-      SELECT max(event_id) FROM (
-        SELECT event_id FROM event_tag WHERE tag = ? ORDER BY event_id LIMIT %d) AS ends
+      SELECT max(tag) FROM (
+        SELECT tag FROM event_tag WHERE tag BETWEEN ? AND ? ORDER BY tag LIMIT %d) AS ends
       """
           .formatted(ENDS_PER_SWEEP);
 
@@ -55,7 +59,7 @@ final class SqlUpkeep {
       """
       SELECT ended.persistence_id, max(ended.sequence_number) AS sequence_number
       FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
-      WHERE tag.tag = ? AND tag.event_id <= ?
+      WHERE tag.tag BETWEEN ? AND ?
       GROUP BY ended.persistence_id
       """;
 
@@ -79,16 +83,43 @@ final class SqlUpkeep {
       """
           .formatted(NEWEST_ENDS);
 
+  /** What the directory says of runs that are swept: parts of their journals, named after those. */
+  static final String DELETE_PARTS =
+      """
+      DELETE FROM directory WHERE persistence_id IN (
+        SELECT part.persistence_id
+        FROM (%s) AS newest_end JOIN directory AS part
+          ON part.persistence_id > newest_end.persistence_id || '.'
+          AND part.persistence_id < newest_end.persistence_id || '/'
+          AND part.seq <= newest_end.sequence_number)
+      """
+          .formatted(NEWEST_ENDS);
+
   /** Only of what is swept: an end may have come between the statements of this transaction. */
   static final String DELETE_TAGS =
       """
-      DELETE FROM event_tag WHERE tag = ? AND event_id <= ? AND NOT EXISTS (
+      DELETE FROM event_tag WHERE tag BETWEEN ? AND ? AND NOT EXISTS (
         SELECT 1
         FROM event_journal AS ended JOIN event_journal AS old
           ON old.persistence_id = ended.persistence_id
           AND old.sequence_number < ended.sequence_number
         WHERE ended.ordering = event_tag.event_id)
       """;
+
+  /** The journals of which nothing is wanted any more, with the number of their last record. */
+  static final String OVER =
+      """
+      SELECT last.persistence_id, last.sequence_number
+      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
+      WHERE tag.tag BETWEEN ? AND ?
+        AND NOT EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = last.persistence_id
+            AND later.sequence_number > last.sequence_number)
+      ORDER BY tag.tag
+      LIMIT %d
+      """
+          .formatted(JOURNALS_PER_SWEEP);
 
   private SqlUpkeep() {}
 
@@ -117,32 +148,62 @@ final class SqlUpkeep {
     }
   }
 
-  static int sweep(Connection connection) throws SQLException {
+  static int sweep(Connection connection, long now) throws SQLException {
     forgetLeftBehind(connection, JournalTags.WORKING, JournalTags.WORKING);
-    long newestEnd = newestEnd(connection);
-    if (newestEnd == 0) {
-      return 0;
-    }
-    delete(connection, DELETE_SNAPSHOTS, newestEnd);
-    // Takes the tags of the deleted events with it, so one end per journal remains to be counted.
-    delete(connection, DELETE_EVENTS, newestEnd);
-    return delete(connection, DELETE_TAGS, newestEnd);
+    return sweepEnds(connection, now) + forgetOver(connection, now);
   }
 
-  private static long newestEnd(Connection connection) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(NEWEST_END_OF_SWEEP)) {
-      select.setString(1, JournalTags.ENDED);
+  private static int sweepEnds(Connection connection, long now) throws SQLException {
+    String last = lastOfSweep(connection, JournalTags.sweep(now));
+    if (last == null) {
+      return 0;
+    }
+    delete(connection, DELETE_PARTS, last);
+    delete(connection, DELETE_SNAPSHOTS, last);
+    // Takes the tags of the deleted events with it, so one end per journal remains to be counted.
+    delete(connection, DELETE_EVENTS, last);
+    return delete(connection, DELETE_TAGS, last);
+  }
+
+  private static @Nullable String lastOfSweep(Connection connection, String now)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(LAST_OF_SWEEP)) {
+      select.setString(1, JournalTags.sweep(0));
+      select.setString(2, now);
       try (ResultSet row = select.executeQuery()) {
-        return row.getLong(1);
+        return row.next() ? row.getString(1) : null;
       }
     }
   }
 
-  private static int delete(Connection connection, String sql, long newestEnd) throws SQLException {
+  private static int delete(Connection connection, String sql, String last) throws SQLException {
     try (PreparedStatement delete = connection.prepareStatement(sql)) {
-      delete.setString(1, JournalTags.ENDED);
-      delete.setLong(2, newestEnd);
+      delete.setString(1, JournalTags.sweep(0));
+      delete.setString(2, last);
       return delete.executeUpdate();
     }
   }
+
+  /** A run that begins meanwhile stays, with what is journaled after the end. */
+  private static int forgetOver(Connection connection, long now) throws SQLException {
+    String from = JournalTags.forget(0);
+    String to = JournalTags.forget(now);
+    forgetLeftBehind(connection, from, to);
+    List<Over> over = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(OVER)) {
+      select.setString(1, from);
+      select.setString(2, to);
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          over.add(new Over(rows.getString(1), rows.getLong(2)));
+        }
+      }
+    }
+    for (Over journal : over) {
+      SqlRecords.forget(connection, journal.persistenceId(), journal.lastSeq());
+    }
+    return over.size();
+  }
+
+  private record Over(String persistenceId, long lastSeq) {}
 }

@@ -2,14 +2,31 @@ package io.fermata.persistence;
 
 import com.typesafe.config.Config;
 import com.zaxxer.hikari.HikariConfig;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A claimed SQLite file with its connections: one that writes, and some that only read. With a
  * write-ahead log those see what was committed when they began, and neither wait for a writer nor
  * hold one up.
  */
-record SqliteBackend(SqliteDatabase writer, SqlPool reader, FileClaim claim) implements SqlBackend {
+record SqliteBackend(SqliteFile file, SqliteDatabase writer, SqlPool reader, FileClaim claim)
+    implements SqlBackend {
+
+  /** A thread of its own: a copy takes as long as the file is large. */
+  private static final Executor BACKUPS =
+      work -> {
+        Thread thread = new Thread(work, "fermata-sqlite-backup");
+        thread.setDaemon(true);
+        thread.start();
+      };
 
   /** One more than a long search can occupy. */
   private static final int READERS = 2;
@@ -17,7 +34,7 @@ record SqliteBackend(SqliteDatabase writer, SqlPool reader, FileClaim claim) imp
   static SqliteBackend connect(SqliteFile file, FileClaim claim) {
     SqliteDatabase writer = SqliteDatabase.connect(file);
     try {
-      return new SqliteBackend(writer, SqlPool.connect(readers(file)), claim);
+      return new SqliteBackend(file, writer, SqlPool.connect(readers(file)), claim);
     } catch (RuntimeException refused) {
       writer.close();
       throw refused;
@@ -43,6 +60,35 @@ record SqliteBackend(SqliteDatabase writer, SqlPool reader, FileClaim claim) imp
   @Override
   public SlickDatabase journals() {
     return writer;
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> scrub() {
+    return writer
+        .alone(SqliteBackend::emptyLog)
+        .thenAccept(
+            emptied -> {
+              if (!emptied) {
+                throw new StoreException(
+                    "What was deleted from "
+                        + file.name()
+                        + " is still in its write-ahead log, because something reads the file all"
+                        + " the time; delete it again when that has ended");
+              }
+            });
+  }
+
+  /** Deleted content is overwritten, so only the log still has what pages held before. */
+  private static boolean emptyLog(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
+      return row.getInt("busy") == 0;
+    }
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> backup(Path to) {
+    return CompletableFuture.runAsync(() -> SqliteBackup.of(file, to), BACKUPS);
   }
 
   @Override

@@ -78,6 +78,8 @@ final class SqliteDatabase implements SlickDatabase, Transactions {
     settings.setSynchronous(SQLiteConfig.SynchronousMode.FULL);
     settings.setBusyTimeout(10_000);
     settings.enforceForeignKeys(true);
+    // What a run that ended or was erased had said must not be read from a page that is free.
+    settings.setPragma(SQLiteConfig.Pragma.SECURE_DELETE, "ON");
     return settings;
   }
 
@@ -98,10 +100,23 @@ final class SqliteDatabase implements SlickDatabase, Transactions {
 
   @Override
   public <T> CompletableFuture<T> transact(Work<T> work) {
+    return alone(connection -> Transactions.transact(connection, work));
+  }
+
+  /** Does the work outside of any transaction. */
+  <T> CompletableFuture<T> alone(Work<T> work) {
     CompletableFuture<T> done = new CompletableFuture<>();
-    run(new SimpleJdbcAction<>(context -> Transactions.transact(context.connection(), work)))
+    run(new SimpleJdbcAction<>(context -> now(context.connection(), work)))
         .onComplete(result -> complete(done, result), ExecutionContext.parasitic$.MODULE$);
     return done;
+  }
+
+  private static <T> T now(Connection connection, Work<T> work) {
+    try {
+      return work.on(connection);
+    } catch (SQLException failed) {
+      throw Transactions.failed(failed);
+    }
   }
 
   /** Scala types an action that may have any effect in a way that Java can only leave raw. */

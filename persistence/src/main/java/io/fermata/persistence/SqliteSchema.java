@@ -155,6 +155,14 @@ final class SqliteSchema {
     }
   }
 
+  /** Refuses a file that is not a store, and leaves it as it is. */
+  static void requireStore(SqliteFile file, Connection connection) throws SQLException {
+    SqliteSchema schema = new SqliteSchema(file, connection);
+    if (schema.version() == 0) {
+      throw new StoreException(file.name() + " is empty; name the file of a store");
+    }
+  }
+
   private byte[] prepare() throws SQLException {
     connection.setAutoCommit(false);
     migrateFrom(version());

@@ -26,6 +26,11 @@ final class SqliteStore implements Store {
   }
 
   @Override
+  public void backup(Path to) {
+    SqliteBackup.of(SqliteFile.locate(file), to);
+  }
+
+  @Override
   public String toString() {
     return "sqlite:" + file;
   }

@@ -78,4 +78,13 @@ public sealed interface Store permits MemoryStore, PostgresStore, SqliteStore {
    * @throws StoreException if it is in use by another process or host, or cannot be used
    */
   OpenStore open();
+
+  /**
+   * Copies an embedded store into a new file as it is at one moment, while a host may have it open,
+   * in this process or another. The copy is a store itself.
+   *
+   * @param file does not exist yet
+   * @throws StoreException if the store is none that is kept in a file, or cannot be copied
+   */
+  void backup(Path file);
 }

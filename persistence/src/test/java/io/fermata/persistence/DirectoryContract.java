@@ -127,7 +127,7 @@ abstract class DirectoryContract {
     directory.put(entry("a", 9, 1, 1));
     directory.remove("a");
     directory.put(entry("a", 1, 1, 1));
-    open.forget("a");
+    open.forget(List.of("a"));
     Host.await(directory.put(entry("a", 2, 1, 1)));
     assertThat(get("a")).isEqualTo(entry("a", 2, 1, 1));
   }

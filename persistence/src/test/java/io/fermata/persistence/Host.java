@@ -98,7 +98,15 @@ final class Host implements AutoCloseable {
   }
 
   int sweep() {
-    return await(store.sweep());
+    return sweep(0);
+  }
+
+  int sweep(long now) {
+    return await(store.sweep(now));
+  }
+
+  Forgotten forget(String... ids) {
+    return await(store.forget(List.of(ids)));
   }
 
   List<String> read(String id, long fromSeq, int max) {

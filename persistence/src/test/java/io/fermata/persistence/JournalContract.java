@@ -12,6 +12,7 @@ import io.fermata.persistence.Note.Secret;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -236,6 +237,113 @@ abstract class JournalContract {
   }
 
   @Test
+  void aJournalIsKeptUntilItsTimeHasComeHoweverOftenTheStoreIsOpened() {
+    try (Host host = Host.on(store)) {
+      host.openWithSnapshots("a")
+          .write(new Line("one"))
+          .write(new Line("two"))
+          .write(new Conclusion("over", 50, 100));
+
+      assertThat(host.sweep(49)).isZero();
+      assertThat(records("a")).containsExactly(1L, 2L, 3L);
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.sweep(49)).isZero();
+      assertThat(host.sweep(50)).isEqualTo(1);
+      assertThat(records("a")).containsExactly(3L);
+      assertThat(snapshots("a")).isEmpty();
+      assertThat(host.sweep(99)).isZero();
+    }
+  }
+
+  @Test
+  void whatBeganAfterAnEndKeepsNeitherItNorWhatLiesBeforeItAndStays() {
+    try (Host host = Host.on(store)) {
+      host.open("a")
+          .write(new Line("one"))
+          .write(new Conclusion("first run over", 50, 60))
+          .write(new Line("again"));
+
+      assertThat(host.sweep(49)).isZero();
+      assertThat(records("a")).containsExactly(1L, 2L, 3L);
+      assertThat(host.sweep(70)).isEqualTo(1);
+      assertThat(records("a")).containsExactly(2L, 3L);
+      host.desk("b").write(new Line("of b"));
+      assertThat(host.open("a").lines()).containsExactly("first run over", "again");
+    }
+  }
+
+  @Test
+  void anEndIsForgottenWithAllThatIsKnownOfItWhenItsTimeHasCome() {
+    try (Host host = Host.on(store)) {
+      host.open("a").write(new Line("one")).write(new Conclusion("over", 50, 100));
+      host.open("b").write(new Conclusion("over", 0, 101));
+      Host.await(host.store().directory().put(DirectoryContract.entry("a")));
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.sweep(100)).isPositive();
+      assertThat(records("a")).isEmpty();
+      assertThat(records("b")).containsExactly(1L);
+      assertThat(Host.await(host.store().directory().get("a"))).isEmpty();
+      assertThat(host.open("a").write(new Line("anew")).content())
+          .isEqualTo(new Notebook.Content(List.of("anew"), 1));
+    }
+  }
+
+  @Test
+  void journalsAreFoundByTheirNamesBehindTheFirstBar() {
+    try (Host host = Host.on(store)) {
+      for (String id :
+          List.of("trip|annA1", "trip|annB2", "quote|annA1", "agent:x|annC3", "tri|annD4")) {
+        host.open(id).write(new Line("said"));
+      }
+      for (String id : List.of("trip|bob1", "trip|ann", "annA", "annA1|trip", "trip_|anm")) {
+        host.open(id).write(new Line("said"));
+      }
+      Host.await(host.store().directory().put(DirectoryContract.entry("gone|annE5")));
+
+      assertThat(Host.await(host.store().journals("annA")))
+          .containsExactly("quote|annA1", "trip|annA1");
+      assertThat(Host.await(host.store().journals("ann")))
+          .containsExactlyInAnyOrder(
+              "agent:x|annC3",
+              "gone|annE5",
+              "quote|annA1",
+              "tri|annD4",
+              "trip|ann",
+              "trip|annA1",
+              "trip|annB2");
+      assertThat(Host.await(host.store().journals("nobody"))).isEmpty();
+    }
+  }
+
+  @Test
+  void aJournalOfAnotherStoreIsAdoptedWithItsTagsAndNotTwice() {
+    List<NewRecord> records = new ArrayList<>();
+    try (Host other = Host.on(newStore())) {
+      other.open("a").write(new Line("one"), new Line("two"), new Appointment(7));
+      for (StoredRecord record : Host.await(other.store().read("a", 2, 10))) {
+        Set<String> tags = record.seq() == 3 ? Set.of(JournalTags.due(7)) : Set.of();
+        records.add(new NewRecord(record, 5, tags));
+      }
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(Host.await(host.store().adopt("a", records))).isEqualTo(2);
+
+      assertThat(host.due(9, 10)).containsExactly(new Due("a", 7));
+      assertThatThrownBy(() -> Host.await(host.store().adopt("a", records)))
+          .rootCause()
+          .hasMessageContaining("has a journal a already");
+      assertThatThrownBy(() -> host.store().adopt("b", List.of(records.get(1), records.get(0))))
+          .hasMessageContaining("record 2 follows record 3");
+    }
+    try (Host host = Host.on(store)) {
+      assertThat(host.open("a").write(new Line("more")).content())
+          .isEqualTo(new Notebook.Content(List.of("two", "more"), 4));
+    }
+  }
+
+  @Test
   void aJournalThatBeginsLateIsRecovered() {
     int length = 1_000;
     try (Host host = Host.on(store)) {
@@ -280,7 +388,7 @@ abstract class JournalContract {
           all.add(desk.begin(new Line("line"), new Plan("plan")));
           all.add(desk.begin(new Conclusion("run " + run)));
         }
-        all.add(host.store().sweep());
+        all.add(host.store().sweep(0));
       }
       all.forEach(Host::await);
       host.sweep();
@@ -363,9 +471,9 @@ abstract class JournalContract {
       }
     }
     try (Host host = Host.on(store)) {
-      for (String id : List.of("a", "c", "d", "nobody's")) {
-        Host.await(host.store().forget(id));
-      }
+      assertThat(host.forget("a")).isEqualTo(new Forgotten(1, 3, 1, 1));
+      assertThat(host.forget("c", "d", "nobody's")).isEqualTo(new Forgotten(2, 2, 0, 0));
+      assertThat(host.forget("a")).isEqualTo(Forgotten.NOTHING);
 
       assertThat(List.of(records("a"), snapshots("a"), records("c"), records("d")))
           .allMatch(List::isEmpty);

@@ -7,8 +7,17 @@ sealed interface Note {
 
   record Line(String text) implements Note {}
 
-  /** Tagged ended: replaces every line before it. */
-  record Conclusion(String text) implements Note {}
+  /**
+   * Replaces every line before it.
+   *
+   * @param sweepAt from when on nothing before it is wanted
+   * @param forgetAt from when on it is not wanted either
+   */
+  record Conclusion(String text, long sweepAt, long forgetAt) implements Note {
+    Conclusion(String text) {
+      this(text, 0, Long.MAX_VALUE);
+    }
+  }
 
   /** Tagged working: there is more to come. */
   record Plan(String text) implements Note {}

@@ -103,7 +103,9 @@ final class Notebook extends EventSourcedBehavior<Notebook.Command, Note, Note.P
     if (note instanceof Note.Appointment appointment) {
       return Set.of(JournalTags.due(appointment.at()));
     }
-    return note instanceof Note.Conclusion ? Set.of(JournalTags.ENDED) : Set.of();
+    return note instanceof Note.Conclusion end
+        ? Set.of(JournalTags.sweep(end.sweepAt()), JournalTags.forget(end.forgetAt()))
+        : Set.of();
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -19,8 +20,30 @@ record SmallDisk(Path mountPoint) implements AutoCloseable {
   }
 
   /** Where files may be put. */
-  Path directory() throws IOException {
+  Path files() throws IOException {
     return Files.createDirectories(mountPoint.resolve("files"));
+  }
+
+  /** Takes all the room that is left. */
+  void fill() throws IOException {
+    try (OutputStream filler = Files.newOutputStream(filler())) {
+      byte[] block = new byte[4096];
+      while (true) {
+        filler.write(block);
+      }
+    } catch (IOException full) {
+      if (!String.valueOf(full.getMessage()).contains("No space left")) {
+        throw full;
+      }
+    }
+  }
+
+  void free() throws IOException {
+    Files.delete(filler());
+  }
+
+  private Path filler() {
+    return mountPoint.resolve("filler");
   }
 
   private static int run(String... command) throws IOException {

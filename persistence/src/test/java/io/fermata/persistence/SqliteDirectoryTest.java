@@ -91,7 +91,7 @@ final class SqliteDirectoryTest extends DirectoryContract {
               new DirectoryEntry(id, "thread", "", "", 1, 1, 1, Set.of("x", "y"), Map.of())));
     }
     Host.await(entries.remove("removed"));
-    Host.await(open().forget("forgotten"));
+    Host.await(open().forget(List.of("forgotten")));
     Host.await(entries.put(entry("untagged")));
     assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM directory_tag WHERE tag <> ?", ""))
         .containsExactly(0L);

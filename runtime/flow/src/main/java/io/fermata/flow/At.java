@@ -98,6 +98,16 @@ public record At(
     return timed(deadline, next);
   }
 
+  /** The same in another version: what was asked is asked in the words of that one. */
+  At carried(
+      Phase next,
+      Set<String> standing,
+      @Nullable Long newDeadline,
+      @Nullable Reminder newReminder) {
+    return new At(
+        next, standing, Map.of(), List.of(), null, attempts, base, since, newDeadline, newReminder);
+  }
+
   private At timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {
     return new At(
         phase,

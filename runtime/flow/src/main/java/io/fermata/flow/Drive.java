@@ -204,10 +204,13 @@ final class Drive {
 
   private void end(RunState.Ending ending) {
     ErrorCode code = ending.code();
-    emit(
-        code == null
-            ? new Event.Cancelled(at)
-            : new Event.Failed(code, Objects.requireNonNullElse(ending.message(), ""), at));
+    if (code == null) {
+      emit(new Event.Cancelled(at));
+    } else if (code == ErrorCode.RUN_EXPIRED) {
+      emit(new Event.Expired(at));
+    } else {
+      emit(new Event.Failed(code, Objects.requireNonNullElse(ending.message(), ""), at));
+    }
   }
 
   private void enter(Place place) {

@@ -64,7 +64,10 @@ public enum ErrorCode {
   RUN_EXPIRED("This run waited too long and has expired", "Start a new run"),
   VERSION_CHANGED(
       "The flow has changed since the run began",
-      "Start a new run, or register the version it began on");
+      "Start a new run, or register the version it began on"),
+  MIGRATION_FAILED(
+      "The run could not be carried over to a newer version of its flow, and is as it was",
+      "Register the version it is on beside the newer one, or correct the migration");
 
   private final String cause;
   private final String repair;

@@ -50,11 +50,13 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Retried.class, name = "retried"),
   @JsonSubTypes.Type(value = Event.Skipped.class, name = "skipped"),
   @JsonSubTypes.Type(value = Event.Reset.class, name = "reset"),
+  @JsonSubTypes.Type(value = Event.Migrated.class, name = "migrated"),
   @JsonSubTypes.Type(value = Event.Undoing.class, name = "undoing"),
   @JsonSubTypes.Type(value = Event.Undone.class, name = "undone"),
   @JsonSubTypes.Type(value = Event.Ending.class, name = "ending"),
   @JsonSubTypes.Type(value = Event.Completed.class, name = "completed"),
   @JsonSubTypes.Type(value = Event.Cancelled.class, name = "cancelled"),
+  @JsonSubTypes.Type(value = Event.Expired.class, name = "expired"),
   @JsonSubTypes.Type(value = Event.Failed.class, name = "failed"),
   @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
 })
@@ -358,6 +360,49 @@ public sealed interface Event {
    */
   record Back(Place place, String checkpoint, boolean leaving) {}
 
+  /**
+   * The run was carried over to another version of its flow.
+   *
+   * @param fingerprint that of the version it is on now; empty on the way to a further one
+   * @param nodes the new names of nodes, by their old ones
+   * @param fields the new names of fields, by their old ones
+   * @param rewrites what else has changed in the state, by the old names of places
+   * @param places where the run goes on, for each place where it was
+   */
+  record Migrated(
+      int from,
+      int to,
+      String fingerprint,
+      Map<String, String> nodes,
+      Map<String, String> fields,
+      List<Rewrite> rewrites,
+      List<Carried> places,
+      long at)
+      implements Event {}
+
+  /**
+   * What has changed in one of the states that a run keeps: in what a branch knows, or knew at a
+   * checkpoint, or in what was known when an action committed that can be undone.
+   */
+  record Rewrite(
+      String branch, @Nullable String checkpoint, @Nullable Place done, List<Write> writes) {}
+
+  /**
+   * A place in the version that a run was carried over to.
+   *
+   * @param anew the node is entered, as the one that the run was at is gone
+   * @param asks the node that is entered asks a person, so a correction may come back to it
+   * @param deadline when its wait is given up; null if never
+   * @param reminder the next reminder of those who are waited for; null if there is none
+   */
+  record Carried(
+      Place from,
+      Place to,
+      boolean anew,
+      boolean asks,
+      @Nullable Long deadline,
+      At.@Nullable Reminder reminder) {}
+
   /** The compensation of an action begins. */
   record Undoing(Place place, long at) implements Event {}
 
@@ -367,7 +412,7 @@ public sealed interface Event {
   /**
    * The run is to end, once what it did has been undone.
    *
-   * @param code why it fails; null if somebody cancelled it
+   * @param code why it fails, or that it has expired; null if somebody cancelled it
    */
   record Ending(@Nullable ErrorCode code, @Nullable String message, List<Place> undo, long at)
       implements Event {}
@@ -380,6 +425,9 @@ public sealed interface Event {
   record Completed(@Nullable JsonNode result, @Nullable String reason, long at) implements Event {}
 
   record Cancelled(long at) implements Event {}
+
+  /** The run ended because nobody touched it for longer than its flow allows. */
+  record Expired(long at) implements Event {}
 
   /** The run ended with an error. */
   record Failed(ErrorCode code, String message, long at) implements Event {}

@@ -55,6 +55,7 @@ public final class Flow<S extends Record> {
   private final Map<String, Reducer> reducers;
   private final @Nullable Function<S, ?> result;
   private final List<Recorder> recorders;
+  private final Map<Integer, Migration> migrations;
   private final String fingerprint;
   private @Nullable Graph graph;
 
@@ -67,7 +68,8 @@ public final class Flow<S extends Record> {
       Map<String, Node.Compensation<S>> compensations,
       Map<String, Reducer> reducers,
       @Nullable Function<S, ?> result,
-      List<Recorder> recorders) {
+      List<Recorder> recorders,
+      Map<Integer, Migration> migrations) {
     this.header = header;
     this.schema = schema;
     this.nodes = Collections.unmodifiableMap(new LinkedHashMap<>(nodes));
@@ -77,6 +79,7 @@ public final class Flow<S extends Record> {
     this.reducers = Collections.unmodifiableMap(new LinkedHashMap<>(reducers));
     this.result = result;
     this.recorders = List.copyOf(recorders);
+    this.migrations = Map.copyOf(migrations);
     this.fingerprint = digest(shape());
   }
 
@@ -91,7 +94,16 @@ public final class Flow<S extends Record> {
             header.expiry(),
             header.endsOnFailure());
     return new Flow<>(
-        other, schema, nodes, routes, waits, compensations, reducers, result, recorders);
+        other,
+        schema,
+        nodes,
+        routes,
+        waits,
+        compensations,
+        reducers,
+        result,
+        recorders,
+        migrations);
   }
 
   /** What names and describes a flow. */
@@ -186,9 +198,18 @@ public final class Flow<S extends Record> {
     return signals;
   }
 
+  /** The fields that it marks as {@link Secret}, and those of its sub-flows. */
+  public SecretFields secretFields() {
+    return graph().secretFields();
+  }
+
   /** Its recorders, and those of its sub-flows, which hear what happens there. */
   public List<Attached> recorders() {
     return graph().recorders();
+  }
+
+  Map<Integer, Migration> migrations() {
+    return migrations;
   }
 
   List<Recorder> ownRecorders() {

@@ -4,8 +4,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -20,7 +22,9 @@ public final class FlowBuilder<S extends Record> {
   private final Map<String, Node.Waiting<S>> waits = new LinkedHashMap<>();
   private final Map<String, Node.Compensation<S>> compensations = new LinkedHashMap<>();
   private final Map<String, Reducer> reducers = new LinkedHashMap<>();
+  private final Set<String> secrets = new LinkedHashSet<>();
   private final List<Recorder> recorders = new ArrayList<>();
+  private final Map<Integer, Migration> migrations = new LinkedHashMap<>();
   private final List<String> defects = new ArrayList<>();
   private String title;
   private String description = "";
@@ -52,9 +56,31 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
-  /** A run that nobody has touched for this long has expired. Without this it waits forever. */
+  /**
+   * A run that nobody has touched for this long has expired: it ends at that time by itself, and
+   * what it did is undone. While it works, or sleeps, it does not expire. Without this it waits for
+   * ever.
+   */
   public FlowBuilder<S> expireAfter(Duration idle) {
     expiry = idle;
+    return this;
+  }
+
+  /**
+   * What is done when a run expires, once what it did has been undone. It is an action as any
+   * other; what it writes is not kept.
+   */
+  public FlowBuilder<S> onExpire(Action<S> hook) {
+    return onExpire(hook, options -> {});
+  }
+
+  public FlowBuilder<S> onExpire(Action<S> hook, Consumer<EffectOptions> options) {
+    EffectOptions chosen = new EffectOptions();
+    options.accept(chosen);
+    Node.Compensation<S> last = new Node.Compensation<>(staged(hook), chosen.policy());
+    if (compensations.put(Flow.START, last) != null) {
+      defects.add("The flow has two hooks for its expiry; keep one");
+    }
     return this;
   }
 
@@ -254,9 +280,31 @@ public final class FlowBuilder<S extends Record> {
     return this;
   }
 
+  /** Marks fields of the state as {@link Secret} that cannot carry the mark themselves. */
+  public FlowBuilder<S> secret(String... fields) {
+    secrets.addAll(List.of(fields));
+    return this;
+  }
+
   /** Has its runs watched. In a flow that is mounted by another, what happens under the mount. */
   public FlowBuilder<S> recorder(Recorder recorder) {
     recorders.add(recorder);
+    return this;
+  }
+
+  /**
+   * Takes over runs of an earlier version that is not registered any more. A migration leads to the
+   * next version that there is one for, the last one to this: keep those of the version before, and
+   * add one from it.
+   *
+   * @param from the version that the runs are on
+   */
+  public FlowBuilder<S> migrate(int from, Consumer<Migration> changes) {
+    Migration migration = new Migration();
+    changes.accept(migration);
+    if (migrations.put(from, migration) != null) {
+      defects.add("There are two migrations from version " + from + "; keep one");
+    }
     return this;
   }
 
@@ -266,7 +314,7 @@ public final class FlowBuilder<S extends Record> {
    * @throws InvalidFlowException naming every defect at once
    */
   public Flow<S> compile() {
-    StateSchema<S> schema = new StateSchema<>(state, mounts());
+    StateSchema<S> schema = new StateSchema<>(state, mounts(), secrets);
     Flow<S> flow =
         new Flow<>(
             new Flow.Header(id, title, description, version, expiry, endsOnFailure),
@@ -277,10 +325,14 @@ public final class FlowBuilder<S extends Record> {
             compensations,
             reducers,
             result,
-            recorders);
+            recorders,
+            migrations);
     List<String> all = new ArrayList<>(defects);
     all.addAll(schema.defects());
     all.addAll(new GraphCheck<>(flow).defects());
+    if (all.isEmpty()) {
+      all.addAll(new Migrations(flow).defects());
+    }
     if (!all.isEmpty()) {
       throw new InvalidFlowException(id, all);
     }

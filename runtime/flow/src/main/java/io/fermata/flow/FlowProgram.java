@@ -3,6 +3,7 @@ package io.fermata.flow;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,11 +21,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FlowProgram<S extends Record>
     implements Program<RunState, Input, Event, StepEffect> {
+  private static final Place BEGINNING = new Place(Flow.START, 1);
+
   private final Flow<S> flow;
   private final Limits limits;
   private final Graph graph;
   private final Wanted wanted;
   private final Standing standing;
+  private final SecretFields secretFields;
+  private final Migrations migrations;
 
   FlowProgram(Flow<S> flow, Limits limits) {
     this.flow = flow;
@@ -32,6 +37,8 @@ public final class FlowProgram<S extends Record>
     this.graph = flow.graph();
     this.wanted = new Wanted(graph);
     this.standing = new Standing();
+    this.secretFields = graph.secretFields();
+    this.migrations = new Migrations(flow);
   }
 
   public Flow<S> flow() {
@@ -75,16 +82,50 @@ public final class FlowProgram<S extends Record>
     return recovered(state, (Input.Recovered) input);
   }
 
+  /** Whether it takes over runs that are on the given version. */
+  public boolean migratesFrom(int version) {
+    return migrations.from(version);
+  }
+
+  /**
+   * Takes over a run that is on another version. What it waited for is put anew, as this version
+   * puts it; answers that were accepted stand.
+   */
+  public Acceptance<Event> migrate(RunState state, long at) {
+    if (expired(state, at)) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_EXPIRED));
+    }
+    try {
+      Drive drive = new Drive(flow, limits, state, at);
+      migrations.carry(state, limits, at).forEach(drive::emit);
+      return new Accepted<>(drive.run());
+    } catch (Migrations.Unfit e) {
+      return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
+    }
+  }
+
+  private String unfit(RunState state, Migrations.Unfit e) {
+    return "The run is on %s version %d and cannot be carried over to version %d, because %s. %s."
+        .formatted(
+            flow.id(),
+            state.version(),
+            flow.version(),
+            e.getMessage(),
+            ErrorCode.MIGRATION_FAILED.repair());
+  }
+
   @Override
   public Next<StepEffect> next(RunState state) {
     if (!state.running()) {
       return new Finish<>(ended(state));
     }
     List<StepEffect> effects = wanted.of(state);
-    boolean works = effects.stream().anyMatch(effect -> wanted.works(state, effect));
-    return works
-        ? new Perform<>(effects)
-        : new Pause<>(standing.pause(state), effects, standing.until(state));
+    if (Wanted.works(state)) {
+      return new Perform<>(effects);
+    }
+    StepEffect expiry = expiry(state);
+    List<StepEffect> timers = expiry == null ? effects : RunState.plus(effects, expiry);
+    return new Pause<>(standing.pause(state), timers, standing.until(state));
   }
 
   /**
@@ -383,6 +424,9 @@ public final class FlowProgram<S extends Record>
 
   private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
     StepEffect effect = due.effect();
+    if (effect.kind() == StepEffect.Kind.EXPIRE) {
+      return effect.equals(expiry(state)) ? expire(state, due.at()) : new Accepted<>(List.of());
+    }
     if (!effect.timer() || !wanted.of(state).contains(effect)) {
       return new Accepted<>(List.of());
     }
@@ -396,6 +440,48 @@ public final class FlowProgram<S extends Record>
           drive.emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, due.at()));
     }
     return new Accepted<>(drive.run());
+  }
+
+  /** What the run did is undone as if it were cancelled; last of all the flow hears of it. */
+  private Acceptance<Event> expire(RunState state, long at) {
+    Drive drive = new Drive(flow, limits, state, at);
+    List<Place> undo = new ArrayList<>(new Forks(drive).undoable((place, tick) -> true));
+    if (flow.compensations().containsKey(Flow.START)) {
+      undo.add(BEGINNING);
+    }
+    if (undo.isEmpty() && state.undoing().isEmpty()) {
+      return new Accepted<>(List.of(new Event.Expired(at)));
+    }
+    drive.emit(new Event.Ending(ErrorCode.RUN_EXPIRED, null, undo, at));
+    return new Accepted<>(drive.run());
+  }
+
+  /** The moment at which a run ends that stands still, and that only somebody can move. */
+  private @Nullable StepEffect expiry(RunState state) {
+    Long expires = expiresAt(state);
+    return expires == null
+        ? null
+        : new StepEffect(
+            state.runId(),
+            BEGINNING,
+            StepEffect.Kind.EXPIRE,
+            null,
+            (int) state.tick(),
+            expires,
+            Policy.DEFAULT);
+  }
+
+  /** When the run expires unless somebody touches it; null if it does not. */
+  public @Nullable Long expiresAt(RunState state) {
+    Duration expiry = flow.expiry();
+    boolean standsStill =
+        state.running()
+            && state.ending() == null
+            && !Wanted.works(state)
+            && standing.until(state) == null;
+    return expiry != null && standsStill
+        ? Long.valueOf(state.changedAt() + expiry.toMillis())
+        : null;
   }
 
   private String lateTarget(RunState state, Place place) {
@@ -443,19 +529,33 @@ public final class FlowProgram<S extends Record>
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(
-      AsyncAction<T> action, Run<T> run, StepEffect effect) throws Exception {
+      AsyncAction<T> action, Run<T> run, StepEffect effect) {
     CompletionStage<?> acted;
     try {
       acted = action.perform(run);
     } catch (Throwable e) {
-      run.close();
-      throw e;
+      Failures.rethrowFatal(e);
+      acted = CompletableFuture.failedStage(e);
     }
     return acted.handle(
         (nothing, thrown) -> {
           Input.Wrote wrote = run.close();
-          return thrown == null ? wrote : failed(effect, thrown);
+          return thrown == null ? wrote : unwritten(wrote, failed(effect, thrown));
         });
+  }
+
+  /** What an action meant to keep secret is known to nobody when it fails, and must not get out. */
+  private Input.Failed unwritten(Input.Wrote wrote, Input.Failed failed) {
+    Secrets secrets = new Secrets();
+    secrets.writes(secretFields, wrote.writes());
+    if (secrets.isEmpty()) {
+      return failed;
+    }
+    String detail = failed.detail();
+    return new Input.Failed(
+        failed.code(),
+        secrets.masked(failed.message()),
+        detail == null ? null : secrets.masked(detail));
   }
 
   private <T extends Record> CompletionStage<Input.Result> judge(
@@ -487,8 +587,8 @@ public final class FlowProgram<S extends Record>
 
   /** Whether nobody has touched the run for longer than the flow allows. */
   public boolean expired(RunState state, long at) {
-    Duration expiry = flow.expiry();
-    return state.running() && expiry != null && at - state.changedAt() > expiry.toMillis();
+    Long expires = expiresAt(state);
+    return expires != null && at >= expires;
   }
 
   private static Outcome ended(RunState state) {
@@ -499,6 +599,7 @@ public final class FlowProgram<S extends Record>
               ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
               : Outcome.Failure.of(ErrorCode.RUN_FAILED, state.reason());
       case CANCELLED -> Outcome.Failure.of(ErrorCode.RUN_CANCELLED);
+      case EXPIRED -> Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
       default -> Outcome.Failure.of(ErrorCode.UNKNOWN_RUN);
     };
   }

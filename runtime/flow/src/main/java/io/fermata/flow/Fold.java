@@ -53,6 +53,8 @@ final class Fold {
       skipped(state, e);
     } else if (event instanceof Event.Reset e) {
       reset(state, e);
+    } else if (event instanceof Event.Migrated e) {
+      new Carrying(state, e).run();
     } else if (!timed(state, event) && !branched(state, event) && !ended(state, event)) {
       throw new IllegalStateException("An event without a meaning: " + event);
     }
@@ -134,6 +136,8 @@ final class Fold {
       state.reason = e.reason();
     } else if (event instanceof Event.Cancelled e) {
       end(state, Status.CANCELLED, e.at());
+    } else if (event instanceof Event.Expired e) {
+      end(state, Status.EXPIRED, e.at());
     } else if (event instanceof Event.Failed e) {
       end(state, Status.FAILED, e.at());
       state.reason = e.message();

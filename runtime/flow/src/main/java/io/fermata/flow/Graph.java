@@ -158,6 +158,10 @@ final class Graph {
     return Attached.once(attached);
   }
 
+  SecretFields secretFields() {
+    return SecretFields.of(steps.values());
+  }
+
   /** All that can be reached from these steps, themselves included. */
   Set<String> reachable(Collection<String> from) {
     Set<String> reached = new LinkedHashSet<>(from);

@@ -155,6 +155,10 @@ final class GraphCheck<S extends Record> {
     flow.compensations()
         .forEach(
             (id, compensation) -> {
+              if (id.equals(Flow.START)) {
+                expiryHook(compensation);
+                return;
+              }
               if (!(flow.nodes().get(id) instanceof Node.Act)) {
                 defects.add(
                     "There is a compensation for "
@@ -165,6 +169,13 @@ final class GraphCheck<S extends Record> {
               policy("The compensation of " + id, compensation.policy());
             });
     flow.reducers().keySet().forEach(field -> ownField("There is a reducer for", field));
+  }
+
+  private void expiryHook(Node.Compensation<S> hook) {
+    if (flow.expiry() == null) {
+      defects.add("There is a hook for the run's expiry, and no expiry; call expireAfter(…)");
+    }
+    policy("The hook for the run's expiry", hook.policy());
   }
 
   /** The fields of a sub-flow begin with the name of its node. */

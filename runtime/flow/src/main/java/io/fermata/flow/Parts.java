@@ -28,14 +28,8 @@ final class Parts {
 
   static List<Write> writes(Recorded.Rewriting rewriting, List<Write> writes) {
     return writes.stream()
-        .map(w -> new Write(w.verb(), w.path(), written(rewriting, w.verb(), w.path(), w.value())))
+        .map(w -> new Write(w.verb(), w.path(), value(rewriting, w.at(), w.value())))
         .toList();
-  }
-
-  /** What is appended to a list is an element of it. */
-  static @Nullable JsonNode written(
-      Recorded.Rewriting rewriting, Write.Verb verb, String path, @Nullable JsonNode value) {
-    return value(rewriting, verb == Write.Verb.APPEND ? path + ".0" : path, value);
   }
 
   static Event.Question question(Recorded.Rewriting rewriting, Event.Question question) {

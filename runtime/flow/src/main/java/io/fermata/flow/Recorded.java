@@ -123,7 +123,8 @@ public sealed interface Recorded {
 
     @Override
     public Recorded with(Rewriting rewriting) {
-      return new Written(moment, source, verb, path, Parts.written(rewriting, verb, path, value));
+      String at = new Write(verb, path, value).at();
+      return new Written(moment, source, verb, path, Parts.value(rewriting, at, value));
     }
   }
 
@@ -141,7 +142,9 @@ public sealed interface Recorded {
     /** A sub-flow ended. */
     OUTPUT,
     /** The run went back to what it knew before. */
-    RESET
+    RESET,
+    /** The run was carried over to another version. */
+    MIGRATION
   }
 
   /**
@@ -652,7 +655,7 @@ public sealed interface Recorded {
     RETRIED,
     /** Somebody took the step as done. */
     SKIPPED,
-    /** Another step failed, the run went back, or it ended. */
+    /** Another step failed, the run went back or was carried over, or it ended. */
     GIVEN_UP
   }
 
@@ -725,6 +728,33 @@ public sealed interface Recorded {
     @Override
     public Recorded with(Rewriting rewriting) {
       return new Reset(moment, to, Parts.values(rewriting, corrected), undo);
+    }
+  }
+
+  /**
+   * The run was carried over to another version of its flow; what that changed in its state is told
+   * as writes.
+   *
+   * @param nodes the new names of nodes, by their old ones
+   * @param fields the new names of fields, by their old ones
+   * @param places where the run goes on, by where it was
+   */
+  record Migrated(
+      Moment moment,
+      int from,
+      int to,
+      Map<String, String> nodes,
+      Map<String, String> fields,
+      Map<Place, Place> places)
+      implements Recorded {
+    @Override
+    public void to(Recorder recorder) {
+      recorder.onMigrated(this);
+    }
+
+    @Override
+    public Recorded with(Rewriting rewriting) {
+      return this;
     }
   }
 

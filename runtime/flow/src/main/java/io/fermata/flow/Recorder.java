@@ -19,7 +19,8 @@ import java.util.List;
  * <tr><td>onStageStart, onStageEnd<td>whichever brings a run to a node, or away from it
  * <tr><td>onStageExecuted<td>Moved, Forked, Arrived: the node is done, and was not given up
  * <tr><td>onRead, onCommit, onEmit<td>Committed
- * <tr><td>onWrite<td>Answered, Accepted, Rejected, Committed, Received, Opened, Closed, Joined, Reset
+ * <tr><td>onWrite<td>Answered, Accepted, Rejected, Committed, Received, Opened, Closed, Joined, Reset,
+ *     Migrated
  * <tr><td>onAnswer<td>Accepted, Rejected
  * <tr><td>onError<td>Stopped, unless another step made it stop; a recorder that threw
  * <tr><td>onRunStart<td>Started, with the Answered that comes with it
@@ -39,6 +40,7 @@ import java.util.List;
  *     after a widget; whichever gives the wait up
  * <tr><td>onSignal<td>Signalled, Received
  * <tr><td>onReset<td>Reset
+ * <tr><td>onMigrated<td>Migrated
  * <tr><td>onCompensation<td>Undoing, Undone, Skipped
  * <tr><td>onReminder<td>Reminding, Reminded
  * <tr><td>onTag<td>Tagged
@@ -155,6 +157,9 @@ public interface Recorder {
 
   /** Answers were corrected and the run went back. */
   default void onReset(Recorded.Reset event) {}
+
+  /** The run was carried over to another version of its flow. */
+  default void onMigrated(Recorded.Migrated event) {}
 
   default void onCompensation(Recorded.Compensation event) {}
 

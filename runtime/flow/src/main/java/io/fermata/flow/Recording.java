@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class Recording {
   private final Translation translation;
   private final List<Attached> attached;
+  private @Nullable String run;
   private long failures;
 
   private Recording(Translation translation, List<Attached> attached) {
@@ -52,6 +53,12 @@ public final class Recording {
     return new Translation(flow.id(), flow.graph(), session, state);
   }
 
+  /** Tells of one run and no other: the record that begins a run may have the end of another. */
+  public Recording only(String runId) {
+    run = runId;
+    return this;
+  }
+
   /**
    * Tells what a journal record says.
    *
@@ -61,7 +68,9 @@ public final class Recording {
    */
   public List<Recorded> record(long seq, long at, List<Event> events) {
     RunState before = translation.state();
-    List<Recorded> coming = translation.of(seq, at, events);
+    List<Recorded> all = translation.of(seq, at, events);
+    List<Recorded> coming =
+        run == null ? all : all.stream().filter(one -> one.moment().run().equals(run)).toList();
     List<Thrown> thrown = new ArrayList<>();
     tell(one -> one.announce(before, coming), thrown);
     report(thrown);

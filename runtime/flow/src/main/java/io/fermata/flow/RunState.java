@@ -60,7 +60,8 @@ public record RunState(
     COMPLETED,
     CANCELLED,
     FAILED,
-    ABANDONED
+    ABANDONED,
+    EXPIRED
   }
 
   /**
@@ -71,7 +72,7 @@ public record RunState(
    */
   public record Undo(Place place, long tick, @Shared.Tree ObjectNode data) {}
 
-  /** How a run ends; without a code somebody cancelled it. */
+  /** Why a run ends; without a code somebody cancelled it. */
   public record Ending(@Nullable ErrorCode code, @Nullable String message) {}
 
   /** A signal that waits to be taken. */

@@ -136,6 +136,7 @@ final class Schemas {
         .forFields()
         .withRequiredCheck(required)
         .withIgnoreCheck(field -> annotation(field, Computed.class) != null)
+        .withWriteOnlyCheck(field -> annotation(field, Secret.class) != null)
         .withStringPatternResolver(Schemas::pattern)
         .withDescriptionResolver(
             field -> {

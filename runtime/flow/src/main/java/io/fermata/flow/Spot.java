@@ -97,8 +97,7 @@ final class Spot<S extends Record> {
   }
 
   Node.@Nullable Compensation<S> compensation() {
-    Node<S> node = step.node();
-    return node == null ? null : step.scope().flow().compensations().get(node.id());
+    return step.compensation();
   }
 
   boolean undoable() {

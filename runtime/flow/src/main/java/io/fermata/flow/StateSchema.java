@@ -37,19 +37,25 @@ final class StateSchema<S extends Record> {
   private final Map<String, Field> fields = new LinkedHashMap<>();
   private final Map<String, Inner> mounts;
   private final List<String> defects = new ArrayList<>();
+  private final Set<String> secrets;
   private final ObjectNode updates;
   private final Schema check;
   private final Views<S> views;
 
   StateSchema(Class<S> type) {
-    this(type, Map.of());
+    this(type, Map.of(), Set.of());
   }
 
-  StateSchema(Class<S> type, Map<String, Inner> mounts) {
+  /**
+   * @param secret the fields that are secret besides those that say so themselves
+   */
+  StateSchema(Class<S> type, Map<String, Inner> mounts, Set<String> secret) {
     this.type = type;
     this.mounts = mounts;
+    this.secrets = SecretComponents.of(type);
     ObjectNode whole = describe(type);
     collect(type, "", whole, false, Set.of(type));
+    secret.forEach(this::markSecret);
     this.updates = partial(type, "", whole);
     this.updates.remove("$schema");
     mounts.forEach((node, inner) -> properties(updates).set(node, inner.updates()));
@@ -96,6 +102,21 @@ final class StateSchema<S extends Record> {
       String index = dot < 0 ? rest : rest.substring(0, dot);
       return IS_INDEX.test(index) ? (dot < 0 ? "" : rest.substring(dot + 1)) : null;
     }
+  }
+
+  private void markSecret(String path) {
+    Field field = fields.get(path);
+    if (field == null) {
+      defects.add(unknown(path).getMessage() + "; it cannot be secret");
+    } else {
+      field.schema().put("writeOnly", true);
+      secrets.add(path);
+    }
+  }
+
+  /** The paths of its own secret fields; {@code *} for the elements of a list. */
+  Set<String> secrets() {
+    return Collections.unmodifiableSet(secrets);
   }
 
   /** A field of the state itself. */
@@ -178,6 +199,28 @@ final class StateSchema<S extends Record> {
         throw unknown(path);
       }
     }
+  }
+
+  /** The paths in a state that are none of its own. */
+  List<String> unknown(ObjectNode data) {
+    List<String> unknown = new ArrayList<>();
+    unknown("", data, unknown);
+    return unknown;
+  }
+
+  private void unknown(String prefix, ObjectNode data, List<String> unknown) {
+    data.properties()
+        .forEach(
+            entry -> {
+              String path = prefix + entry.getKey();
+              Field field = field(path);
+              boolean parts = field == null ? group(path) : field.nested();
+              if (parts && entry.getValue() instanceof ObjectNode object) {
+                unknown(path + ".", object, unknown);
+              } else if (field == null && !parts) {
+                unknown.add(path);
+              }
+            });
   }
 
   /** The refusal of a path that the state does not have. */
@@ -441,7 +484,7 @@ final class StateSchema<S extends Record> {
     return result;
   }
 
-  private static String name(RecordComponent component) {
+  static String name(RecordComponent component) {
     // Not every annotation of a component stays on it: this one goes to its field and accessor.
     JsonProperty renamed = component.getAccessor().getAnnotation(JsonProperty.class);
     return renamed == null || renamed.value().isEmpty() ? component.getName() : renamed.value();

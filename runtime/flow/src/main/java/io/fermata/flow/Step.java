@@ -21,6 +21,12 @@ record Step<S extends Record>(
     return node != null && node.asks();
   }
 
+  /** How it is undone. What undoes the beginning of a run is its flow's hook for its expiry. */
+  Node.@Nullable Compensation<S> compensation() {
+    String id = path.substring(path.lastIndexOf('/') + 1);
+    return scope.flow().compensations().get(id);
+  }
+
   /** Whether an author declared it; what begins and ends a flow is not worth a mention. */
   boolean declared() {
     return node != null;

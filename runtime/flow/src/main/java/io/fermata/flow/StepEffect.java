@@ -34,7 +34,9 @@ public record StepEffect(
     /** The end of a sleep. */
     SLEEP,
     /** The end of somebody's time to answer. */
-    DEADLINE
+    DEADLINE,
+    /** The end of the time that a run may stand still. */
+    EXPIRE
   }
 
   /** What tells this attempt from every other one of any run. */

@@ -304,6 +304,17 @@ final class Translation {
       tell(new Recorded.RunEnding(moment(null), e.code(), e.message(), e.undo()));
     } else if (event instanceof Event.Reset e) {
       reset(e);
+    } else if (event instanceof Event.Migrated e) {
+      migrated(e);
+    }
+  }
+
+  private void migrated(Event.Migrated e) {
+    Map<Place, Place> places = new LinkedHashMap<>();
+    e.places().forEach(carried -> places.put(carried.from(), carried.to()));
+    tell(new Recorded.Migrated(moment(null), e.from(), e.to(), e.nodes(), e.fields(), places));
+    for (String branch : after.branches().keySet()) {
+      changes(branch, "").values().forEach(write -> write(in(branch), Source.MIGRATION, write));
     }
   }
 
@@ -440,6 +451,8 @@ final class Translation {
       ended(RunState.Status.COMPLETED, e.result(), e.reason());
     } else if (event instanceof Event.Cancelled) {
       ended(RunState.Status.CANCELLED, null, null);
+    } else if (event instanceof Event.Expired) {
+      ended(RunState.Status.EXPIRED, null, null);
     } else if (event instanceof Event.Abandoned) {
       ended(RunState.Status.ABANDONED, null, null);
     } else if (event instanceof Event.Failed e) {
@@ -606,6 +619,8 @@ final class Translation {
       return Cause.RETRIED;
     } else if (event instanceof Event.Skipped) {
       return Cause.SKIPPED;
+    } else if (event instanceof Event.Migrated) {
+      return Cause.GIVEN_UP;
     }
     boolean answered = event instanceof Event.Moved || !gone;
     return answered && !(event instanceof Event.Stopped) ? Cause.ANSWERED : Cause.GIVEN_UP;

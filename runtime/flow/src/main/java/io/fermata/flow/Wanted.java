@@ -77,10 +77,11 @@ final class Wanted {
 
   private static <S extends Record> Policy policy(
       Step<S> step, Place place, StepEffect.Kind kind, @Nullable String field) {
-    Node<S> node = Objects.requireNonNull(step.node());
     if (kind == StepEffect.Kind.UNDO) {
-      return Objects.requireNonNull(step.scope().flow().compensations().get(node.id())).policy();
-    } else if (field != null && node instanceof Node.Ask<S> ask) {
+      return Objects.requireNonNull(step.compensation()).policy();
+    }
+    Node<S> node = step.node();
+    if (field != null && node instanceof Node.Ask<S> ask) {
       return asyncCheck(ask, field.substring(step.scope().prefix(place).length())).policy();
     } else if (node instanceof Node.Act<S> act) {
       return act.policy();
@@ -98,9 +99,8 @@ final class Wanted {
   }
 
   /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
-  boolean works(RunState state, StepEffect effect) {
-    return effect.kind() != StepEffect.Kind.REMIND
-        && state.at(effect.place()).phase() instanceof Phase.Working;
+  static boolean works(RunState state) {
+    return state.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
   }
 
   /** Whether the effect failed and is to be tried again; a late success still counts. */

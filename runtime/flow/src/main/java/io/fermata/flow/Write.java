@@ -19,6 +19,11 @@ public record Write(Verb verb, String path, @Nullable JsonNode value) {
     return prefix.isEmpty() ? this : new Write(verb, prefix + path, value);
   }
 
+  /** The path of what is written: what is appended to a list is an element of it. */
+  String at() {
+    return verb == Verb.APPEND ? path + ".0" : path;
+  }
+
   ObjectNode applyTo(ObjectNode data) {
     if (value == null) {
       return Paths.delete(data, path);

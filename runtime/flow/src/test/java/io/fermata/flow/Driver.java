@@ -65,9 +65,22 @@ final class Driver {
     return call(new Input.Resolve(resolution, now++));
   }
 
+  /** Takes over the run of a driver that has another version. */
+  Outcome takeOver(Driver before) {
+    journal.addAll(before.journal);
+    entries.addAll(before.entries);
+    state = before.state;
+    now = before.now;
+    runs = before.runs;
+    return come(program.migrate(state, now++));
+  }
+
   /** As a host does: a call that changes nothing repeats what the run waits for. */
   Outcome call(Input input) {
-    Program.Acceptance<Event> acceptance = program.accept(state, input);
+    return come(program.accept(state, input));
+  }
+
+  private Outcome come(Program.Acceptance<Event> acceptance) {
     if (acceptance instanceof Program.Refused<Event> refused) {
       return refused.failure();
     }

@@ -35,7 +35,7 @@ final class Flows {
     return new Driver(chain(flow, nodes).compile());
   }
 
-  static FlowBuilder<Talk> chain(FlowBuilder<Talk> flow, String... nodes) {
+  static <S extends Record> FlowBuilder<S> chain(FlowBuilder<S> flow, String... nodes) {
     String from = START;
     for (String node : nodes) {
       flow.edge(from, node);

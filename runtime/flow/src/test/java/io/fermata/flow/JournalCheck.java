@@ -208,7 +208,9 @@ final class JournalCheck {
       assertThat(done).as("all that can be undone").allMatch(e.undo()::contains);
       toUndo(e.undo());
       ending = true;
-    } else if (event instanceof Event.Cancelled || event instanceof Event.Failed) {
+    } else if (event instanceof Event.Cancelled
+        || event instanceof Event.Failed
+        || event instanceof Event.Expired) {
       assertThat(done).as("left undone").isEmpty();
       over();
     } else if (event instanceof Event.Completed) {

@@ -49,7 +49,7 @@ class PropertyTest {
               new RandomFlows(
                   random,
                   new RandomFlows.Taste(true, true, (run, forGood) -> random.nextInt(6) == 0));
-          Walk walk = new Walk(random, flows, new Driver(flows.next(), LIMITS));
+          Walk walk = new Walk(random, flows, new Driver(flows.nextThatMayExpire(), LIMITS));
           walk.take(50);
           walk.end();
           walk.run.journal.forEach(event -> seen.add(event.getClass()));

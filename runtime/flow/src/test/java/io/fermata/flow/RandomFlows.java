@@ -98,10 +98,23 @@ final class RandomFlows {
 
   /** The next flow. */
   Flow<Data> next() {
+    return begun().result(this::own).compile();
+  }
+
+  /** The next flow, whose runs may expire. */
+  Flow<Data> nextThatMayExpire() {
+    FlowBuilder<Data> flow = begun();
+    if (random.nextInt(6) == 0) {
+      flow.expireAfter(Duration.ofDays(1)).onExpire(run -> {});
+    }
+    return flow.result(this::own).compile();
+  }
+
+  private FlowBuilder<Data> begun() {
     nodes = 0;
     fields.clear();
     endsOnFailure = random.nextInt(6) == 0;
-    return flow(1, "", false).result(this::own).compile();
+    return flow(1, "", false);
   }
 
   private FlowBuilder<Data> flow(int depth, String prefix, boolean collected) {

@@ -125,6 +125,20 @@ class VersionAndEventsJsonTest {
             8),
         new Event.Reset(
             List.of(), Map.of("a", Json.tree("y")), List.of(), 8, Map.of("a", List.of("b"))),
+        new Event.Migrated(
+            1,
+            2,
+            "f00",
+            Map.of("ask_that", "ask_it"),
+            Map.of("a", "b"),
+            List.of(
+                new Event.Rewrite(
+                    "", "ask_it", null, List.of(new Write(Write.Verb.SET, "b", Json.tree(1)))),
+                new Event.Rewrite("", null, PLACE, List.of())),
+            List.of(
+                new Event.Carried(PLACE, PLACE, false, false, 9L, new At.Reminder(1, 8, 0)),
+                new Event.Carried(PLACE, PLACE, true, true, null, null)),
+            8),
         new Event.Undoing(PLACE, 8),
         new Event.Undone(PLACE),
         new Event.Ending(ErrorCode.STEP_FAILED, "message", List.of(PLACE), 8),
@@ -134,6 +148,7 @@ class VersionAndEventsJsonTest {
         new Event.Completed(null, null, 9),
         new Event.Completed(Json.MAPPER.nullNode(), null, 9),
         new Event.Cancelled(10),
+        new Event.Expired(10),
         new Event.Abandoned(11));
   }
 

@@ -4,9 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Attached;
 import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Recorder;
 import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
 import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -47,8 +49,9 @@ final class Account {
   private static String narrative(
       Flow<?> flow, List<JournalRecord.Step> steps, List<Event> last, long at) {
     Narrative narrative = new Narrative();
+    Recorder told = Redaction.ofSecrets(List.of(flow)).over(narrative);
     Recording recording =
-        Recording.from(RunState.NONE, flow, "", List.of(Attached.everywhere(narrative)));
+        Recording.from(RunState.NONE, flow, "", List.of(Attached.everywhere(told)));
     long seq = 0;
     for (JournalRecord.Step step : steps) {
       recording.record(++seq, step.at(), step.events());

@@ -43,6 +43,7 @@ final class AgentThreads implements Threads {
 
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
+  private final Seals seals;
   private final Supplier<ActorSystem<GatewayCommand>> system;
   private final OpenStore store;
   private final AgentHost host;
@@ -61,7 +62,9 @@ final class AgentThreads implements Threads {
       Executor executor,
       Executor feedThreads,
       int callsInFlight,
-      BooleanSupplier closed) {
+      BooleanSupplier closed,
+      Seals seals) {
+    this.seals = seals;
     this.system = system;
     this.store = store;
     this.host = host;
@@ -81,14 +84,8 @@ final class AgentThreads implements Threads {
     }
     ThreadKey key =
         wanted.key() == null
-            ? ThreadKey.random(wanted.agent())
-            : ThreadKey.derived(
-                wanted.agent(),
-                store.serverKey(),
-                "create",
-                wanted.principal(),
-                wanted.agent(),
-                wanted.key());
+            ? ThreadKey.random(wanted.agent(), wanted.principal())
+            : ThreadKey.named(wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
     return view(create(key, wanted, null));
   }
 
@@ -308,7 +305,7 @@ final class AgentThreads implements Threads {
         .thenComposeAsync(
             records -> {
               for (StoredRecord stored : records) {
-                List<ThreadEvent> events = turn(stored).events();
+                List<ThreadEvent> events = turn(entityId, stored).events();
                 if (events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance)) {
                   throw new ThreadException("unknown_thread", "The thread was deleted");
                 }
@@ -324,13 +321,12 @@ final class AgentThreads implements Threads {
             executor);
   }
 
-  static JournalRecord.Turn turn(StoredRecord stored) {
-    return (JournalRecord.Turn) record(stored);
-  }
-
-  static JournalRecord record(StoredRecord stored) {
+  private JournalRecord.Turn turn(String entityId, StoredRecord stored) {
     try {
-      return (JournalRecord) SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      return (JournalRecord.Turn) seals.opened(entityId, read);
+    } catch (SealException e) {
+      throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (NotSerializableException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }
@@ -358,7 +354,7 @@ final class AgentThreads implements Threads {
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
-                List<ThreadEvent> events = turn(stored).events();
+                List<ThreadEvent> events = turn(entityId, stored).events();
                 if (file.index() < events.size()
                     && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
                   return written.data();
@@ -429,7 +425,7 @@ final class AgentThreads implements Threads {
               }
               try {
                 List<JournalRecord.Turn> turns = new ArrayList<>(records.size());
-                records.forEach(stored -> turns.add(turn(stored)));
+                records.forEach(stored -> turns.add(turn(entityId, stored)));
                 received.records(turns, null);
               } catch (RuntimeException e) {
                 received.records(null, e);

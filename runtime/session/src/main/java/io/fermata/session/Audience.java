@@ -6,13 +6,14 @@ import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Recorded;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.RunState;
+import io.fermata.flow.record.Redaction;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,22 +29,46 @@ final class Audience {
   private final IdentityHashMap<Recorder, Delivery> deliveries = new IdentityHashMap<>();
   private final AtomicLong failures = new AtomicLong();
 
-  Audience(Collection<Recorder> ofHost, FlowCatalog catalog, int bound) {
+  private final IdentityHashMap<Recorder, Attached> redacted = new IdentityHashMap<>();
+  private final @Nullable Redaction redaction;
+
+  /**
+   * @param ofHost hear of everything but secrets
+   * @param trusted hear of everything, even if they are attached elsewhere, too
+   */
+  Audience(
+      Collection<Recorder> ofHost, Collection<Recorder> trusted, FlowCatalog catalog, int bound) {
+    this.redaction = redaction(catalog);
+    trusted.forEach(recorder -> redacted.put(recorder, Attached.everywhere(recorder)));
     for (FlowProgram<?> program : catalog.programs()) {
       Flow<?> flow = program.flow();
       FlowTool tool = catalog.tool(flow.id());
       List<Attached> all = new ArrayList<>(flow.recorders());
       ofHost.forEach(recorder -> all.add(Attached.everywhere(recorder)));
+      trusted.forEach(recorder -> all.add(Attached.everywhere(recorder)));
       if (tool != null) {
         tool.recorders().forEach(recorder -> all.add(Attached.everywhere(recorder)));
       }
-      List<Attached> once = Attached.once(all);
-      listeners.put(flow, once);
-      once.forEach(
-          one ->
-              deliveries.computeIfAbsent(
-                  one.recorder(), recorder -> new Delivery(recorder, bound)));
+      List<Attached> once = new ArrayList<>();
+      for (Attached one : Attached.once(all)) {
+        Recorder told = redacted.computeIfAbsent(one.recorder(), this::withoutSecrets).recorder();
+        once.add(new Attached(told, one.mounts()));
+        deliveries.computeIfAbsent(
+            told, r -> new Delivery(r, one.recorder().getClass().getName(), bound));
+      }
+      listeners.put(flow, List.copyOf(once));
     }
+  }
+
+  private static @Nullable Redaction redaction(FlowCatalog catalog) {
+    return catalog.secretFields().isEmpty()
+        ? null
+        : Redaction.ofSecrets(catalog.programs().stream().<Flow<?>>map(p -> p.flow()).toList());
+  }
+
+  /** A recorder as it may hear of the host's runs: of none of their secrets. */
+  Attached withoutSecrets(Recorder recorder) {
+    return Attached.everywhere(redaction == null ? recorder : redaction.over(recorder));
   }
 
   /** Whether nobody listens to anything. */
@@ -57,10 +82,15 @@ final class Audience {
   }
 
   /** Tells what a journal record came to. */
-  void tell(List<Attached> listeners, RunState before, List<Recorded> came) {
+  void tell(String session, List<Attached> listeners, RunState before, List<Recorded> came) {
     for (Attached listener : listeners) {
-      delivery(listener).later(() -> tell(listeners, listener, before, came));
+      delivery(listener).later(session, () -> tell(session, listeners, listener, before, came));
     }
+  }
+
+  /** Lets nobody hear what is still to be told of some sessions. Returns how much that was. */
+  int forget(Predicate<String> sessions) {
+    return deliveries.values().stream().mapToInt(delivery -> delivery.forget(sessions)).sum();
   }
 
   private Delivery delivery(Attached listener) {
@@ -72,13 +102,18 @@ final class Audience {
   }
 
   private void tell(
-      List<Attached> listeners, Attached listener, RunState before, List<Recorded> came) {
-    report(listeners, listener, listener.announce(before, came));
-    came.forEach(event -> report(listeners, listener, listener.tell(event)));
+      String session,
+      List<Attached> listeners,
+      Attached listener,
+      RunState before,
+      List<Recorded> came) {
+    report(session, listeners, listener, listener.announce(before, came));
+    came.forEach(event -> report(session, listeners, listener, listener.tell(event)));
   }
 
   /** Tells the others that a recorder threw. What they throw at that is only counted. */
-  private void report(List<Attached> listeners, Attached by, Recorded.@Nullable Failure failure) {
+  private void report(
+      String session, List<Attached> listeners, Attached by, Recorded.@Nullable Failure failure) {
     if (failure == null) {
       return;
     }
@@ -87,6 +122,7 @@ final class Audience {
       if (other.recorder() != by.recorder()) {
         delivery(other)
             .later(
+                session,
                 () -> {
                   Recorded.Failure again = other.tell(failure);
                   if (again != null) {
@@ -103,9 +139,9 @@ final class Audience {
     if (Long.bitCount(all) == 1) {
       LOG.warn(
           "Recorder {} threw, {} failures of recorders so far: {}",
-          by.recorder().getClass().getName(),
+          delivery(by).name(),
           all,
-          failure.detail());
+          redaction == null ? failure.detail() : "what it says is not logged beside secrets");
     }
   }
 
@@ -114,12 +150,10 @@ final class Audience {
     deliveries.values().forEach(Delivery::end);
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
     try {
-      for (Map.Entry<Recorder, Delivery> each : deliveries.entrySet()) {
+      for (Delivery each : deliveries.values()) {
         long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-        if (!each.getValue().toldWithin(Math.max(0, left))) {
-          LOG.warn(
-              "Closed without telling recorder {} everything; it is too slow",
-              each.getKey().getClass().getName());
+        if (!each.toldWithin(Math.max(0, left))) {
+          LOG.warn("Closed without telling recorder {} everything; it is too slow", each.name());
         }
       }
     } catch (InterruptedException e) {

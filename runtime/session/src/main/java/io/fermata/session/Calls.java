@@ -163,6 +163,12 @@ final class Calls {
     return queue.size() < bound && queue.add(new Waiting(call));
   }
 
+  /** Lets a call that was to be driven wait as the first of all. */
+  void putBack(Waiting waiting) {
+    current = null;
+    queue.addFirst(waiting);
+  }
+
   @Nullable Waiting poll() {
     return queue.poll();
   }

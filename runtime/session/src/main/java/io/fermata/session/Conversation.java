@@ -34,6 +34,12 @@ record Conversation(String session, boolean told) {
     return session.startsWith(HINT) ? session.substring(HINT.length()) : session;
   }
 
+  /** What a session is called within the host that a client knows by a handle or a key. */
+  static String keyOf(String session, Handles handles) {
+    // A handle means the same session wherever it stands.
+    return handles.minted(session) ? session : HINT + session;
+  }
+
   private static final int LONGEST_HINT = 1_024;
 
   /** The conversation, or why there is none. */
@@ -55,8 +61,7 @@ record Conversation(String session, boolean told) {
       return new None(HostError.UNKNOWN_SESSION.failure());
     }
     if (hint != null) {
-      // A handle means the same session wherever it stands.
-      return new Found(new Conversation(handles.minted(hint) ? hint : HINT + hint, false));
+      return new Found(new Conversation(keyOf(hint, handles), false));
     }
     String transport = call.transportSession();
     if (transport != null && !transport.isEmpty()) {

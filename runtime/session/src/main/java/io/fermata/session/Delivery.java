@@ -1,10 +1,12 @@
 package io.fermata.session;
 
 import io.fermata.flow.Recorder;
+import java.util.Iterator;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,11 +18,13 @@ final class Delivery {
   private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
 
   private final Recorder recorder;
+  private final String name;
   private final ThreadPoolExecutor thread;
   private long lost;
 
-  Delivery(Recorder recorder, int bound) {
+  Delivery(Recorder recorder, String name, int bound) {
     this.recorder = recorder;
+    this.name = name;
     this.thread =
         new ThreadPoolExecutor(
             1,
@@ -32,22 +36,43 @@ final class Delivery {
     thread.allowCoreThreadTimeOut(true);
   }
 
+  String name() {
+    return name;
+  }
+
+  /** Something of a session that is to be told. */
+  private record Telling(String session, Runnable what) implements Runnable {
+    @Override
+    public void run() {
+      what.run();
+    }
+  }
+
   /** Tells it later; or never, if it is too far behind. */
-  synchronized void later(Runnable telling) {
+  synchronized void later(String session, Runnable telling) {
     long gap = lost;
     try {
-      thread.execute(gap == 0 ? telling : () -> after(gap, telling));
+      thread.execute(new Telling(session, gap == 0 ? telling : () -> after(gap, telling)));
       lost = 0;
     } catch (RejectedExecutionException e) {
       lost++;
       // At powers of two, so that a recorder that never catches up does not fill the log.
       if (Long.bitCount(lost) == 1) {
-        LOG.warn(
-            "Recorder {} is too slow: {} journal records in a row are lost to it",
-            recorder.getClass().getName(),
-            lost);
+        LOG.warn("Recorder {} is too slow: {} journal records in a row are lost to it", name, lost);
       }
     }
+  }
+
+  /** Never tells what waits of some sessions. Returns how much that is. */
+  int forget(Predicate<String> sessions) {
+    int forgotten = 0;
+    for (Iterator<Runnable> waiting = thread.getQueue().iterator(); waiting.hasNext(); ) {
+      if (waiting.next() instanceof Telling telling && sessions.test(telling.session())) {
+        waiting.remove();
+        forgotten++;
+      }
+    }
+    return forgotten;
   }
 
   private void after(long gap, Runnable telling) {
@@ -59,7 +84,7 @@ final class Delivery {
     try {
       recorder.onDropped(records);
     } catch (RuntimeException | Error e) {
-      LOG.warn("Recorder {} failed when told of a gap", recorder.getClass().getName(), e);
+      LOG.warn("Recorder {} failed when told of a gap", name, e);
     }
   }
 

@@ -13,9 +13,17 @@ import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Input;
 import io.fermata.flow.Json;
+import io.fermata.flow.Limits;
 import io.fermata.flow.Recorder;
+import io.fermata.flow.SecretFields;
+import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -34,6 +42,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
@@ -65,9 +74,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final List<DisplayTool> displays;
   private final FlowCatalog catalog;
   private final Audience audience;
+  private final Seals seals;
   private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
+  private final Limits limits;
+  private final InstantSource clock;
   private final ExecutorService handlerThreads;
   private final ExecutorService replies;
   private final ExecutorService feedThreads;
@@ -80,21 +92,30 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostOutside.Shared shared;
   private final RunLedger ledger;
   private final Runs runs;
+  private final Eraser eraser;
+  private final Archives archives;
+  private final InstantSource clock;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
     Settings settings = builder.settings;
+    Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
+    this.limits = settings.limits();
+    this.clock = builder.clock;
     this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
-    this.audience = new Audience(builder.recorders, catalog, settings.recorderBacklog());
+    this.audience =
+        new Audience(
+            builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
+    this.seals = builder.seals(catalog.secretFields());
     this.toolUses = new ToolUses(this, catalog.tools());
     this.displays = List.copyOf(builder.displays);
-    this.handles = new Handles(store.serverKey());
+    this.handles = new Handles(store.serverKey(), builder.acceptedKeys);
     this.handlerThreads = HandlerThreads.create(settings.handlerThreads());
     this.replies = HandlerThreads.replies();
     this.feedThreads = HandlerThreads.feeds();
     this.feeds = new ThreadFeeds();
-    this.ledger = new RunLedger(store, flow -> false);
+    this.ledger = new RunLedger(store, seals, builder.clock);
     this.runs = new StoreRuns(store.directory(), ledger, replies);
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
@@ -110,7 +131,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
             replies,
             feedThreads,
             settings.callsInFlight(),
-            closed::get);
+            closed::get,
+            seals);
     this.agentTools = new LinkedHashMap<>();
     agents.all().stream()
         .filter(agent -> !agent.isInternal())
@@ -123,12 +145,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 catalog.offered().stream().map(ToolContracts::of),
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
+    this.eraser = new Eraser(
+            store, command -> actors().tell(command), audience, feeds, ledger, replies);
+    this.clock = builder.clock;
+    this.archives = new Archives(
+            store, eraser, command -> actors().tell(command), ledger::lookAgain, handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
             feeds,
             toolUses,
             store,
+            eraser,
             builder.clock,
             builder.env::get,
             replies,
@@ -141,10 +169,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
                   audience,
                   ledger,
                   settings,
+                  retentions,
                   builder.clock,
                   handlerThreads,
                   region,
-                  agentHost);
+                  agentHost,
+                  seals);
           return SessionKey.agentOf(entityId) == null
               ? RunSession.create(entityId, shell)
               : ThreadSession.create(entityId, shell);
@@ -159,7 +189,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     ledger.start();
     takeUpUnfinishedWork();
     wakeInTime(builder.clock);
-    sweepRegularly();
+    sweepRegularly(builder.clock);
   }
 
   private ActorSystem<GatewayCommand> actors() {
@@ -312,31 +342,39 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Tells recorders what the journal says of a run, from its beginning to now, in the words in
-   * which those who watch it live are told. The run is not disturbed.
+   * which those who watch it live are told, and without its secrets. The run is not disturbed.
    *
    * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action, and every
    *     event that a recorder hears
    * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
-   *     known of the run, as of one that ended: its journal is swept; with an {@link
-   *     IllegalStateException} if the host is closed, or if a recorder threw, which the others were
-   *     told of
+   *     known of the run, as of one that ended longer ago than its {@link Retention}; with an
+   *     {@link IllegalStateException} if the host is closed, or if a recorder threw, which the
+   *     others were told of
    */
   public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
+    return replay(flow, runId, Arrays.stream(recorders).map(audience::withoutSecrets).toList());
+  }
+
+  /** As {@link #replay}, with all that the run keeps secret. */
+  public CompletionStage<Void> replayWithSecrets(String flow, String runId, Recorder... recorders) {
+    return replay(flow, runId, Arrays.stream(recorders).map(Attached::everywhere).toList());
+  }
+
+  private CompletionStage<Void> replay(String flow, String runId, List<Attached> attached) {
     requireFlow(flow);
     String entityId = SessionKey.entityOf(flow, runId);
-    List<Attached> attached = Arrays.stream(recorders).map(Attached::everywhere).toList();
     if (closed.get()) {
       return CompletableFuture.failedFuture(
           new IllegalStateException("The host is closed and reads no journals"));
     }
     CompletableFuture<Reading.Journal> read = new CompletableFuture<>();
     String name = "reading-" + readings.incrementAndGet();
-    system.tell(new GatewayCommand.Helper(name, Reading.create(entityId, read)));
+    system.tell(new GatewayCommand.Helper(name, Reading.create(entityId, seals, read)));
     return read.thenAcceptAsync(
         journal -> {
           long failures =
               journal
-                  .tell(entityId, catalog, attached)
+                  .tell(entityId, runId, catalog, attached)
                   .orElseThrow(() -> new IllegalArgumentException(unknown(flow, runId)));
           if (failures > 0) {
             throw new IllegalStateException(
@@ -347,12 +385,103 @@ public final class Fermata implements ToolHost, AutoCloseable {
         replies);
   }
 
+  /**
+   * What would become of this host's runs if a release with other flows took its store over.
+   *
+   * @param flows all that the release registers, each in all its versions, tools of agents included
+   */
+  public CompletionStage<Rollout> check(Flow<?>... flows) {
+    return CompletableFuture.supplyAsync(
+        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
+  }
+
+  /**
+   * Erases all that the store has of somebody or something: journals, snapshots and entries of the
+   * directory, and what recorders have not been told yet. Sessions that are awake stop first, their
+   * effects are given up, and until it is done calls are told that the session is being erased. To
+   * erase what is not there does nothing.
+   *
+   * @return what was removed; completes when the store has been asked again and has nothing left,
+   *     and an embedded store's file neither
+   */
+  public CompletionStage<Erased> erase(Erasure what) {
+    if (closed.get()) {
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("The host is closed and erases nothing"));
+    }
+    Scope scope = Scope.of(what, handles);
+    return scope == null
+        ? CompletableFuture.completedFuture(Erased.of(Forgotten.NOTHING, 0))
+        : eraser.erase(scope);
+  }
+
+  /**
+   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
+   * had and that are kept. The run is not disturbed.
+   *
+   * @param to is flushed and not closed
+   * @return how many records there are; completes with an {@link IllegalArgumentException} if there
+   *     is no journal of the run
+   */
+  public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
+    requireOpen();
+    return archives.write(Archive.Header.ofRun(flow, runId), to);
+  }
+
+  /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
+  public CompletionStage<Long> exportThread(String threadId, OutputStream to) {
+    requireOpen();
+    ThreadKey key = ThreadKey.of(threadId);
+    return key == null
+        ? CompletableFuture.failedFuture(
+            new IllegalArgumentException("There is no thread " + threadId))
+        : archives.write(Archive.Header.ofThread(key), to);
+  }
+
+  /**
+   * Takes a journal that was exported from another store, and lets the run or thread go on where it
+   * was: its timers and its unfinished work, too. Everything is checked before anything is written.
+   *
+   * <p>Names stay what they were: runs, threads and the sessions that clients named themselves are
+   * found as before. A session handle that the other store minted is recognised only where {@link
+   * Builder#acceptHandlesOf} says so.
+   *
+   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not of
+   *     a format and a flow that this host knows; with a {@link
+   *     io.fermata.persistence.StoreException} if the store has the journal already
+   */
+  public CompletionStage<Imported> importJournal(InputStream from) {
+    requireOpen();
+    return CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return Archive.read(from, catalog::has, clock.millis());
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            handlerThreads)
+        .thenComposeAsync(archives::adopt, handlerThreads);
+  }
+
+  /** Copies the store into a new file while it is in use; see {@link OpenStore#backup}. */
+  public CompletionStage<Void> backup(Path file) {
+    requireOpen();
+    return store.backup(file).thenAccept(done -> {});
+  }
+
+  private void requireOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException("The host is closed");
+    }
+  }
+
   private static String unknown(String flow, String runId) {
     return "The store has no journal of a run "
         + runId
         + " of "
         + flow
-        + "; the journal of a run that has ended is swept";
+        + "; that of a run that has ended is kept as long as the host's retention says";
   }
 
   private void requireFlow(String flow) {
@@ -460,21 +589,21 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /** One sweep follows the other, so that a slow one does not queue up more. */
-  private void sweepRegularly() {
+  private void sweepRegularly(InstantSource clock) {
     system
         .scheduler()
         .scheduleOnce(
             SWEEP,
             () ->
                 store
-                    .sweep()
+                    .sweep(clock.millis())
                     .whenComplete(
                         (swept, thrown) -> {
                           if (thrown != null && !closed.get()) {
                             LOG.warn("Ended runs could not be swept; will try again", thrown);
                           }
                           if (!closed.get()) {
-                            sweepRegularly();
+                            sweepRegularly(clock);
                           }
                         }),
             system.executionContext());
@@ -494,11 +623,17 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<FlowTool> flowTools = new ArrayList<>();
     private final List<Schedule> schedules = new ArrayList<>();
     private final List<Recorder> recorders = new ArrayList<>();
+    private final List<Recorder> recordersWithSecrets = new ArrayList<>();
     private final List<Agent> agents = new ArrayList<>();
     private final Map<String, String> env = new LinkedHashMap<>();
+    private final Map<String, Retention> retentions = new LinkedHashMap<>();
     private Settings settings = Settings.DEFAULT;
+    private Retention retention = Retention.DEFAULT;
     private InstantSource clock = InstantSource.system();
     private Config config = ConfigFactory.empty();
+    private Seal seal = Seal.SECRETS;
+    private @Nullable KeyProvider keys;
+    private final List<byte[]> acceptedKeys = new ArrayList<>();
     private @Nullable Store store;
 
     private Builder() {}
@@ -506,6 +641,18 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /** Where sessions live. Without this the environment variable FERMATA_STORE names it. */
     public Builder store(Store where) {
       store = where;
+      return this;
+    }
+
+    /**
+     * Recognises the session handles of another store as well, so that clients go on with runs that
+     * were imported from it.
+     *
+     * @param serverKey what {@link OpenStore#serverKey} of that store returns; whoever has it can
+     *     make handles
+     */
+    public Builder acceptHandlesOf(byte[] serverKey) {
+      acceptedKeys.add(serverKey.clone());
       return this;
     }
 
@@ -551,14 +698,50 @@ public final class Fermata implements ToolHost, AutoCloseable {
      * that falls behind by more than {@link Settings#recorderBacklog} journal records loses the
      * newest and is told how many. What was journaled but not yet told when the process dies is not
      * told again: a recorder that must miss nothing reads the journal.
+     *
+     * <p>Of a flow with {@link io.fermata.flow.Secret} fields it hears without their values, and
+     * without {@link Recorder#onRecord}, whose state has them.
      */
     public Builder recorder(Recorder recorder) {
       recorders.add(recorder);
       return this;
     }
 
+    /** As {@link #recorder}, for one that may hear what runs keep secret. */
+    public Builder recorderWithSecrets(Recorder recorder) {
+      recordersWithSecrets.add(recorder);
+      return this;
+    }
+
+    /**
+     * The keys that encrypt what is secret. Without this the environment variables FERMATA_KEYS or
+     * FERMATA_KEYS_FILE have them, as {@link Keys#parse} reads them.
+     */
+    public Builder keys(KeyProvider provider) {
+      keys = provider;
+      return this;
+    }
+
+    /** What is encrypted; without this what flows mark as secret. */
+    public Builder seal(Seal what) {
+      seal = what;
+      return this;
+    }
+
     public Builder settings(Settings chosen) {
       settings = chosen;
+      return this;
+    }
+
+    /** How long the store keeps what is over. */
+    public Builder retention(Retention time) {
+      retention = time;
+      return this;
+    }
+
+    /** How long the store keeps the runs of one flow when they are over. */
+    public Builder retention(String flow, Retention time) {
+      retentions.put(flow, time);
       return this;
     }
 
@@ -578,12 +761,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
      * Opens the store and starts the host.
      *
      * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
-     *     registered, or a schedule can never start a run
+     *     registered, a schedule can never start a run, or there is no key for what is secret
      * @throws io.fermata.persistence.StoreException if the store cannot be opened
      */
     public Fermata start() {
       checkNames();
       checkDisplays();
+      checkRetentions();
       Timetable timetable = timetable();
       OpenStore open = chosenStore().open();
       try {
@@ -594,6 +778,27 @@ public final class Fermata implements ToolHost, AutoCloseable {
         open.close();
         throw e;
       }
+    }
+
+    private Seals seals(Map<String, SecretFields> fields) {
+      KeyProvider chosen = keys == null ? Keys.fromEnvironment().orElse(null) : keys;
+      if (chosen == null && (!fields.isEmpty() || seal == Seal.EVERYTHING)) {
+        throw new IllegalStateException(
+            (seal == Seal.EVERYTHING
+                    ? "The host is to encrypt everything"
+                    : "Fields are marked as secret (" + listed(fields) + ")")
+                + ", and there is no key. Set FERMATA_KEYS to id:base64 of 32 random bytes, or"
+                + " FERMATA_KEYS_FILE to a file of it, or call keys(…) on the host; Keys.generate"
+                + " makes a new key");
+      }
+      return new Seals(
+          new Sealer(chosen == null ? null : Sealer.checked(chosen)), seal, Map.copyOf(fields));
+    }
+
+    private static String listed(Map<String, SecretFields> fields) {
+      return fields.entrySet().stream()
+          .map(e -> e.getKey() + ": " + e.getValue())
+          .collect(Collectors.joining("; "));
     }
 
     private Store chosenStore() {
@@ -625,6 +830,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
       if (!names.add(name)) {
         throw new IllegalStateException(
             "Two tools are named " + name + "; nobody could tell them apart; rename one");
+      }
+    }
+
+    private void checkRetentions() {
+      List<Flow<?>> all = new ArrayList<>(flows);
+      flowTools.forEach(tool -> all.add(tool.flow()));
+      TreeSet<String> unknown = new TreeSet<>(retentions.keySet());
+      all.forEach(flow -> unknown.remove(flow.id()));
+      if (!unknown.isEmpty()) {
+        throw new IllegalStateException(
+            "There is a retention for "
+                + String.join(", ", unknown)
+                + ", and no such flow; name a flow of the host");
       }
     }
 

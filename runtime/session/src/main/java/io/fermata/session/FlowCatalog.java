@@ -4,6 +4,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Limits;
 import io.fermata.flow.RunState;
+import io.fermata.flow.SecretFields;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -43,6 +44,15 @@ final class FlowCatalog {
     return programs.values().stream().<FlowProgram<?>>flatMap(List::stream).toList();
   }
 
+  /** The fields that flows mark as secret in any of their versions; others are not there. */
+  Map<String, SecretFields> secretFields() {
+    Map<String, SecretFields> fields = new LinkedHashMap<>();
+    programs()
+        .forEach(p -> fields.merge(p.flow().id(), p.flow().secretFields(), SecretFields::and));
+    fields.values().removeIf(SecretFields::isEmpty);
+    return fields;
+  }
+
   /** The tool whose runs a flow's are; null if clients call the flow themselves. */
   @Nullable FlowTool tool(String flow) {
     return tools.get(flow);
@@ -73,6 +83,19 @@ final class FlowCatalog {
     return versions(flow).stream()
         .filter(p -> p.flow().version() == run.version())
         .filter(p -> p.flow().fingerprint().equals(run.fingerprint()))
+        .findFirst()
+        .map(p -> p);
+  }
+
+  /**
+   * The newest program that takes over a run whose own version is not registered. A version that is
+   * registered in another form is not: nobody knows which of the two the migration is from.
+   */
+  Optional<FlowProgram<?>> takingOver(String flow, RunState run) {
+    List<FlowProgram<?>> all = versions(flow);
+    boolean changed = all.stream().anyMatch(p -> p.flow().version() == run.version());
+    return all.stream()
+        .filter(p -> !changed && run.running() && p.migratesFrom(run.version()))
         .findFirst()
         .map(p -> p);
   }

@@ -116,6 +116,18 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
               sessions.tell(new Sessions.Envelope(told.entityId(), told.command()));
               return this;
             })
+        .onMessage(
+            GatewayCommand.Bar.class,
+            bar -> {
+              sessions.tell(new Sessions.Bar(bar.scope(), bar.stopped()));
+              return this;
+            })
+        .onMessage(
+            GatewayCommand.Unbar.class,
+            unbar -> {
+              sessions.tell(new Sessions.Unbar(unbar.scope()));
+              return this;
+            })
         .onMessage(RunCommand.SessionReply.class, this::replied)
         .onMessage(RunCommand.SessionProgress.class, this::progressed)
         .onMessage(GatewayCommand.SessionLost.class, this::lost)
@@ -279,8 +291,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
 
   private Behavior<GatewayCommand> lost(GatewayCommand.SessionLost lost) {
     answerFor(
-        (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()),
-        HostError.STORE_UNAVAILABLE);
+        (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()), lost.why());
     return this;
   }
 

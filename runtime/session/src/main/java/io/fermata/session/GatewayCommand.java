@@ -18,6 +18,8 @@ sealed interface GatewayCommand
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
         GatewayCommand.ToThread,
+        GatewayCommand.Bar,
+        GatewayCommand.Unbar,
         RunCommand.ToCaller {
 
   /**
@@ -44,8 +46,15 @@ sealed interface GatewayCommand
    * A session's actor has ended. What it was told and has not answered will not be answered.
    *
    * @param lastCall the number of the last call that reached it
+   * @param why what those are told who wait for it
    */
-  record SessionLost(String entityId, long lastCall) implements GatewayCommand {}
+  record SessionLost(String entityId, long lastCall, HostError why) implements GatewayCommand {}
+
+  /** Stop some sessions, and let nobody reach them until they are let in. */
+  record Bar(Scope scope, CompletableFuture<Void> stopped) implements GatewayCommand {}
+
+  /** Let calls reach sessions again that were barred. */
+  record Unbar(Scope scope) implements GatewayCommand {}
 
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}

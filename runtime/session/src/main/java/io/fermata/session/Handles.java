@@ -6,6 +6,8 @@ import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.List;
+import java.util.stream.Stream;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
@@ -18,41 +20,55 @@ public final class Handles {
   private static final int LENGTH = 43;
 
   private final SecretKeySpec key;
+  private final List<SecretKeySpec> accepted;
   private final SecureRandom random = new SecureRandom();
 
   Handles(byte[] serverKey) {
-    this.key = new SecretKeySpec(serverKey, "HmacSHA256");
+    this(serverKey, List.of());
+  }
+
+  /**
+   * @param others the keys of stores whose handles are recognised, too
+   */
+  Handles(byte[] serverKey, List<byte[]> others) {
+    this.key = keyOf(serverKey);
+    this.accepted = Stream.concat(Stream.of(key), others.stream().map(Handles::keyOf)).toList();
+  }
+
+  private static SecretKeySpec keyOf(byte[] serverKey) {
+    return new SecretKeySpec(serverKey, "HmacSHA256");
   }
 
   /** A new handle that nobody can guess. */
   public String mint() {
     byte[] nonce = new byte[HALF];
     random.nextBytes(nonce);
-    return sealed(nonce);
+    return sealed(nonce, key);
   }
 
   /** The one handle that belongs to a name: the same for the same name, unguessable without it. */
   public String derive(String name) {
-    byte[] nonce = signature(bytes("derived\n" + name));
-    return sealed(Arrays.copyOf(nonce, HALF));
+    byte[] nonce = signature(bytes("derived\n" + name), key);
+    return sealed(Arrays.copyOf(nonce, HALF), key);
   }
 
-  /** Whether this server's store minted the handle. */
+  /** Whether this server's store minted the handle, or one whose handles it accepts. */
   public boolean minted(String handle) {
     if (handle.length() != LENGTH) {
       return false;
     }
     try {
       byte[] nonce = Arrays.copyOf(Base64.getUrlDecoder().decode(handle), HALF);
-      return MessageDigest.isEqual(bytes(handle), bytes(sealed(nonce)));
+      return accepted.stream()
+          .anyMatch(by -> MessageDigest.isEqual(bytes(handle), bytes(sealed(nonce, by))));
     } catch (IllegalArgumentException e) {
       return false;
     }
   }
 
-  private String sealed(byte[] nonce) {
+  private static String sealed(byte[] nonce, SecretKeySpec by) {
     byte[] bytes = Arrays.copyOf(nonce, 2 * HALF);
-    System.arraycopy(signature(nonce), 0, bytes, HALF, HALF);
+    System.arraycopy(signature(nonce, by), 0, bytes, HALF, HALF);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
   }
 
@@ -60,10 +76,10 @@ public final class Handles {
     return text.getBytes(StandardCharsets.UTF_8);
   }
 
-  private byte[] signature(byte[] of) {
+  private static byte[] signature(byte[] of, SecretKeySpec by) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(key);
+      mac.init(by);
       return mac.doFinal(of);
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("Every JDK has HmacSHA256", e);

@@ -27,6 +27,17 @@ public enum HostError {
   STORE_UNAVAILABLE(
       "The session's journal could not be read or written",
       "Call again with the same arguments; what was not acknowledged may be missing"),
+  KEY_MISSING(
+      "The session is encrypted with a key that the server does not have",
+      "Give the server the key again; the session is as it was, and goes on when it is called"
+          + " again"),
+  SEAL_BROKEN(
+      "What is stored of the session is not what the server wrote there",
+      "Restore the store, or start a new session"),
+  JOURNAL_UNREADABLE(
+      "The session's journal holds what this release cannot read; it is left as it is",
+      "Call a server of the release that wrote it, or of a newer one; or start a new session"),
+  ERASED("The session was erased, or is being erased now", "Start a new run when that is wanted"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 
   private final String cause;

@@ -35,6 +35,7 @@ final class HostOutside implements Outside {
       ThreadFeeds feeds,
       ToolUses flows,
       OpenStore store,
+      Eraser eraser,
       InstantSource clock,
       Function<String, @Nullable String> env,
       Executor executor,
@@ -140,7 +141,7 @@ final class HostOutside implements Outside {
   }
 
   private ThreadKey born(String agent, String callKey) {
-    return ThreadKey.derived(agent, shared.store().serverKey(), "child", threadId, callKey);
+    return ThreadKey.child(key, agent, callKey, shared.store().serverKey());
   }
 
   @Override
@@ -216,7 +217,11 @@ final class HostOutside implements Outside {
                       .tell(to, null, new ThreadInput.Delete(now()))
                       .handle((reply, thrown) -> gone(thrown)));
     }
-    return done.thenCompose(nothing -> shared.store().forget(key.entityId()).thenAccept(x -> {}));
+    // Its own journal is the last to go: whoever finds that erases the rest again.
+    return done.thenCompose(nothing -> shared.eraser().erase(Scope.ofFamily(key)))
+        .thenCompose(erased -> shared.store().forget(List.of(key.entityId())))
+        .thenCompose(forgotten -> shared.store().scrub())
+        .thenAccept(scrubbed -> {});
   }
 
   /** Who is not there any more need not be told. */

@@ -15,6 +15,11 @@ sealed interface JournalRecord {
   /** What the store finds its session by. */
   Set<String> tags();
 
+  /** What a log may say of a record: what happened in it is nobody's business there. */
+  private static String told(String kind, long at, int events) {
+    return kind + " at " + at + " with " + events + " events";
+  }
+
   /** The tags of a record after which its session goes on by itself, at once or at some time. */
   static Set<String> goingOn(boolean working, @Nullable Long wakeAt) {
     if (working) {
@@ -45,6 +50,11 @@ sealed interface JournalRecord {
     public Set<String> tags() {
       return goingOn(working, wakeAt);
     }
+
+    @Override
+    public String toString() {
+      return told("step", at, events.size());
+    }
   }
 
   /** Who a session belongs to. */
@@ -58,6 +68,8 @@ sealed interface JournalRecord {
    * @param calls the names of the latest calls before it, so that a repeated one drives nothing
    * @param unheard the run ended while nobody waited: the next call fetches what it came to
    * @param reason why an unheard run ended early, or failed
+   * @param keptUntil when what the journal has of the run is swept
+   * @param knownUntil when even this record is; null if it stays
    */
   record Ended(
       long at,
@@ -69,11 +81,19 @@ sealed interface JournalRecord {
       List<String> calls,
       boolean unheard,
       @Nullable JsonNode result,
-      @Nullable String reason)
+      @Nullable String reason,
+      long keptUntil,
+      @Nullable Long knownUntil)
       implements JournalRecord {
     @Override
     public Set<String> tags() {
-      return Set.of(JournalTags.ENDED);
+      String sweep = JournalTags.sweep(keptUntil);
+      return knownUntil == null ? Set.of(sweep) : Set.of(sweep, JournalTags.forget(knownUntil));
+    }
+
+    @Override
+    public String toString() {
+      return told("end of " + runId, at, 0);
     }
 
     /** The run as it was at last, as far as its end is concerned. */
@@ -94,6 +114,11 @@ sealed interface JournalRecord {
     @Override
     public Set<String> tags() {
       return goingOn(working, wakeAt);
+    }
+
+    @Override
+    public String toString() {
+      return told("turn " + seq, at, events.size());
     }
   }
 

@@ -9,7 +9,6 @@ import io.fermata.agent.ThreadState;
 import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.Map;
-import java.util.stream.Collectors;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
 
 /**
@@ -19,19 +18,21 @@ import org.apache.pekko.serialization.SerializerWithStringManifest;
 public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
 
-  /** Every name there is, and what it is read as. */
-  private static final Map<String, Class<?>> TYPES =
-      Map.of(
-          "step:1", JournalRecord.Step.class,
-          "ended:1", JournalRecord.Ended.class,
-          "schedule:1", ScheduleRecord.class,
-          "session:1", SessionState.class,
-          "turn:1", JournalRecord.Turn.class,
-          "thread:1", ThreadState.class);
-
-  private static final Map<Class<?>, String> NAMES =
-      TYPES.entrySet().stream()
-          .collect(Collectors.toUnmodifiableMap(Map.Entry::getValue, Map.Entry::getKey));
+  /**
+   * What is written, and what was written by earlier releases. Whoever changes the form of a record
+   * gives it its next version here, and what was under the old one an upcaster.
+   */
+  static final JournalFormats FORMATS =
+      new JournalFormats(
+          Map.of(
+              "step:1", JournalRecord.Step.class,
+              "ended:1", JournalRecord.Ended.class,
+              "sealed:1", Sealed.class,
+              "schedule:1", ScheduleRecord.class,
+              "session:1", SessionState.class,
+              "turn:1", JournalRecord.Turn.class,
+              "thread:1", ThreadState.class),
+          Map.of());
 
   static final ObjectMapper MAPPER =
       CBORMapper.builder()
@@ -49,11 +50,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public String manifest(Object object) {
-    String name = NAMES.get(object.getClass());
-    if (name == null) {
-      throw new IllegalArgumentException("Not a record of a journal: " + object.getClass());
-    }
-    return name;
+    return FORMATS.name(object.getClass());
   }
 
   @Override
@@ -67,24 +64,6 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public Object fromBinary(byte[] bytes, String manifest) throws NotSerializableException {
-    Class<?> type = type(manifest);
-    try {
-      return MAPPER.readValue(bytes, type);
-    } catch (IOException e) {
-      throw new IllegalStateException(
-          "A journal record " + manifest + " could not be read: " + e.getMessage(), e);
-    }
-  }
-
-  private static Class<?> type(String manifest) throws NotSerializableException {
-    Class<?> type = TYPES.get(manifest);
-    if (type == null) {
-      throw new NotSerializableException(
-          "The journal holds a record "
-              + manifest
-              + ", which this release does not know; run the release that wrote it, or a newer"
-              + " one");
-    }
-    return type;
+    return FORMATS.read(bytes, manifest, MAPPER);
   }
 }

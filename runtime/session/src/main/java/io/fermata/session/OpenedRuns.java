@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import java.time.InstantSource;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
@@ -15,7 +16,7 @@ final class OpenedRuns implements Runs.Opened {
 
   private OpenedRuns(OpenStore store) {
     this.store = store;
-    this.ledger = new RunLedger(store, flow -> false);
+    this.ledger = new RunLedger(store, Seals.ofEnvironment(), InstantSource.system());
     this.executor = HandlerThreads.replies();
     this.runs = new StoreRuns(store.directory(), ledger, executor);
   }

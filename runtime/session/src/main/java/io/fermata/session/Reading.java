@@ -12,6 +12,7 @@ import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
 import org.apache.pekko.persistence.typed.RecoveryFailed;
@@ -30,8 +31,12 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   /** What a journal holds, and the number of the last record. */
   record Journal(List<JournalRecord> records, long lastSeq) {
 
-    /** Tells it to recorders. Returns how often they threw; nothing if there is nothing to tell. */
-    OptionalLong tell(String entityId, FlowCatalog catalog, List<Attached> recorders) {
+    /**
+     * Tells one run of it to recorders. Returns how often they threw; nothing if there is nothing
+     * to tell.
+     */
+    OptionalLong tell(
+        String entityId, String runId, FlowCatalog catalog, List<Attached> recorders) {
       String flow = SessionKey.flowOf(entityId);
       RunState state = RunState.NONE;
       Flow<?> by = null;
@@ -42,14 +47,16 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
         seq++;
         if (entry instanceof JournalRecord.Step step) {
           RunState after = state.apply(step.events());
-          Flow<?> own = catalog.telling(flow, after);
-          if (recording == null || own != by) {
-            recording = Recording.from(state, own, entityId, recorders);
-            by = own;
+          if (runId.equals(state.runId()) || runId.equals(after.runId())) {
+            Flow<?> own = catalog.telling(flow, after);
+            if (recording == null || own != by) {
+              recording = Recording.from(state, own, entityId, recorders).only(runId);
+              by = own;
+            }
+            long before = recording.failures();
+            recording.record(seq, step.at(), step.events());
+            failures += recording.failures() - before;
           }
-          long before = recording.failures();
-          recording.record(seq, step.at(), step.events());
-          failures += recording.failures() - before;
           state = after;
         }
       }
@@ -59,15 +66,18 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
 
   private final ActorContext<Done> context;
   private final CompletableFuture<Journal> read;
+  private final Sealing sealing;
 
-  private Reading(String entityId, ActorContext<Done> context, CompletableFuture<Journal> read) {
+  private Reading(
+      String entityId, Seals seals, ActorContext<Done> context, CompletableFuture<Journal> read) {
     super(PersistenceId.ofUniqueId(entityId));
+    this.sealing = seals.of(entityId);
     this.context = context;
     this.read = read;
   }
 
-  static Behavior<Done> create(String entityId, CompletableFuture<Journal> read) {
-    return Behaviors.setup(context -> new Reading(entityId, context, read));
+  static Behavior<Done> create(String entityId, Seals seals, CompletableFuture<Journal> read) {
+    return Behaviors.setup(context -> new Reading(entityId, seals, context, read));
   }
 
   @Override
@@ -78,6 +88,11 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   @Override
   public Recovery recovery() {
     return Recovery.withSnapshotSelectionCriteria(SnapshotSelectionCriteria.none());
+  }
+
+  @Override
+  public EventAdapter<JournalRecord, Object> eventAdapter() {
+    return sealing.events();
   }
 
   @Override
@@ -109,6 +124,10 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   }
 
   private void end(List<JournalRecord> records) {
+    SealException unreadable = sealing.unreadable();
+    if (unreadable != null) {
+      read.completeExceptionally(unreadable);
+    }
     read.complete(new Journal(List.copyOf(records), lastSequenceNumber(context)));
     context.getSelf().tell(new Done());
   }

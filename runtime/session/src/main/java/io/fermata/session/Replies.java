@@ -49,7 +49,10 @@ record Replies(String flow, FlowCatalog catalog) {
     RunState run = state.run();
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
-    if (program.isEmpty()) {
+    Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
+    if (program.isEmpty() && heir.isPresent() && !Standstill.works(run)) {
+      return heir.get().now(run);
+    } else if (program.isEmpty()) {
       return versionChanged(run).open(catalog.newest(flow).open(run));
     }
     if (program.get().expired(run, now)) {

@@ -5,6 +5,7 @@ import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.DirectoryPage;
 import io.fermata.persistence.DirectoryQuery;
 import io.fermata.session.RunJournals.Told;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -14,7 +15,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
-import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,7 +29,7 @@ final class RunCatch implements Consumer<List<String>> {
 
   private final RunJournals journals;
   private final Directory directory;
-  private final Predicate<String> keepsEnded;
+  private final InstantSource clock;
   private final Runnable between;
   private List<String> moving = new ArrayList<>();
   private long read;
@@ -39,10 +39,10 @@ final class RunCatch implements Consumer<List<String>> {
    * @param between what is to be done again and again, however long this takes
    */
   RunCatch(
-      RunJournals journals, Directory directory, Predicate<String> keepsEnded, Runnable between) {
+      RunJournals journals, Directory directory, InstantSource clock, Runnable between) {
     this.journals = journals;
     this.directory = directory;
-    this.keepsEnded = keepsEnded;
+    this.clock = clock;
     this.between = between;
   }
 
@@ -104,12 +104,12 @@ final class RunCatch implements Consumer<List<String>> {
   }
 
   private void write(Told journal, List<CompletionStage<?>> writes) {
-    for (RunRow row : journal.ended()) {
-      if (keepsEnded.test(row.flow())) {
-        writes.add(directory.put(row.entry()));
+    for (RunJournals.End end : journal.ended()) {
+      if (end.keptUntil() > clock.millis()) {
+        writes.add(directory.put(end.row().entry()));
         entered++;
       } else {
-        writes.add(directory.remove(row.id()));
+        writes.add(directory.remove(end.row().id()));
       }
     }
     RunRow live = journal.live();
@@ -145,8 +145,8 @@ final class RunCatch implements Consumer<List<String>> {
         known.add(live.id());
       }
       journal.ended().stream()
-          .filter(row -> keepsEnded.test(row.flow()))
-          .forEach(row -> known.add(row.id()));
+          .filter(end -> end.keptUntil() > clock.millis())
+          .forEach(end -> known.add(end.row().id()));
     }
     List<CompletionStage<?>> removals = new ArrayList<>();
     for (DirectoryEntry entry : entries) {
@@ -161,8 +161,7 @@ final class RunCatch implements Consumer<List<String>> {
   }
 
   private static String session(DirectoryEntry entry) {
-    String id = entry.persistenceId();
-    return SessionKey.entityOf(entry.name(), id.substring(id.indexOf('|') + 1));
+    return RunRow.session(entry.persistenceId());
   }
 
   private static void all(List<CompletionStage<?>> stages) {

@@ -32,6 +32,12 @@ sealed interface RunCommand extends SessionCommand {
     boolean asksAgain() {
       return action == Action.CONTINUE && updates.isEmpty() && resolution == null;
     }
+
+    /** What a log may say of it: what the client says in it is nobody's business there. */
+    @Override
+    public String toString() {
+      return "call " + id + " to " + action;
+    }
   }
 
   /** Something that happened outside, for a run that may wait for it. */

@@ -4,6 +4,7 @@ import io.fermata.flow.RunState;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import io.fermata.persistence.Written;
+import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -22,11 +23,18 @@ final class RunJournals {
   private static final int RECORDS = 64;
   private static final int PAGE = 200;
 
-  private final OpenStore store;
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
-  RunJournals(OpenStore store) {
+  private final OpenStore store;
+  private final Seals seals;
+
+  RunJournals(OpenStore store, Seals seals) {
     this.store = store;
+    this.seals = seals;
   }
+
+  /** A run that has ended, and until when its journal is kept. */
+  record End(RunRow row, long keptUntil) {}
 
   /**
    * What a journal says.
@@ -35,7 +43,7 @@ final class RunJournals {
    * @param live the run that goes on
    * @param ended those that have ended and whose records are still there
    */
-  record Told(String entityId, long seq, @Nullable RunRow live, List<RunRow> ended) {}
+  record Told(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
 
   /** The journals of sessions that were written to between two records, in portions. */
   void writtenSince(long after, long until, Consumer<List<String>> portion) {
@@ -95,18 +103,27 @@ final class RunJournals {
         .read(fold.entityId, fold.seq + 1, RECORDS)
         .thenCompose(
             records -> {
-              records.forEach(fold::add);
+              records.forEach(stored -> fold.add(stored.seq(), opened(fold.entityId, stored)));
               return records.size() < RECORDS
                   ? CompletableFuture.completedFuture(fold.told())
                   : read(fold);
             });
   }
 
+  private JournalRecord opened(String entityId, StoredRecord stored) {
+    try {
+      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      return (JournalRecord) seals.opened(entityId, read);
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
+    }
+  }
+
   /** Only the states between are kept, however long the journal is. */
   private static final class Fold {
     final String entityId;
     private final String flow;
-    private final List<RunRow> ended = new ArrayList<>();
+    private final List<End> ended = new ArrayList<>();
     private SessionState state = SessionState.EMPTY;
     long seq;
 
@@ -115,13 +132,13 @@ final class RunJournals {
       this.flow = SessionKey.flowOf(entityId);
     }
 
-    void add(StoredRecord stored) {
-      JournalRecord entry = AgentThreads.record(stored);
-      seq = stored.seq();
+    void add(long number, JournalRecord entry) {
+      seq = number;
       SessionState before = state;
       state = before.apply(entry);
       if (entry instanceof JournalRecord.Ended end && began(before, end)) {
-        ended.add(new RunRow(flow, end.last(before.run()), before.origin(), seq));
+        RunRow row = new RunRow(flow, end.last(before.run()), before.origin(), seq);
+        ended.add(new End(row, end.keptUntil()));
       }
     }
 

@@ -3,6 +3,7 @@ package io.fermata.session;
 import io.fermata.persistence.Directory;
 import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.OpenStore;
+import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -67,7 +68,7 @@ final class RunLedger {
 
   private final Directory directory;
   private final OpenStore store;
-  private final Predicate<String> keepsEnded;
+  private final InstantSource clock;
   private final RunJournals journals;
   private final Map<String, News> news = new ConcurrentHashMap<>();
   private final AtomicBoolean behind = new AtomicBoolean(true);
@@ -84,14 +85,11 @@ final class RunLedger {
   private boolean troubled;
   private volatile boolean stopped;
 
-  /**
-   * @param keepsEnded the flows of which ended runs are listed, because their journals are kept
-   */
-  RunLedger(OpenStore store, Predicate<String> keepsEnded) {
+  RunLedger(OpenStore store, Seals seals, InstantSource clock) {
     this.store = store;
     this.directory = store.directory();
-    this.keepsEnded = keepsEnded;
-    this.journals = new RunJournals(store);
+    this.clock = clock;
+    this.journals = new RunJournals(store, seals);
   }
 
   void start() {
@@ -116,9 +114,13 @@ final class RunLedger {
         (id, old) -> new Stands(row, begins || (old instanceof Stands before && before.fresh())));
   }
 
-  /** A run has ended. */
-  void ended(RunRow row) {
-    if (keepsEnded.test(row.flow())) {
+  /**
+   * A run has ended.
+   *
+   * @param keptUntil it is listed for as long as its journal is kept
+   */
+  void ended(RunRow row, long keptUntil) {
+    if (keptUntil > clock.millis()) {
       stands(row, false);
       return;
     }
@@ -129,6 +131,17 @@ final class RunLedger {
     }
     news.compute(
         row.id(), (id, old) -> old instanceof Stands before && before.fresh() ? null : GONE);
+  }
+
+  /** Journals were written to that no session speaks of. */
+  void lookAgain() {
+    behind.set(true);
+  }
+
+  /** Enters nothing any more of what it was told of sessions that are to be erased. */
+  CompletionStage<Void> forget(Predicate<String> entityIds) {
+    return CompletableFuture.runAsync(
+        () -> news.keySet().removeIf(id -> entityIds.test(RunRow.session(id))), thread);
   }
 
   // --- following -------------------------------------------------------------------------------
@@ -220,7 +233,7 @@ final class RunLedger {
   }
 
   private RunCatch caught() {
-    return new RunCatch(journals, directory, keepsEnded, this::enter);
+    return new RunCatch(journals, directory, clock, this::enter);
   }
 
   /** Catches up now, for whoever opened the store to look only. */

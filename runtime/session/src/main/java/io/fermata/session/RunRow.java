@@ -54,6 +54,12 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
     return id(flow, run.runId());
   }
 
+  /** The session of a run, by the run's name in the directory. */
+  static String session(String id) {
+    int bar = id.indexOf('|');
+    return SessionKey.entityOf(id.substring(0, bar), id.substring(bar + 1));
+  }
+
   // --- into the directory ----------------------------------------------------------------------
 
   DirectoryEntry entry() {
@@ -90,6 +96,7 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
       case FAILED -> RunInfo.Status.FAILED;
       case CANCELLED -> RunInfo.Status.CANCELLED;
       case ABANDONED -> RunInfo.Status.ABANDONED;
+      case EXPIRED -> RunInfo.Status.EXPIRED;
     };
   }
 

@@ -26,7 +26,6 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventHandler;
-import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,8 +89,24 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
 
   /** The runs of a tool are short, and the account of one is told from its beginning. */
   @Override
-  public RetentionCriteria retentionCriteria() {
-    return tool != null ? RetentionCriteria.disabled() : super.retentionCriteria();
+  boolean keepsSnapshots() {
+    return tool == null;
+  }
+
+  /** The region answers for it. */
+  @Override
+  void vanish(SessionState state) {}
+
+  @Override
+  Class<SessionState> fold() {
+    return SessionState.class;
+  }
+
+  @Override
+  void refuse(SessionCommand command, Outcome.Failure why) {
+    if (command instanceof RunCommand.Call call) {
+      tell(call, replies.of(why, RunState.NONE, 0));
+    }
   }
 
   @Override
@@ -215,8 +230,16 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (call.signal() != null && !call.signal().runId().equals(state.run().runId())) {
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
     }
+    Program.Acceptance<Event> taken = call.action() == Action.START ? null : takenOver(state);
+    if (taken instanceof Program.Accepted<Event> accepted) {
+      calls.putBack(waiting);
+      return carriedOver(state, accepted.events());
+    }
     if (call.action() == Action.CANCEL) {
       return cancel(state, input(call));
+    }
+    if (taken instanceof Program.Refused<Event> refused) {
+      return answer(unfit(state, refused.failure()));
     }
     Optional<FlowProgram<?>> program = program(state.run(), call.action());
     if (program.isEmpty()) {
@@ -320,6 +343,31 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   // --- the program ----------------------------------------------------------------------------
+
+  /** What comes of carrying a run over to a newer version; null if it need not, or nothing can. */
+  private Program.@Nullable Acceptance<Event> takenOver(SessionState state) {
+    if (!state.run().running() || shell().catalog().of(flow, state.run()).isPresent()) {
+      return null;
+    }
+    return shell()
+        .catalog()
+        .takingOver(flow, state.run())
+        .map(program -> program.migrate(state.run(), now()))
+        .orElse(null);
+  }
+
+  /** The run goes on in the version that it was carried over to; then the calls are heard. */
+  private Effect<JournalRecord, SessionState> carriedOver(SessionState state, List<Event> events) {
+    RunState after = state.run().apply(events);
+    log().info("Run {} is on version {} from now on", after.runId(), after.version());
+    FlowProgram<?> program = shell().catalog().of(flow, after).orElseThrow();
+    return happened(state, program, now(), events);
+  }
+
+  private JournalRecord.Reply unfit(SessionState state, Outcome.Failure failure) {
+    log().warn("Run {}: {}", state.run().runId(), failure.message());
+    return replies.of(failure, state.run(), seq());
+  }
 
   private Optional<FlowProgram<?>> program(RunState run, @Nullable Action action) {
     boolean pinned = run.running() && action != Action.START;
@@ -541,7 +589,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
               ahead.runId(),
               effect.place(),
               effect.attempt(),
-              failed.detail());
+              masked(failed.detail()));
     }
     return feed(state, new Input.EffectEnded(effect, result, now()));
   }
@@ -571,11 +619,18 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   boolean recall(SessionState state) {
     ahead = state.run();
     openCall = state.openCall();
-    return Standstill.hasWork(ahead);
+    return Standstill.hasWork(ahead)
+        || program(ahead, null).filter(program -> program.expiresAt(ahead) != null).isPresent();
   }
 
   @Override
   Effect<JournalRecord, SessionState> resume(SessionState state) {
+    Program.Acceptance<Event> taken = takenOver(state);
+    if (taken instanceof Program.Accepted<Event> accepted) {
+      return carriedOver(state, accepted.events());
+    } else if (taken instanceof Program.Refused<Event> refused) {
+      return answer(unfit(state, refused.failure()));
+    }
     Optional<FlowProgram<?>> program = program(ahead, null);
     if (program.isEmpty()) {
       Outcome.Failure changed = replies.versionChanged(ahead);
@@ -639,7 +694,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     return entries;
   }
 
-  /** The end of a run that another one replaces, so that nothing of it needs to be kept. */
+  /** The end of a run that another one replaces, for the sweep of what it has left. */
   private List<JournalRecord> abandoned(SessionState state) {
     if (unjournaled.isEmpty() || !(unjournaled.get(0) instanceof Event.Abandoned)) {
       return List.of();
@@ -655,7 +710,13 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
             state.callsExcept(null),
             false,
             null,
-            null));
+            null,
+            retention().keptUntil(now()),
+            retention().knownUntil(now())));
+  }
+
+  private Retention retention() {
+    return shell().retentions().of(flow);
   }
 
   private JournalRecord ended(SessionState state, JournalRecord.Reply reply, Outcome outcome) {
@@ -676,7 +737,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         state.callsExcept(callId),
         unheard,
         unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
-        unheard ? ahead.reason() : null);
+        unheard ? ahead.reason() : null,
+        retention().keptUntil(now()),
+        retention().knownUntil(now()));
   }
 
   /** The name of the call that what is going on belongs to, even if another waits for it now. */
@@ -718,7 +781,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         origin = step.origin();
       } else if (entry instanceof JournalRecord.Ended ended) {
         RunState last = ended.status() == RunState.Status.ABANDONED ? before.run() : ahead;
-        shell().ledger().ended(new RunRow(flow, ended.last(last), origin, seq));
+        shell().ledger().ended(new RunRow(flow, ended.last(last), origin, seq), ended.keptUntil());
       }
     }
     if (after.run().running()) {

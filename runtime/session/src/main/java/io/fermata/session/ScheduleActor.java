@@ -116,7 +116,7 @@ final class ScheduleActor
   /** Each record says it all, so the store may sweep what lies before it. */
   @Override
   public Set<String> tagsFor(ScheduleRecord entry) {
-    return Set.of(JournalTags.ENDED);
+    return Set.of(JournalTags.sweep(0));
   }
 
   @Override

@@ -1,18 +1,26 @@
 package io.fermata.session;
 
+import io.fermata.flow.Outcome;
 import java.util.List;
 import java.util.Set;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
+import org.apache.pekko.persistence.typed.SnapshotAdapter;
+import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotCompleted;
+import org.apache.pekko.persistence.typed.SnapshotFailed;
+import org.apache.pekko.persistence.typed.SnapshotMetadata;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
@@ -31,8 +39,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   private final Shell shell;
   private final ActorContext<SessionCommand> context;
   private final Effects<F, T> effects;
+  private final Sealing sealing;
   private boolean resuming;
   private boolean sleepy;
+  private boolean vanishing;
+  private long snapshotSeq;
 
   SessionActor(
       String entityId,
@@ -43,6 +54,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     this.entityId = entityId;
     this.shell = shell;
     this.context = context;
+    this.sealing = shell.seals().of(entityId);
     this.effects = new Effects<>(shell.handlerThreads(), timers, context.getSelf());
   }
 
@@ -72,8 +84,22 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   /** Whether somebody waits for what the session does. */
   abstract boolean waitedFor();
 
+  /** All that there is of it is about to be erased; whoever waits is to be told. */
+  abstract void vanish(J state);
+
+  /** Whether snapshots are kept of its state. */
+  boolean keepsSnapshots() {
+    return true;
+  }
+
   /** Whether handlers work for the program, or failed ones are to be tried again. */
   abstract boolean works(J state);
+
+  /** Refuses what somebody wants, as the session's journal cannot be read. */
+  abstract void refuse(SessionCommand command, Outcome.Failure why);
+
+  /** What the fold of its journal is. */
+  abstract Class<J> fold();
 
   // --- what it can rely on --------------------------------------------------------------------
 
@@ -95,6 +121,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
 
   final long now() {
     return shell.clock().millis();
+  }
+
+  /** A text for the log, without the secrets of the session. */
+  final String masked(@Nullable String text) {
+    return text == null ? "" : sealing.masked(text);
   }
 
   /** The number of the last record that is journaled. */
@@ -148,8 +179,20 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   // --- the actor ------------------------------------------------------------------------------
 
   @Override
-  public RetentionCriteria retentionCriteria() {
-    return RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1);
+  public final RetentionCriteria retentionCriteria() {
+    return keepsSnapshots()
+        ? RetentionCriteria.snapshotEvery(shell.settings().snapshotEvery(), 1)
+        : RetentionCriteria.disabled();
+  }
+
+  @Override
+  public final EventAdapter<JournalRecord, Object> eventAdapter() {
+    return sealing.events();
+  }
+
+  @Override
+  public final SnapshotAdapter<J> snapshotAdapter() {
+    return sealing.snapshots(fold(), emptyState());
   }
 
   @Override
@@ -161,14 +204,54 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   public final SignalHandler<J> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
+        .onSignal(SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
+        .onSignal(SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }
 
   @Override
   public final CommandHandler<SessionCommand, JournalRecord, J> commandHandler() {
-    return (state, command) ->
-        command instanceof ShellCommand own ? handle(state, own) : hear(state, command);
+    return (state, command) -> {
+      if (command instanceof ShellCommand.Vanish) {
+        return vanishNow(state);
+      } else if (vanishing) {
+        return Effect().none();
+      }
+      SealException unreadable = sealing.unreadable();
+      if (command instanceof ShellCommand own) {
+        return handle(state, own);
+      } else if (unreadable == null) {
+        return hear(state, command);
+      }
+      // It is read again for the next command: the key may be there by then.
+      refuse(command, unreadable.failure());
+      offerToSleep();
+      return Effect().none();
+    };
+  }
+
+  /** A snapshot that is still being written would be there after everything was erased. */
+  private Effect<JournalRecord, J> vanishNow(J state) {
+    if (!vanishing) {
+      vanishing = true;
+      effects.giveUpAll();
+      vanish(state);
+    }
+    return savesSnapshot() ? Effect().none() : Effect().stop();
+  }
+
+  private boolean savesSnapshot() {
+    int every = shell.settings().snapshotEvery();
+    return keepsSnapshots() && seq() / every > snapshotSeq / every;
+  }
+
+  private void snapshotEnded(SnapshotMetadata snapshot) {
+    snapshotSeq = Math.max(snapshotSeq, snapshot.sequenceNr());
+    if (vanishing) {
+      self().tell(new ShellCommand.Vanish());
+    }
   }
 
   private Effect<JournalRecord, J> handle(J state, ShellCommand command) {
@@ -207,9 +290,21 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   private void recovered(J state) {
-    if (recall(state)) {
+    snapshotSeq = seq();
+    SealException unreadable = sealing.unreadable();
+    if (unreadable != null) {
+      log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
+    } else if (recall(state)) {
       resuming = true;
       self().tell(new ShellCommand.Resume());
+    }
+  }
+
+  private void unrecovered(Throwable failure) {
+    UnreadableRecord unreadable = UnreadableRecord.in(failure);
+    if (unreadable != null) {
+      log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
+      shell.sessions().tell(new Sessions.Unreadable(entityId, self()));
     }
   }
 

@@ -4,7 +4,6 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
-import java.util.Arrays;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
@@ -16,20 +15,36 @@ record SessionKey(String principal, String flow, String session) {
   /** No flow's id has a colon. */
   private static final String AGENT = "agent:";
 
+  /** 96 bits, in characters of 6. */
+  static final int BRIEF = 16;
+
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  /** The key's name in the journal: the flow, and a digest that no client can steer. */
+  /**
+   * The key's name in the journal: the flow, and digests that no client can steer. The first is
+   * that of the principal, so that all that belongs to one can be found by its name; what the call
+   * of a thread has begun is found by the thread.
+   */
   String entityId() {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update(principal.getBytes(StandardCharsets.UTF_8));
-      digest.update((byte) 0);
-      byte[] hash = digest.digest(session.getBytes(StandardCharsets.UTF_8));
-      byte[] short144 = Arrays.copyOf(hash, 18);
-      return flow + "|" + Base64.getUrlEncoder().withoutPadding().encodeToString(short144);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
-    }
+    ThreadKey caller = principal.equals(ToolUses.PRINCIPAL) ? ToolUse.caller(session) : null;
+    return flow + "|" + (caller == null ? ownerOf(principal) : caller.family()) + brief(session);
+  }
+
+  /**
+   * What the names of all begin with, behind the flow or the agent, that belongs to a principal.
+   */
+  static String ownerOf(String principal) {
+    return brief(principal);
+  }
+
+  /** The part of an entity's name behind the flow or the agent, which begins with the owner. */
+  static String placeOf(String entityId) {
+    return entityId.substring(entityId.indexOf('|') + 1);
+  }
+
+  /** A name of 16 characters for a long one. */
+  static String brief(String name) {
+    return digest(name).substring(0, BRIEF);
   }
 
   /** A short name for a long one. */
@@ -47,9 +62,7 @@ record SessionKey(String principal, String flow, String session) {
   static String newRunId(String entityId) {
     byte[] random = new byte[9];
     RANDOM.nextBytes(random);
-    return entityId.substring(entityId.indexOf('|') + 1)
-        + "."
-        + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
+    return placeOf(entityId) + "." + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
   }
 
   /** The entity that a run of a flow lives in; it need not exist. */
@@ -65,6 +78,11 @@ record SessionKey(String principal, String flow, String session) {
   /** The entity that a thread of an agent lives in; it need not exist. */
   static String threadOf(String agent, String id) {
     return AGENT + agent + "|" + id;
+  }
+
+  /** Whether a journal is that of a run, and not of a thread or of a schedule. */
+  static boolean isOfRun(String journal) {
+    return journal.indexOf('|') > 0 && agentOf(journal) == null && journal.charAt(0) != '~';
   }
 
   /** The agent whose thread lives in an entity; null if that is a run's. */

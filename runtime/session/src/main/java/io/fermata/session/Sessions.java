@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.flow.Json;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -45,6 +46,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** A session that was told to sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
+  /** A session ends because it cannot read its journal, and never will. */
+  record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
   /** Look for sessions that nobody has called for a while. */
   private record Tick() implements Message {}
 
@@ -55,6 +59,12 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   /** Let every session finish what it does and go to sleep. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
+
+  /** Stop some sessions, whatever they are at, and let nobody reach them. */
+  record Bar(Scope scope, CompletableFuture<Void> stopped) implements Message {}
+
+  /** Sessions can be reached again. */
+  record Unbar(Scope scope) implements Message {}
 
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
@@ -68,6 +78,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     final ActorRef<SessionCommand> session;
     long lastUsed;
     boolean asked;
+    boolean unreadable;
     long lastCall;
     @Nullable List<SessionCommand> held;
 
@@ -90,6 +101,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private final ActorRef<GatewayCommand> gateway;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
+
+  private final List<Bar> bars = new ArrayList<>();
 
   /** How long those that were lost have been left alone, until they sleep of their own accord. */
   private final Map<String, Duration> lost = new HashMap<>();
@@ -128,8 +141,11 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
         .onMessage(StayAwake.class, this::stayAwake)
+        .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
+        .onMessage(Bar.class, this::bar)
+        .onMessage(Unbar.class, this::unbar)
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -140,7 +156,55 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .build();
   }
 
+  private Behavior<Message> bar(Bar bar) {
+    bars.add(bar);
+    awake.forEach(
+        (entityId, entry) -> {
+          if (bar.scope().has(entityId)) {
+            entry.session.tell(new ShellCommand.Vanish());
+          }
+        });
+    completeBars();
+    return this;
+  }
+
+  private Behavior<Message> unbar(Unbar unbar) {
+    bars.stream()
+        .filter(bar -> bar.scope().equals(unbar.scope()))
+        .findFirst()
+        .ifPresent(bars::remove);
+    return this;
+  }
+
+  private boolean isBarred(String entityId) {
+    return bars.stream().anyMatch(bar -> bar.scope().has(entityId));
+  }
+
+  private void completeBars() {
+    for (Bar bar : bars) {
+      if (!bar.stopped().isDone() && awake.keySet().stream().noneMatch(bar.scope()::has)) {
+        bar.stopped().complete(null);
+      }
+    }
+  }
+
+  private static void refuse(SessionCommand command) {
+    if (command instanceof RunCommand.Call call) {
+      JournalRecord.Reply erased =
+          new JournalRecord.Reply(Wire.body(HostError.ERASED.failure()), Json.object());
+      call.replyTo().tell(new RunCommand.SessionReply(call.id(), erased));
+    } else if (command instanceof ThreadCommand.Tell tell) {
+      tell.replyTo().tell(ThreadSession.NOT_THERE);
+    } else if (command instanceof ThreadCommand.Look look) {
+      look.replyTo().tell(ThreadSession.NOT_THERE);
+    }
+  }
+
   private Behavior<Message> deliver(Envelope envelope) {
+    if (isBarred(envelope.entityId())) {
+      refuse(envelope.command());
+      return this;
+    }
     Awake entry = awake.get(envelope.entityId());
     boolean asleep = entry == null;
     if (entry == null) {
@@ -227,6 +291,15 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
+  /** Only a call makes it try again. */
+  private Behavior<Message> unreadable(Unreadable unreadable) {
+    Awake entry = awake.get(unreadable.entityId());
+    if (entry != null && entry.session.equals(unreadable.session())) {
+      entry.unreadable = true;
+    }
+    return this;
+  }
+
   private Behavior<Message> sleepAll(SleepAll all) {
     sleepingAll = all.asleep();
     List.copyOf(awake.values())
@@ -262,10 +335,22 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     awake.remove(terminated.entityId());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
-    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall));
-    if (sleepingAll != null) {
+    boolean erased = isBarred(terminated.entityId());
+    HostError why =
+        erased
+            ? HostError.ERASED
+            : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
+    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
+    if (erased) {
+      lost.remove(terminated.entityId());
+      held.forEach(Sessions::refuse);
+      completeBars();
+      finishSleepingAll();
+    } else if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
+    } else if (entry.unreadable) {
+      lost.remove(terminated.entityId());
     } else if (entry.held == null) {
       takeUpLater(terminated.entityId());
     } else {

@@ -10,7 +10,9 @@ record Shell(
     Audience audience,
     RunLedger ledger,
     Settings settings,
+    Retentions retentions,
     InstantSource clock,
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,
-    AgentHost agents) {}
+    AgentHost agents,
+    Seals seals) {}

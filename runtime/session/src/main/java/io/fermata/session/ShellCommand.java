@@ -26,6 +26,9 @@ sealed interface ShellCommand extends SessionCommand {
   /** Be awake, so that unfinished work goes on. */
   record Wake() implements ShellCommand {}
 
+  /** Stop at once, whatever is under way: all that there is of it is about to be erased. */
+  record Vanish() implements ShellCommand {}
+
   /** Nobody has called for a while, or memory is wanted for others. */
   record Idle() implements ShellCommand {}
 

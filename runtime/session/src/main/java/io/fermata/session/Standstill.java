@@ -15,7 +15,7 @@ final class Standstill {
   static boolean onlyWaits(StepEffect effect) {
     return effect.timer()
         && switch (effect.kind()) {
-          case SLEEP, DEADLINE, REMIND -> true;
+          case SLEEP, DEADLINE, REMIND, EXPIRE -> true;
           case ACT, CHECK, UNDO -> false;
         };
   }

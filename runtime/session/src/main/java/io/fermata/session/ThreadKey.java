@@ -12,18 +12,32 @@ import org.jspecify.annotations.Nullable;
  * The names of threads: the agent that a thread began with, and what nobody can guess.
  *
  * @param agent the agent that it began with
+ * @param secret the digest of the principal that it belongs to, for a child that of its parent, and
+ *     what is its own
  */
 record ThreadKey(String agent, String secret) {
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  static ThreadKey random(String agent) {
+  static ThreadKey random(String agent, String principal) {
     byte[] random = new byte[18];
     RANDOM.nextBytes(random);
-    return new ThreadKey(agent, text(random));
+    return new ThreadKey(agent, SessionKey.ownerOf(principal) + text(random));
+  }
+
+  /** The thread that a principal names; the same for the same name. */
+  static ThreadKey named(String agent, String principal, String name, byte[] salt) {
+    return new ThreadKey(
+        agent, SessionKey.ownerOf(principal) + derived(salt, "create", principal, agent, name));
+  }
+
+  /** The thread that a call of another thread creates. */
+  static ThreadKey child(ThreadKey parent, String agent, String callKey, byte[] salt) {
+    return new ThreadKey(
+        agent, parent.family() + derived(salt, "child", parent.threadId(), callKey));
   }
 
   /** The same for the same words, and nothing that could be told from them. */
-  static ThreadKey derived(String agent, byte[] salt, String... words) {
+  private static String derived(byte[] salt, String... words) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");
       digest.update(salt);
@@ -31,10 +45,19 @@ record ThreadKey(String agent, String secret) {
         digest.update(word.getBytes(StandardCharsets.UTF_8));
         digest.update((byte) 0);
       }
-      return new ThreadKey(agent, text(Arrays.copyOf(digest.digest(), 18)));
+      return text(Arrays.copyOf(digest.digest(), 18));
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("Every JDK has SHA-256", e);
     }
+  }
+
+  /**
+   * What the names of the threads that it creates and of the runs that it calls begin with, behind
+   * the agent or the flow.
+   */
+  String family() {
+    String owner = secret.substring(0, Math.min(SessionKey.BRIEF, secret.length()));
+    return owner + SessionKey.brief(threadId());
   }
 
   private static String text(byte[] bytes) {

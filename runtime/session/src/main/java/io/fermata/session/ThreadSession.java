@@ -53,6 +53,10 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
           ThreadEffect.Kind.STORE,
           ThreadEffect.Kind.COMPACT);
 
+  /** What is said for a thread that is being erased. */
+  static final Reply NOT_THERE =
+      new Reply(ThreadState.NONE, Threads.Standing.RESTING, 0, false, unknown());
+
   private final AgentHost host;
   private final TimerScheduler<SessionCommand> timers;
   private final List<ThreadCommand.Look> waiting = new ArrayList<>();
@@ -98,6 +102,21 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   }
 
   // --- what comes in ---------------------------------------------------------------------------
+
+  @Override
+  Class<ThreadState> fold() {
+    return ThreadState.class;
+  }
+
+  @Override
+  void refuse(SessionCommand command, Outcome.Failure why) {
+    Reply refused = refusal(ThreadState.NONE, why);
+    if (command instanceof ThreadCommand.Tell tell && tell.replyTo() != null) {
+      tell.replyTo().tell(refused);
+    } else if (command instanceof ThreadCommand.Look look) {
+      look.replyTo().tell(refused);
+    }
+  }
 
   @Override
   Effect<JournalRecord, ThreadState> hear(ThreadState state, SessionCommand command) {
@@ -378,6 +397,13 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       tellWaiting(refusal(state, unknown()));
       host.feeds().ended(entityId(), null);
     }
+  }
+
+  @Override
+  void vanish(ThreadState state) {
+    entering = false;
+    timers.cancel(new ThreadCommand.Enter());
+    tellWaiting(NOT_THERE);
   }
 
   // --- waking and sleeping ---------------------------------------------------------------------

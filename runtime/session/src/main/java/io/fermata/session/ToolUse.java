@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One call of a {@link FlowTool}. The same use named again is the same call: after a crash of the
@@ -27,5 +28,12 @@ public record ToolUse(String tool, String caller, String callId) {
     String session = Conversation.named(conversation);
     int end = session.indexOf('\n');
     return new ToolUse(tool, session.substring(0, end), session.substring(end + 1));
+  }
+
+  /** The thread whose use a conversation stands for; null if it is not a thread's. */
+  static @Nullable ThreadKey caller(String conversation) {
+    String session = Conversation.named(conversation);
+    int end = session.indexOf('\n');
+    return end < 0 ? null : ThreadKey.of(session.substring(0, end));
   }
 }

@@ -14,7 +14,7 @@ import java.util.stream.StreamSupport;
 
 /** Carries the calls of flow tools as calls of their flows, and what comes of them back. */
 final class ToolUses {
-  private static final String PRINCIPAL = "fermata/tool";
+  static final String PRINCIPAL = "fermata/tool";
 
   /** The run goes on without help, or the call did not reach it. */
   private static final Set<String> UNFINISHED =

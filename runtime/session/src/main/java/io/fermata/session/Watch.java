@@ -47,7 +47,7 @@ final class Watch {
     RunState known = recording.state();
     List<Recorded> came = told(recording, seq, at, events);
     if (!came.isEmpty()) {
-      audience.tell(listeners, known, came);
+      audience.tell(session, listeners, known, came);
     }
   }
 

@@ -1,18 +1,20 @@
 package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.At;
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
 import io.fermata.flow.Json;
 import io.fermata.flow.Place;
 import io.fermata.flow.RunState;
 import io.fermata.flow.Write;
+import io.fermata.session.JournalFormats.Upcaster;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.NotSerializableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -95,12 +97,26 @@ class JournalFormatTest {
             Map.of("email", text),
             List.of(place),
             8),
+        new Event.Migrated(
+            1,
+            3,
+            "abc",
+            Map.of("pay", "settle"),
+            Map.of("mail", "email"),
+            List.of(
+                new Event.Rewrite(
+                    "", "pay", place, List.of(new Write(Write.Verb.SET, "email", text)))),
+            List.of(
+                new Event.Carried(
+                    place, Place.parse("settle#1"), true, true, 8L, new At.Reminder(1, 7, 0))),
+            8),
         new Event.Undoing(place, 8),
         new Event.Undone(place),
         new Event.Ending(ErrorCode.STEP_FAILED, "m", List.of(place), 8),
         new Event.Failed(ErrorCode.STEP_FAILED, "m", 9),
         new Event.Completed(text, "enough", 9),
         new Event.Cancelled(10),
+        new Event.Expired(10),
         new Event.Abandoned(11));
   }
 
@@ -120,9 +136,22 @@ class JournalFormatTest {
             List.of("c1"),
             true,
             Json.tree("r"),
-            "enough"),
+            "enough",
+            4,
+            5L),
         new JournalRecord.Ended(
-            4, "run-1", 3, RunState.Status.CANCELLED, null, null, List.of(), false, null, null));
+            4,
+            "run-1",
+            3,
+            RunState.Status.CANCELLED,
+            null,
+            null,
+            List.of(),
+            false,
+            null,
+            null,
+            4,
+            null));
   }
 
   @Test
@@ -152,17 +181,66 @@ class JournalFormatTest {
     }
   }
 
+  private static ObjectNode tree(JournalRecord entry) {
+    return JournalSerializer.MAPPER.valueToTree(entry);
+  }
+
+  private String refusal(JsonNode tree, String manifest) throws IOException {
+    byte[] bytes = JournalSerializer.MAPPER.writeValueAsBytes(tree);
+    Throwable refused = catchThrowable(() -> serializer.fromBinary(bytes, manifest));
+    assertThat(refused).isInstanceOf(UnreadableRecord.class);
+    return String.valueOf(refused.getMessage());
+  }
+
   @Test
-  void aRecordOfALaterReleaseIsRefusedByName() {
-    assertThatThrownBy(() -> serializer.fromBinary(new byte[0], "step:2"))
-        .isInstanceOf(NotSerializableException.class)
-        .hasMessageContaining("step:2")
-        .hasMessageContaining("newer");
-    assertThatThrownBy(
-            () ->
-                serializer.fromBinary(
-                    "{\"at\":1,\"new\":2}".getBytes(StandardCharsets.UTF_8), "step:1"))
-        .isInstanceOf(IllegalStateException.class);
+  void whatALaterReleaseWroteIsRefusedByName() throws Exception {
+    ObjectNode step = tree(records().get(0));
+    assertThat(refusal(step, "step:2")).contains("step:2", "knows only step:1", "newer");
+    assertThat(refusal(step, "dream:1")).contains("dream:1", "does not know", "newer");
+    assertThat(refusal(step.deepCopy().put("mood", 1), "step:1"))
+        .contains("step:1", "mood", "newer");
+    ((ObjectNode) step.path("events").get(0)).put("e", "teleported");
+    assertThat(refusal(step, "step:1")).contains("step:1", "teleported", "newer");
+  }
+
+  @Test
+  void whatIsBrokenIsRefusedWithoutSayingWhatItHolds() throws Exception {
+    ObjectNode step = tree(records().get(0)).put("at", "my secret");
+    assertThat(refusal(step, "step:1")).contains("step:1", "at", "backup").doesNotContain("secret");
+  }
+
+  @Test
+  void whatAnEarlierVersionWroteIsBroughtIntoThePresentFormOneVersionAfterTheOther()
+      throws Exception {
+    JournalFormats later =
+        new JournalFormats(
+            Map.of("step:3", JournalRecord.Step.class),
+            Map.of(
+                "step:1",
+                Upcaster.ofEvents(
+                    "step:2",
+                    "rejected",
+                    event -> {
+                      event.set("message", event.remove("why"));
+                      return event;
+                    }),
+                "step:2",
+                new Upcaster("step:3", entry -> entry.put("working", false))));
+    JournalRecord.Step now = (JournalRecord.Step) records().get(0);
+    ObjectNode before = tree(now);
+    for (JsonNode event : before.path("events")) {
+      if (event.path("e").asText().equals("rejected")) {
+        ((ObjectNode) event).set("why", ((ObjectNode) event).remove("message"));
+      }
+    }
+    before.remove("working");
+    byte[] bytes = JournalSerializer.MAPPER.writeValueAsBytes(before);
+
+    JournalRecord.Step read =
+        (JournalRecord.Step) later.read(bytes, "step:1", JournalSerializer.MAPPER);
+    assertThat(read.events()).isEqualTo(now.events());
+    assertThat(read.working()).isFalse();
+    assertThat(later.name(JournalRecord.Step.class)).isEqualTo("step:3");
   }
 
   private List<String> golden() throws IOException {

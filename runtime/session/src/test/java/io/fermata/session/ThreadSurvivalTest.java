@@ -311,7 +311,7 @@ class ThreadSurvivalTest {
   void aReportToAThreadThatIsGoneCountsAsTold() throws Exception {
     try (Fermata host = host(echo())) {
       AgentThreads threads = (AgentThreads) host.threads();
-      ThreadKey child = ThreadKey.random("echo");
+      ThreadKey child = ThreadKey.random("echo", "ann");
       now(
           threads.create(
               child, thread("echo", null), new ThreadEvent.Parent("echo.gone", "echo", "c1")));

@@ -51,6 +51,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
 
   private final Flow<S> flow;
+  private final Limits limits;
   private final FlowProgram<S> program;
   private final Performer performer = new Performer();
   private final List<Event> journal = new ArrayList<>();
@@ -69,6 +70,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   private FlowProbe(Flow<S> flow, Limits limits) {
     this.flow = flow;
+    this.limits = limits;
     this.program = flow.program(limits);
   }
 
@@ -212,6 +214,27 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
+  /** The host stops, and a release that has only this version of the flow takes the run over. */
+  public <T extends Record> FlowProbe<T> upgrade(Flow<T> next) {
+    FlowProbe<T> upgraded = new FlowProbe<>(next, limits);
+    upgraded.history.addAll(history);
+    upgraded.history.add("✗ the host stops and starts again with " + next);
+    upgraded.journal.addAll(journal);
+    upgraded.state = fold();
+    upgraded.now = now;
+    upgraded.manualTime = manualTime;
+    return upgraded.takeOver();
+  }
+
+  private FlowProbe<S> takeOver() {
+    Program.Acceptance<Event> taken = program.migrate(state, now.toEpochMilli());
+    if (taken instanceof Program.Refused<Event> refused) {
+      return cameTo(refused.failure());
+    }
+    happen(((Program.Accepted<Event>) taken).events());
+    return cameTo(settle());
+  }
+
   /** Proves that the journal alone gives the state that the run has. */
   public FlowProbe<S> replayed() {
     return check(fold().equals(state), "the journal to fold to the state that the run has");
@@ -296,13 +319,17 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (!(program.accept(state, input) instanceof Program.Accepted<Event> accepted)) {
       return List.of();
     }
-    for (Event event : accepted.events()) {
+    happen(accepted.events());
+    return accepted.events();
+  }
+
+  private void happen(List<Event> events) {
+    for (Event event : events) {
       unjournaled.add(event);
       history.add(Story.of(event));
       state = program.apply(state, event);
       visit(event);
     }
-    return accepted.events();
   }
 
   private void visit(Event event) {

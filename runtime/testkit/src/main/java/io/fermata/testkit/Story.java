@@ -89,6 +89,8 @@ final class Story {
       return "completed with " + json(e.result());
     } else if (event instanceof Event.Cancelled) {
       return "cancelled";
+    } else if (event instanceof Event.Expired) {
+      return "expired";
     } else if (event instanceof Event.Abandoned) {
       return "abandoned for a new run";
     }
@@ -96,7 +98,9 @@ final class Story {
   }
 
   private static String rarer(Event event) {
-    if (event instanceof Event.Forked e) {
+    if (event instanceof Event.Migrated e) {
+      return "carried over from version " + e.from() + " to version " + e.to();
+    } else if (event instanceof Event.Forked e) {
       return e.place()
           + " forked into "
           + e.heads().stream().map(Event.Head::label).collect(Collectors.joining(", "));
@@ -135,7 +139,7 @@ final class Story {
     } else if (event instanceof Event.Undone e) {
       return e.place() + " is undone";
     } else if (event instanceof Event.Ending e) {
-      return e.code() == null ? "to be cancelled" : "to fail with " + e.code().wireName();
+      return e.code() == null ? "to be cancelled" : "to end with " + e.code().wireName();
     }
     return "failed: " + ((Event.Failed) event).message();
   }

@@ -7,6 +7,7 @@ import io.fermata.flow.AsyncAction;
 import io.fermata.flow.EffectOptions;
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Input;
 import io.fermata.testkit.Orders.Order;
 import java.time.Duration;
@@ -145,6 +146,38 @@ class FlowProbeTest {
 
     assertThat(cooked).hasSize(2);
     assertThat(cooked.get(0)).isEqualTo(cooked.get(1));
+  }
+
+  record Old(String mail) {}
+
+  record New(String email) {}
+
+  @Test
+  void letsANewerVersionTakeTheRunOver() {
+    Flow<Old> old =
+        Flow.of("contact", Old.class)
+            .description("Asks.")
+            .ask("ask", q -> q.question("mail", "Mail?"))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .compile();
+    FlowBuilder<New> next =
+        Flow.of("contact", New.class)
+            .description("Asks.")
+            .version(2)
+            .ask("ask", q -> q.question("email", "E-mail?"))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .result(state -> state);
+
+    FlowProbe.of(old)
+        .start("to test")
+        .asks("mail")
+        .upgrade(next.migrate(1, m -> m.field("mail", "email")).compile())
+        .asks("email")
+        .answer("email", "a@b.c")
+        .completesWith("email", "a@b.c")
+        .replayed();
   }
 
   @Test

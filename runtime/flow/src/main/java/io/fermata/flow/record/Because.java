@@ -40,6 +40,8 @@ public record Because(
     JOIN,
     /** A correction went back to it. */
     RESET,
+    /** It was carried over from an earlier version. */
+    MIGRATION,
     /** A decision sent the run there, or looked at it. */
     DECISION,
     /** Nobody has written it. */

@@ -231,6 +231,7 @@ final class Causes {
         case VALIDATOR -> validated(entry, known);
         case JOIN -> joined(entry, known);
         case RESET -> restored(entry, known);
+        case MIGRATION -> carried(entry, known);
         case CLIENT, SIGNAL -> {}
       }
       known.remove(entry);
@@ -333,6 +334,18 @@ final class Causes {
     }
   }
 
+  /** What held the same value under another name, if it only moved. */
+  private void carried(Entry entry, Set<Entry> found) {
+    for (Entry earlier : backward(entry)) {
+      if (earlier.source() != Source.MIGRATION
+          && entry.value() != null
+          && entry.value().equals(earlier.value())) {
+        found.add(earlier);
+        return;
+      }
+    }
+  }
+
   private List<Entry> backward(Entry entry) {
     List<Entry> earlier = new ArrayList<>();
     for (int i = entries.size() - 1; i >= 0; i--) {
@@ -417,6 +430,7 @@ final class Causes {
       case OUTPUT -> Kind.OUTPUT;
       case JOIN -> Kind.JOIN;
       case RESET -> Kind.RESET;
+      case MIGRATION -> Kind.MIGRATION;
     };
   }
 
@@ -444,6 +458,7 @@ final class Causes {
           case OUTPUT -> "sub-flow " + String.join("", entry.reads()) + " gave it";
           case JOIN -> "the branches after " + step + " came together";
           case RESET -> "a correction went back to it";
+          case MIGRATION -> "it was carried over from an earlier version";
         };
     return moment.seq() > 0 ? said + " (record " + moment.seq() + ")" : said;
   }

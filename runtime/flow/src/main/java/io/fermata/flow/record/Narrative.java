@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -135,6 +136,8 @@ public final class Narrative implements Recorder {
     String after = after(event.millis());
     if (event.status() == RunState.Status.CANCELLED) {
       say(event.moment(), "The run was cancelled" + after + ".");
+    } else if (event.status() == RunState.Status.EXPIRED) {
+      say(event.moment(), "The run expired" + after + ".");
     } else if (event.status() == RunState.Status.ABANDONED) {
       say(event.moment(), "The run was left for another one" + after + ".");
     } else {
@@ -288,6 +291,14 @@ public final class Narrative implements Recorder {
   }
 
   @Override
+  public void onMigrated(Recorded.Migrated event) {
+    stress(
+        event.moment(),
+        "The run was carried over from version %d of its flow to version %d."
+            .formatted(event.from(), event.to()));
+  }
+
+  @Override
   public void onSignal(Recorded.Signal event) {
     String payload = event.payload() == null ? "" : " with " + Words.value(event.payload());
     say(
@@ -369,11 +380,23 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onCompensation(Recorded.Compensation event) {
+    if (!Objects.requireNonNull(event.moment().place()).declared()) {
+      expiryHook(event);
+      return;
+    }
     String name = name(event.moment());
     switch (event.progression()) {
       case BEGUN -> say(event.moment(), "The undoing of " + name + " began.");
       case SKIPPED -> stress(event.moment(), "Somebody took " + name + " as undone.");
       default -> say(event.moment(), name + " was undone.");
+    }
+  }
+
+  private void expiryHook(Recorded.Compensation event) {
+    switch (event.progression()) {
+      case BEGUN -> say(event.moment(), "The flow is told that the run expired.");
+      case SKIPPED -> stress(event.moment(), "Somebody took the flow as told.");
+      default -> say(event.moment(), "The flow was told that the run expired.");
     }
   }
 

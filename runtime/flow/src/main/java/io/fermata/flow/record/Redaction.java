@@ -1,16 +1,20 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Branch;
+import io.fermata.flow.Flow;
 import io.fermata.flow.Moment;
 import io.fermata.flow.Recorded;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.RunState;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 
 /**
  * Keeps the values of some fields from a recorder, and follows them: where such a value turns up
@@ -31,13 +35,13 @@ import java.util.Set;
  */
 public final class Redaction {
   /** What stands where a value was. */
-  public static final String MARK = "[redacted]";
+  public static final String MARK = Secrets.MARK;
 
   private static final int MOST_RUNS = 10_000;
 
-  private final Fields fields;
+  private final Function<String, SecretFields> fields;
 
-  private Redaction(Fields fields) {
+  private Redaction(Function<String, SecretFields> fields) {
     this.fields = fields;
   }
 
@@ -47,7 +51,21 @@ public final class Redaction {
    * What lies within a named field is part of it.
    */
   public static Redaction of(String... paths) {
-    return new Redaction(new Fields(List.of(paths)));
+    if (paths.length == 0 || Arrays.stream(paths).anyMatch(String::isBlank)) {
+      throw new IllegalArgumentException("Name the fields to redact: \"customer.card\"");
+    }
+    SecretFields fields = SecretFields.of(paths);
+    return new Redaction(flow -> fields);
+  }
+
+  /**
+   * Names the fields that flows mark as {@link io.fermata.flow.Secret}, those of each in its own
+   * runs. What a flow without such fields does is told as it is.
+   */
+  public static Redaction ofSecrets(Iterable<? extends Flow<?>> flows) {
+    Map<String, SecretFields> fields = new LinkedHashMap<>();
+    flows.forEach(flow -> fields.merge(flow.id(), flow.secretFields(), SecretFields::and));
+    return new Redaction(flow -> fields.getOrDefault(flow, SecretFields.NONE));
   }
 
   /** The recorder as it may hear of runs. */
@@ -58,14 +76,14 @@ public final class Redaction {
   private record RunKey(String flow, String session, String run) {}
 
   private static final class Redacted implements Recorder {
-    private final Fields fields;
+    private final Function<String, SecretFields> fields;
     private final Recorder recorder;
     private final Map<RunKey, Secrets> runs = new LinkedHashMap<>();
 
     /** The runs of whose state nothing was missed. */
     private final Set<RunKey> followed = new HashSet<>();
 
-    private Redacted(Fields fields, Recorder recorder) {
+    private Redacted(Function<String, SecretFields> fields, Recorder recorder) {
       this.fields = fields;
       this.recorder = recorder;
     }
@@ -86,26 +104,30 @@ public final class Redaction {
     /** What it passes on of a record as such is nothing: the state in it is not redacted. */
     @Override
     public void onRecord(RunState before, List<Recorded> coming) {
-      learn(before, coming);
+      SecretFields own = fields.apply(coming.get(0).moment().flow());
+      if (own.isEmpty()) {
+        recorder.onRecord(before, coming);
+      } else {
+        learn(own, before, coming);
+      }
     }
 
-    private synchronized void learn(RunState before, List<Recorded> coming) {
+    private synchronized void learn(SecretFields own, RunState before, List<Recorded> coming) {
       Moment first = coming.get(0).moment();
       RunKey key = new RunKey(first.flow(), first.session(), before.runId());
       if (before.running() && followed.add(key)) {
-        Secrets secrets = secrets(key);
-        before.branches().values().forEach(branch -> learn(branch, secrets));
+        // What was known when a run began to be watched in the middle, or after a gap.
+        secrets(key).learn(own, before);
       }
-      coming.forEach(event -> event.with(new Learning(fields, secrets(event.moment()))));
+      coming.forEach(event -> learn(own, event));
     }
 
-    /** What was known when a run began to be watched in the middle, or after a gap. */
-    private void learn(Branch branch, Secrets secrets) {
-      fields.find("", branch.memory().data(), secrets::add);
-      branch
-          .memory()
-          .answers()
-          .forEach((path, answer) -> fields.find(path, answer.value(), secrets::add));
+    private void learn(SecretFields own, Recorded event) {
+      Secrets secrets = secrets(event.moment());
+      event.with(new Learning(own, secrets));
+      if (event instanceof Recorded.Signal signal && signal.payload() != null) {
+        own.findInSignal(signal.name(), signal.payload(), secrets::add);
+      }
     }
 
     private Secrets secrets(Moment moment) {
@@ -128,18 +150,18 @@ public final class Redaction {
 
     @Override
     public void onEvent(Recorded event) {
-      recorder.onEvent(masked(event));
+      SecretFields own = fields.apply(event.moment().flow());
+      recorder.onEvent(own.isEmpty() ? event : masked(own, event));
     }
 
-    private synchronized Recorded masked(Recorded event) {
-      Secrets secrets = secrets(event.moment());
-      event.with(new Learning(fields, secrets));
-      return event.with(new Masking(fields, secrets));
+    private synchronized Recorded masked(SecretFields own, Recorded event) {
+      learn(own, event);
+      return event.with(new Masking(own, secrets(event.moment())));
     }
   }
 
   /** Changes nothing, and notes what the named fields hold. */
-  private record Learning(Fields fields, Secrets secrets) implements Recorded.Rewriting {
+  private record Learning(SecretFields fields, Secrets secrets) implements Recorded.Rewriting {
     @Override
     public JsonNode value(String path, JsonNode value) {
       fields.find(path, value, secrets::add);
@@ -157,7 +179,7 @@ public final class Redaction {
     }
   }
 
-  private record Masking(Fields fields, Secrets secrets) implements Recorded.Rewriting {
+  private record Masking(SecretFields fields, Secrets secrets) implements Recorded.Rewriting {
     @Override
     public JsonNode value(String path, JsonNode value) {
       return secrets.masked(fields.masked(path, value));

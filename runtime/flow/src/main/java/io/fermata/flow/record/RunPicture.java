@@ -117,6 +117,12 @@ public final class RunPicture implements Recorder {
   }
 
   @Override
+  public void onMigrated(Recorded.Migrated event) {
+    trail.rename(event.nodes());
+    status = "running, carried over from version " + event.from();
+  }
+
+  @Override
   public void onDecision(Recorded.Decision event) {
     trail.decide(place(event), new Trail.Choice(event.tried(), event.chosen() == null));
   }
@@ -205,6 +211,9 @@ public final class RunPicture implements Recorder {
 
   @Override
   public void onCompensation(Recorded.Compensation event) {
+    if (!place(event).declared()) {
+      return;
+    }
     boolean done = event.progression() == Recorded.Progression.DONE;
     doings.undo(place(event).undone(), done);
   }

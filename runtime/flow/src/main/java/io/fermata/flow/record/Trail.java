@@ -148,6 +148,17 @@ final class Trail {
     dropped.remove(path);
   }
 
+  /** Nodes that have been visited under other names. */
+  void rename(Map<String, String> nodes) {
+    nodes.forEach(
+        (old, now) -> {
+          Integer times = visits.remove(old);
+          if (times != null) {
+            visits.merge(now, times, Integer::sum);
+          }
+        });
+  }
+
   void decide(Place place, Choice choice) {
     choices.put(source(place), choice);
   }

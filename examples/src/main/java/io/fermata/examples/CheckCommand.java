@@ -1,0 +1,43 @@
+package io.fermata.examples;
+
+import io.fermata.flow.Flow;
+import io.fermata.session.Rollout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** Looks whether the runs of a store can go on with the flows of this release. */
+@Command(
+    name = "check",
+    description = {
+      "Lists the runs of a store that this release would carry over to a newer version of their flow, and those",
+      "that it could not continue, with the reason. Changes nothing. No server may have the store open meanwhile."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false,
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {"0:every run can go on", "5:some run cannot"})
+final class CheckCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() {
+    try (Restaurant restaurant = Restaurant.open()) {
+      List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
+      flows.add(DeskOptions.scripted().flow());
+      Rollout rollout = Rollout.check(store.store(), flows.toArray(length -> new Flow<?>[length]));
+      if (command != null) {
+        command.commandLine().getOut().print(rollout.text());
+        command.commandLine().getOut().flush();
+      }
+      return rollout.complete() ? 0 : Main.RUNS_STRANDED;
+    }
+  }
+}

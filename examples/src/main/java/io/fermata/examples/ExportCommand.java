@@ -1,0 +1,91 @@
+package io.fermata.examples;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Writes the journal of a run or of a thread into a file. */
+@Command(
+    name = "export",
+    description = {
+      "Writes the journal of a run or of a thread as JSON Lines.",
+      "No server may have the store open meanwhile."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class ExportCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Parameters(paramLabel = "FILE", description = "The file to be written; it does not exist yet.")
+  Path file = Path.of("");
+
+  @ArgGroup(multiplicity = "1")
+  What what = new What();
+
+  /** What is exported. */
+  static final class What {
+    @Option(
+        names = "--run",
+        paramLabel = "FLOW/RUN",
+        description = "A flow's id, and the runId that every reply carries.")
+    @Nullable String run;
+
+    @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")
+    @Nullable String thread;
+  }
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() throws IOException {
+    try (Examples examples = Examples.start(store.store());
+        OutputStream to = Files.newOutputStream(file, StandardOpenOption.CREATE_NEW)) {
+      long records = write(examples, to);
+      commandLine().getOut().println(records + " records in " + file);
+      commandLine().getOut().flush();
+    } catch (CompletionException e) {
+      Files.deleteIfExists(file);
+      if (e.getCause() instanceof IllegalArgumentException unknown) {
+        throw new ParameterException(commandLine(), unknown.getMessage(), unknown);
+      }
+      throw e;
+    }
+    return 0;
+  }
+
+  private long write(Examples examples, OutputStream to) {
+    String run = what.run;
+    if (run == null) {
+      return ChatCommand.now(
+          examples.host().exportThread(String.valueOf(what.thread), to));
+    }
+    int slash = run.indexOf('/');
+    if (slash < 0) {
+      throw new CompletionException(
+          new IllegalArgumentException("--run needs a flow and a run, such as quote/" + run));
+    }
+    return ChatCommand.now(
+        examples.host().export(run.substring(0, slash), run.substring(slash + 1), to));
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+}

@@ -1,0 +1,67 @@
+package io.fermata.examples;
+
+import io.fermata.persistence.StoreException;
+import io.fermata.session.ArchiveException;
+import io.fermata.session.Imported;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Takes an exported journal into a store. */
+@Command(
+    name = "import",
+    description = {
+      "Takes a journal that was exported into the store; it goes on where it was.",
+      "All of it is checked before anything is written. No server may have the store open meanwhile."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class ImportCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Parameters(paramLabel = "FILE", description = "A file that export wrote.")
+  Path file = Path.of("");
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() throws IOException {
+    if (!Files.isReadable(file)) {
+      throw new ParameterException(commandLine(), file + " cannot be read; name an exported file");
+    }
+    try (InputStream from = Files.newInputStream(file);
+        Examples examples = Examples.start(store.store())) {
+      Imported imported = ChatCommand.now(examples.host().importJournal(from));
+      commandLine()
+          .getOut()
+          .printf(
+              "%d records of the %s %s of %s%n",
+              imported.records(), imported.kind(), imported.id(), imported.name());
+      commandLine().getOut().flush();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof ArchiveException || e.getCause() instanceof StoreException) {
+        throw new ParameterException(commandLine(), e.getCause().getMessage(), e.getCause());
+      }
+      throw e;
+    }
+    return 0;
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+}

@@ -1,0 +1,44 @@
+package io.fermata.examples;
+
+import io.fermata.session.Keys;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Makes a key that a host encrypts with. */
+@Command(
+    name = "key",
+    description = {
+      "Prints a new random key to encrypt with, as the environment variable FERMATA_KEYS takes it.",
+      "To rotate, put the new key before the old ones, with a comma between:",
+      "the first encrypts, all of them decrypt."
+    },
+    mixinStandardHelpOptions = true)
+final class KeyCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Parameters(
+      paramLabel = "ID",
+      arity = "0..1",
+      defaultValue = "k1",
+      description = "What to call it; ${DEFAULT-VALUE} unless told.")
+  String id = "";
+
+  @Override
+  public Integer call() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    try {
+      command.commandLine().getOut().println(Keys.generate(id));
+      command.commandLine().getOut().flush();
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(command.commandLine(), e.getMessage(), e);
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,44 @@
+package io.fermata.persistence;
+
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A record of a journal that another store had.
+ *
+ * @param at when it is written down as written, in milliseconds since 1970
+ * @param tags what it means for the host, see {@link JournalTags}
+ */
+public record NewRecord(StoredRecord record, long at, Set<String> tags) {
+
+  static final String WRITER = "import";
+
+  public NewRecord {
+    tags = Set.copyOf(tags);
+  }
+
+  /** Refuses what is not the records of one journal, in order and without a gap. */
+  static void requireInOrder(String persistenceId, List<NewRecord> records) {
+    for (int i = 1; i < records.size(); i++) {
+      long before = records.get(i - 1).record().seq();
+      long seq = records.get(i).record().seq();
+      if (seq != before + 1) {
+        throw new IllegalArgumentException(
+            "In the journal "
+                + persistenceId
+                + " record "
+                + seq
+                + " follows record "
+                + before
+                + "; give all its records in order");
+      }
+    }
+  }
+
+  static StoreException present(String persistenceId) {
+    return new StoreException(
+        "The store has a journal "
+            + persistenceId
+            + " already; erase that first, or choose another store");
+  }
+}

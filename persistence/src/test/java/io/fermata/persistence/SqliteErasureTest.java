@@ -1,0 +1,161 @@
+package io.fermata.persistence;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.Note.Conclusion;
+import io.fermata.persistence.Note.Line;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is left of a journal in the files of a store. */
+class SqliteErasureTest {
+  private static final String MARKER = "Rumpelstiltskin";
+
+  @TempDir Path directory;
+
+  private Path file() {
+    return directory.resolve("fermata.db");
+  }
+
+  /** The files in which the marker is found. */
+  private List<String> marked() throws IOException {
+    List<String> marked = new ArrayList<>();
+    try (Stream<Path> files = Files.list(directory)) {
+      for (Path file : files.toList()) {
+        if (new String(Files.readAllBytes(file), ISO_8859_1).contains(MARKER)) {
+          marked.add(file.getFileName().toString());
+        }
+      }
+    }
+    return marked;
+  }
+
+  private static String text(Random random) {
+    return (MARKER + "-" + random.nextInt(1_000_000) + " ").repeat(1 + random.nextInt(600));
+  }
+
+  @Test
+  void nothingOfAForgottenJournalIsLeftInTheFilesOfAStoreInUse() throws IOException {
+    Random random = new Random(17);
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      for (int i = 0; i < 40; i++) {
+        Host.Desk marked = host.openWithSnapshots("marked " + i);
+        Host.Desk other = host.openWithSnapshots("other " + i);
+        for (int line = 0; line < 8; line++) {
+          marked.write(new Line(text(random)));
+          other.write(new Line("harmless ".repeat(1 + random.nextInt(600))));
+        }
+        if (i % 3 == 0) {
+          marked.write(new Conclusion(MARKER));
+          host.sweep();
+        }
+        Host.await(
+            host.store()
+                .directory()
+                .put(
+                    new DirectoryEntry(
+                        "marked " + i,
+                        "run",
+                        MARKER,
+                        MARKER + i,
+                        1,
+                        i,
+                        i,
+                        Set.of(MARKER),
+                        Map.of("of", MARKER))));
+      }
+      assertThat(marked()).isNotEmpty();
+
+      for (int i = 0; i < 40; i++) {
+        host.forget("marked " + i);
+      }
+      Host.await(host.store().scrub());
+
+      assertThat(marked()).isEmpty();
+      assertThat(host.open("other 7").lines()).hasSize(8);
+    }
+    assertThat(marked()).isEmpty();
+  }
+
+  @Test
+  void whoeverReadsTheFileAllTheTimeIsNamedAsWhatKeepsTheLog() throws SQLException {
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      host.open("a").write(new Line("one"));
+      try (Connection reader = DriverManager.getConnection("jdbc:sqlite:" + file());
+          Statement statement = reader.createStatement()) {
+        reader.setAutoCommit(false);
+        statement.executeQuery("SELECT * FROM event_journal").next();
+        host.forget("a");
+
+        assertThatThrownBy(() -> Host.await(host.store().scrub()))
+            .rootCause()
+            .hasMessageContaining("is still in its write-ahead log");
+      }
+      Host.await(host.store().scrub());
+    }
+  }
+
+  @Test
+  void aBackupIsAStoreAsItWasThenAndItsOwnersAlone() throws IOException {
+    Path copy = directory.resolve("copy.db");
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      host.open("a").write(new Line("one"));
+      Host.await(host.store().backup(copy));
+      host.desk("a").write(new Line("two"));
+      assertThat(Files.getPosixFilePermissions(copy)).hasSize(2);
+      try (Host restored = Host.on(Store.sqlite(copy))) {
+        assertThat(restored.open("a").lines()).containsExactly("one");
+        assertThat(restored.store().serverKey()).isEqualTo(host.store().serverKey());
+      }
+    }
+  }
+
+  @Test
+  void aBackupIsMadeBesideTheProcessThatHasTheStoreOpenWithoutMakingItWait() {
+    Path copy = directory.resolve("copy.db");
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      Host.Desk desk = host.open("a");
+      desk.write(new Line("one"));
+      Store.sqlite(file()).backup(copy);
+      desk.write(new Line("two"));
+      assertThat(desk.lines()).containsExactly("one", "two");
+    }
+    try (Host restored = Host.on(Store.sqlite(copy))) {
+      assertThat(restored.open("a").lines()).containsExactly("one");
+    }
+  }
+
+  @Test
+  void aBackupNeverReplacesAFileAndIsOfAStore() throws IOException {
+    Path other = directory.resolve("other");
+    Files.writeString(other, "of somebody else");
+    Store.sqlite(file()).open().close();
+
+    assertThatThrownBy(() -> Store.sqlite(file()).backup(other))
+        .hasMessageContaining("exists already");
+    assertThatThrownBy(() -> Store.sqlite(directory.resolve("none")).backup(file()))
+        .hasMessageContaining("does not exist");
+    assertThatThrownBy(() -> Store.sqlite(other).backup(directory.resolve("new")))
+        .isInstanceOf(StoreException.class);
+    assertThatThrownBy(() -> Store.memory().backup(directory.resolve("new")))
+        .hasMessageContaining("export single runs");
+    assertThat(other).hasContent("of somebody else");
+    assertThat(directory.resolve("new")).doesNotExist();
+    assertThat(directory.resolve("new.part")).doesNotExist();
+  }
+}

@@ -1,0 +1,90 @@
+package io.fermata.flow;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the runs of an earlier version of a flow are carried over to the next: which nodes and fields
+ * have another name, where a run goes on whose node is gone, and what becomes of the state. Nodes
+ * and fields that are not mentioned keep their names.
+ *
+ * <pre>{@code
+ * .version(2)
+ * .migrate(1, m -> m
+ *     .node("ask_email", "ask_contact")
+ *     .removed("confirm", "pay")
+ *     .field("mail", "email")
+ *     .state(run -> run.set("segment", Segments.of(run.get("email", String.class)))))
+ * }</pre>
+ *
+ * <p>Nodes of a sub-flow are named by their paths, {@code mount/node}, and so are its fields,
+ * {@code mount.field}; a node that mounts a sub-flow takes what lies in it along.
+ */
+public final class Migration {
+  private final Map<String, String> nodes = new LinkedHashMap<>();
+  private final Map<String, String> removed = new LinkedHashMap<>();
+  private final Map<String, String> fields = new LinkedHashMap<>();
+  private final List<String> defects = new ArrayList<>();
+  private @Nullable Consumer<Migrating> state;
+
+  Migration() {}
+
+  /** A node has another name. What is known of it stays known, and a run that is there stays. */
+  public Migration node(String old, String now) {
+    return put(nodes, old, now);
+  }
+
+  /** A node is gone. A run that is there goes on by entering another one. */
+  public Migration removed(String old, String goOn) {
+    return put(removed, old, goOn);
+  }
+
+  /** A field has another name. Its value and what the client answered move along. */
+  public Migration field(String old, String now) {
+    return put(fields, old, now);
+  }
+
+  /**
+   * Changes the state. It is called for what the run knows now, in each of its branches, and for
+   * what it may come back to: where corrections lead, and what compensations are given. It must do
+   * no more than that: it may also be called for a run that then is not carried over.
+   */
+  public Migration state(Consumer<Migrating> change) {
+    if (state != null) {
+      defects.add("changes the state twice; do all in one function");
+    }
+    state = change;
+    return this;
+  }
+
+  private Migration put(Map<String, String> names, String old, String now) {
+    if (names.put(old, now) != null || (nodes.containsKey(old) && removed.containsKey(old))) {
+      defects.add("says twice what becomes of " + old + "; say it once");
+    }
+    return this;
+  }
+
+  Map<String, String> nodes() {
+    return nodes;
+  }
+
+  Map<String, String> removed() {
+    return removed;
+  }
+
+  Map<String, String> fields() {
+    return fields;
+  }
+
+  @Nullable Consumer<Migrating> state() {
+    return state;
+  }
+
+  List<String> defects() {
+    return defects;
+  }
+}

@@ -1,0 +1,407 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The migrations of a flow, one for each earlier version whose runs it takes over. Each leads to
+ * the next version that there is one for, and the last of them to the flow itself, so a new version
+ * keeps those of the one before and adds its own.
+ */
+final class Migrations {
+  private final Flow<?> flow;
+  private final NavigableMap<Integer, Migration> byVersion;
+
+  /** Why a run cannot be carried over. */
+  static final class Unfit extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    Unfit(String reason) {
+      super(reason);
+    }
+
+    Unfit(String reason, Throwable cause) {
+      super(reason, cause);
+    }
+  }
+
+  Migrations(Flow<?> flow) {
+    this.flow = flow;
+    this.byVersion = new TreeMap<>(flow.migrations());
+  }
+
+  boolean from(int version) {
+    return byVersion.containsKey(version);
+  }
+
+  // --- before anything runs -------------------------------------------------------------------
+
+  /** What is wrong with them, once the rest of the flow is known to be right. */
+  List<String> defects() {
+    List<String> defects = new ArrayList<>();
+    byVersion.forEach(
+        (from, migration) -> {
+          String name = "The migration from version " + from + " ";
+          migration.defects().forEach(defect -> defects.add(name + defect));
+          if (from < 1 || from >= flow.version()) {
+            defects.add(
+                name
+                    + "is none: the flow is version "
+                    + flow.version()
+                    + ", and only earlier ones, from 1 on, are carried over");
+          }
+          nodes(migration).forEach((old, now) -> node(name, from, old, now, defects));
+          if (from.equals(byVersion.lastKey())) {
+            migration.fields().values().forEach(now -> field(name, now, defects));
+          }
+        });
+    return defects;
+  }
+
+  private static Map<String, String> nodes(Migration migration) {
+    Map<String, String> all = new LinkedHashMap<>(migration.nodes());
+    all.putAll(migration.removed());
+    return all;
+  }
+
+  private void node(String name, int from, String old, String now, List<String> defects) {
+    String last = inTheEnd(from, now);
+    if (!flow.graph().has(last)) {
+      defects.add(
+          name
+              + "leads to "
+              + last
+              + ", but there is no such node"
+              + Nearest.to(last, flow.nodeIds()).map(n -> "; did you mean " + n + "?").orElse(""));
+    }
+    Map<String, String> mounts = Objects.requireNonNull(byVersion.get(from)).nodes();
+    if (!Carrying.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
+      defects.add(name + "takes " + old + " into another flow, to " + now + "; stay in the same");
+    }
+  }
+
+  private static String flowOf(String node) {
+    return node.substring(0, Math.max(0, node.lastIndexOf('/')));
+  }
+
+  /** What later migrations make of a node that one of them leads to. */
+  private String inTheEnd(int from, String node) {
+    String at = node;
+    for (Migration later : byVersion.tailMap(from, false).values()) {
+      String removed = later.removed().get(at);
+      at = removed == null ? Carrying.renamed(at, later.nodes(), '/') : removed;
+    }
+    return at;
+  }
+
+  private void field(String name, String field, List<String> defects) {
+    if (flow.schema().field(field) == null) {
+      defects.add(
+          name
+              + "puts a value into "
+              + field
+              + ", which the state does not have"
+              + Nearest.to(field, flow.schema().paths())
+                  .map(n -> "; did you mean " + n + "?")
+                  .orElse(""));
+    }
+  }
+
+  // --- carrying a run over --------------------------------------------------------------------
+
+  /**
+   * What happens to a run that is carried over.
+   *
+   * @throws Unfit if it cannot be
+   */
+  List<Event> carry(RunState run, Limits limits, long at) {
+    requireAtRest(run);
+    List<Event> events = new ArrayList<>();
+    RunState state = run;
+    for (Map.Entry<Integer, Migration> each : byVersion.tailMap(run.version()).entrySet()) {
+      Integer next = byVersion.higherKey(each.getKey());
+      Event.Migrated migrated = migrated(state, each.getValue(), next, at);
+      state = state.apply(migrated);
+      events.add(migrated);
+    }
+    requireFits(run, state, limits);
+    return events;
+  }
+
+  /** What is under way is finished by the version that began it. */
+  private static void requireAtRest(RunState run) {
+    if (run.ending() != null || !run.undoing().isEmpty()) {
+      throw new Unfit("what it did is being undone");
+    }
+    run.places()
+        .forEach(
+            (place, at) -> {
+              Phase phase = at.phase();
+              At.Reminder reminder = at.reminder();
+              boolean works = phase instanceof Phase.Working w && w.retryAt() == null;
+              boolean reminds = reminder != null && reminder.attempt() > 0;
+              if (works || reminds) {
+                throw new Unfit("its step " + place.node() + " is at work");
+              } else if (phase.busy() instanceof Phase.Returning
+                  || phase.busy() instanceof Phase.Breaking) {
+                throw new Unfit("it is in the middle of leaving " + place.node());
+              }
+            });
+  }
+
+  /**
+   * @param next the version that the migration leads to; null for the flow's own
+   */
+  private Event.Migrated migrated(
+      RunState state, Migration migration, @Nullable Integer next, long at) {
+    Map<String, String> fields = new LinkedHashMap<>(migration.fields());
+    migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
+    return new Event.Migrated(
+        state.version(),
+        next == null ? flow.version() : next,
+        next == null ? flow.fingerprint() : "",
+        Map.copyOf(migration.nodes()),
+        Map.copyOf(fields),
+        rewrites(state, migration.state(), fields),
+        state.inOrder().stream().map(place -> carried(state, place, migration, next)).toList(),
+        at);
+  }
+
+  /** The state of a sub-flow moves with the node that mounts it. */
+  private void mounted(String old, String now, @Nullable Integer next, Map<String, String> fields) {
+    String last = next == null ? now : inTheEnd(next - 1, now);
+    if (flow.graph().has(last) && flow.graph().step(last).node() instanceof Node.Nested) {
+      fields.putIfAbsent(old.replace('/', '.'), now.replace('/', '.'));
+    }
+  }
+
+  private Event.Carried carried(
+      RunState state, Place place, Migration migration, @Nullable Integer next) {
+    At at = state.at(place);
+    String goOn = migration.removed().get(place.node());
+    Place to = Carrying.place(place, migration.nodes());
+    if (goOn != null) {
+      int visits = state.branch(place.branch()).visits(goOn);
+      String last = next == null ? goOn : inTheEnd(next - 1, goOn);
+      boolean asks = flow.graph().step(last).asks();
+      return new Event.Carried(
+          place, new Place(to.branch(), goOn, visits + 1), true, asks, null, null);
+    }
+    if (next != null || !flow.graph().has(to.node())) {
+      return new Event.Carried(place, to, false, false, at.deadline(), at.reminder());
+    }
+    Node.Waiting<?> waiting = waiting(flow.graph().step(to));
+    At.Reminder reminder = at.reminder();
+    boolean reminds =
+        reminder != null && waiting.every() != null && reminder.number() <= waiting.reminders();
+    return new Event.Carried(
+        place,
+        to,
+        false,
+        false,
+        waiting.deadline() == null ? null : at.deadline(),
+        reminds ? reminder : null);
+  }
+
+  private static Node.Waiting<?> waiting(Step<?> step) {
+    Node<?> node = step.node();
+    return node == null ? Node.Waiting.none() : step.scope().flow().waiting(node.id());
+  }
+
+  private static List<Event.Rewrite> rewrites(
+      RunState state, @Nullable Consumer<Migrating> change, Map<String, String> fields) {
+    if (change == null) {
+      return List.of();
+    }
+    IdentityHashMap<ObjectNode, List<Write>> known = new IdentityHashMap<>();
+    List<Event.Rewrite> rewrites = new ArrayList<>();
+    state
+        .branches()
+        .forEach(
+            (name, branch) -> {
+              List<Write> now = writes(state, branch.memory().data(), change, fields, known);
+              rewrites.add(new Event.Rewrite(name, null, null, now));
+              branch
+                  .entered()
+                  .forEach(
+                      (step, then) ->
+                          rewrites.add(
+                              new Event.Rewrite(
+                                  name,
+                                  step,
+                                  null,
+                                  writes(state, then.memory().data(), change, fields, known))));
+            });
+    for (RunState.Undo done : state.done()) {
+      List<Write> then = writes(state, done.data(), change, fields, known);
+      rewrites.add(new Event.Rewrite(done.place().branch(), null, done.place(), then));
+    }
+    rewrites.removeIf(rewrite -> rewrite.writes().isEmpty());
+    return List.copyOf(rewrites);
+  }
+
+  /** What the author's function writes; it is asked once for each state, however many keep it. */
+  private static List<Write> writes(
+      RunState run,
+      ObjectNode data,
+      Consumer<Migrating> change,
+      Map<String, String> fields,
+      IdentityHashMap<ObjectNode, List<Write>> known) {
+    List<Write> before = known.get(data);
+    if (before != null) {
+      return before;
+    }
+    Migrating migrating = new Migrating(run, Carrying.renamed(data, fields));
+    try {
+      change.accept(migrating);
+    } catch (Throwable e) {
+      Failures.rethrowFatal(e);
+      String told = e instanceof StepException ? ": " + e.getMessage() : "";
+      throw new Unfit("the migration from version " + run.version() + " failed" + told, e);
+    }
+    known.put(data, migrating.writes());
+    return migrating.writes();
+  }
+
+  // --- what fits ------------------------------------------------------------------------------
+
+  private void requireFits(RunState before, RunState after, Limits limits) {
+    if (after.places().size() != before.places().size()
+        || after.branches().size() != before.branches().size()) {
+      throw new Unfit("two of the places where it is would become one");
+    }
+    after.places().forEach((place, at) -> place(place, at.phase()));
+    before.places().forEach((place, at) -> name(before, after, place, at.phase()));
+    before.done().forEach(done -> done(before, after, done.place()));
+    after.places().keySet().forEach(place -> readable(after, place));
+    after
+        .branches()
+        .forEach(
+            (name, branch) -> {
+              state(branch.memory().data());
+              branch.entered().values().forEach(then -> state(then.memory().data()));
+              if (branch.memory().bytes() > limits.stateBytes()) {
+                throw new Unfit("its state would be larger than " + limits.stateBytes() + " bytes");
+              }
+            });
+    after.done().forEach(done -> state(done.data()));
+  }
+
+  private void place(Place place, Phase phase) {
+    Graph graph = flow.graph();
+    if (!graph.has(place.node())) {
+      throw new Unfit(
+          "it is at "
+              + place.node()
+              + ", which is no node of version "
+              + flow.version()
+              + "; say in the migration what became of that: node(…) or removed(…)");
+    }
+    branch(place);
+    Step<?> step = graph.step(place);
+    Phase busy = phase.busy();
+    if (busy instanceof Phase.Forked forked) {
+      boolean same =
+          forked.list()
+              ? step.node() instanceof Node.Each
+              : step.route() instanceof Route.Fork fork
+                  && Set.copyOf(fork.heads()).containsAll(forked.labels());
+      require(same, "the branches after " + place.node() + " that it is in are other ones");
+    } else if (busy instanceof Phase.Sleeping) {
+      require(step.node() instanceof Node.Sleep, place.node() + ", where it is, sleeps no more");
+    } else if (busy instanceof Phase.Working working) {
+      boolean same =
+          working.field() == null
+              ? step.node() instanceof Node.Act
+              : step.node() instanceof Node.Ask<?> ask && checks(ask, step, place, working.field());
+      require(same, "the step " + place.node() + ", which it began, is another one");
+    } else if (busy instanceof Phase.Leaving leaving && leaving.to() != null) {
+      require(graph.has(leaving.to()), "it goes on to " + leaving.to() + ", which is gone");
+    }
+  }
+
+  private static boolean checks(Node.Ask<?> ask, Step<?> step, Place place, String field) {
+    String prefix = step.scope().prefix(place);
+    return ask.questions().stream()
+        .anyMatch(q -> field.equals(prefix + q.field()) && q.check() instanceof Node.Async);
+  }
+
+  /** A node lies in the branches in which the run is at it, and in no others. */
+  private void branch(Place place) {
+    Map<String, String> around = flow.graph().sides(place.node());
+    Map<String, String> here = new LinkedHashMap<>();
+    String branch = place.branch();
+    for (Place fork = Place.forkOf(branch); fork != null; fork = Place.forkOf(branch)) {
+      boolean list = Graph.ANY.equals(around.get(fork.node()));
+      here.put(fork.node(), list ? Graph.ANY : Place.labelOf(branch));
+      branch = fork.branch();
+    }
+    require(here.equals(around), place.node() + ", where it is, lies in another branch");
+  }
+
+  /** What has begun is known to the world under the name of its step. */
+  private static void name(RunState before, RunState after, Place place, Phase phase) {
+    boolean begun = phase.busy() instanceof Phase.Working || before.at(place).attempts() > 0;
+    require(
+        !begun || after.places().containsKey(place),
+        "its step " + place.node() + " has begun and must keep its name");
+  }
+
+  private void done(RunState before, RunState after, Place place) {
+    boolean kept = after.done().stream().anyMatch(done -> done.place().equals(place));
+    require(
+        kept && flow.graph().has(place.node()),
+        "its step "
+            + place.node()
+            + " is done and may have to be undone, so it must keep its name");
+    require(
+        Spot.asOf(before.data(), place, flow.graph()).undoable(),
+        "its step " + place.node() + " is done and has no compensation any more");
+  }
+
+  private void readable(RunState after, Place place) {
+    try {
+      Spot.of(after, place, flow.graph()).view();
+    } catch (IllegalArgumentException e) {
+      throw unreadable(e);
+    }
+  }
+
+  private void state(ObjectNode data) {
+    Set<String> unknown = new LinkedHashSet<>(flow.schema().unknown(data));
+    require(
+        unknown.isEmpty(),
+        "its state has "
+            + String.join(", ", unknown)
+            + ", which version "
+            + flow.version()
+            + " does not; rename or delete it in the migration");
+    try {
+      flow.schema().requireReadable(data, Json.object());
+    } catch (IllegalArgumentException e) {
+      throw unreadable(e);
+    }
+  }
+
+  private Unfit unreadable(IllegalArgumentException e) {
+    return new Unfit(
+        "its state cannot be read as that of version " + flow.version() + ": " + e.getMessage(), e);
+  }
+
+  private static void require(boolean holds, String otherwise) {
+    if (!holds) {
+      throw new Unfit(otherwise);
+    }
+  }
+}

@@ -1,0 +1,262 @@
+package io.fermata.flow;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The values of a run that must not be told, and how they are found in what is told.
+ *
+ * <p>Texts and numbers of at least four characters are found also where they are part of a text, in
+ * upper or lower case; shorter texts where they are the whole value.
+ */
+public final class Secrets {
+  /** What stands where a value was. */
+  public static final String MARK = "[redacted]";
+
+  private static final int SHORTEST_PART = 4;
+  private static final String CUT = "…";
+
+  private final Set<String> parts = new LinkedHashSet<>();
+
+  /** The parts by their first characters, the longest first. */
+  private final Map<Long, List<String>> byBeginning = new HashMap<>();
+
+  /** Has a bit for each character that a part may begin with. */
+  private long beginnings;
+
+  private final Set<String> shortTexts = new HashSet<>();
+  private final Set<BigDecimal> numbers = new HashSet<>();
+
+  // --- what is known ----------------------------------------------------------------------------
+
+  /** Notes a value, and those within it. */
+  public void add(JsonNode value) {
+    if (value.isContainerNode()) {
+      value.forEach(this::add);
+    } else if (value.isTextual() && !value.textValue().isBlank()) {
+      text(value);
+    } else if (value.isNumber()) {
+      BigDecimal number = value.decimalValue().stripTrailingZeros();
+      numbers.add(number);
+      part(number.toPlainString());
+      part(value.decimalValue().toPlainString());
+      part(value.asText());
+    }
+  }
+
+  private void text(JsonNode value) {
+    String text = value.textValue();
+    if (text.length() < SHORTEST_PART) {
+      shortTexts.add(text);
+    } else {
+      part(text);
+      String quoted = Json.text(value);
+      part(quoted.substring(1, quoted.length() - 1));
+      String upper = text.toUpperCase(Locale.ROOT);
+      if (!upper.equalsIgnoreCase(text)) { // as STRASSE is not Straße letter by letter
+        part(upper);
+      }
+    }
+  }
+
+  private void part(String text) {
+    if (text.length() >= SHORTEST_PART && parts.add(text)) {
+      List<String> alike =
+          byBeginning.computeIfAbsent(beginning(text, 0), start -> new ArrayList<>());
+      alike.add(text);
+      alike.sort(Comparator.comparingInt(String::length).reversed());
+      beginnings |= bit(text.charAt(0));
+    }
+  }
+
+  /** Notes what an event brings into secret fields. */
+  public void learn(SecretFields fields, Event event) {
+    if (event instanceof Event.Answered e) {
+      values(fields, e.values());
+    } else if (event instanceof Event.Accepted e) {
+      if (e.value() != null) {
+        fields.find(e.field(), e.value(), this::add);
+      }
+      values(fields, e.sets());
+    } else if (event instanceof Event.Signalled e && e.payload() != null) {
+      fields.findInSignal(e.signal(), e.payload(), this::add);
+    } else if (event instanceof Event.Received e && e.field() != null && e.payload() != null) {
+      fields.find(e.field(), e.payload(), this::add);
+    } else if (event instanceof Event.Committed e) {
+      writes(fields, e.writes());
+    } else if (event instanceof Event.Joined e) {
+      writes(fields, e.writes());
+    } else if (event instanceof Event.Opened e) {
+      values(fields, e.input());
+    } else if (event instanceof Event.Closed e) {
+      writes(fields, e.writes());
+    } else if (event instanceof Event.Reset e) {
+      values(fields, e.corrected());
+    }
+  }
+
+  private void values(SecretFields fields, Map<String, JsonNode> values) {
+    values.forEach((path, value) -> fields.find(path, value, this::add));
+  }
+
+  void writes(SecretFields fields, List<Write> writes) {
+    for (Write write : writes) {
+      JsonNode value = write.value();
+      if (value != null) {
+        fields.find(write.at(), value, this::add);
+      }
+    }
+  }
+
+  /** Notes what the secret fields hold, and held where the run can go back to. */
+  public void learn(SecretFields fields, RunState state) {
+    for (Branch branch : state.branches().values()) {
+      memory(fields, branch.memory());
+      branch.entered().values().forEach(checkpoint -> memory(fields, checkpoint.memory()));
+    }
+    state.done().forEach(undo -> fields.find("", undo.data(), this::add));
+    state.undoing().forEach(undo -> fields.find("", undo.data(), this::add));
+    for (RunState.Signal signal : state.signals()) {
+      JsonNode payload = signal.payload();
+      if (payload != null) {
+        fields.findInSignal(signal.name(), payload, this::add);
+      }
+    }
+  }
+
+  private void memory(SecretFields fields, Memory memory) {
+    fields.find("", memory.data(), this::add);
+    memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::add));
+  }
+
+  public boolean isEmpty() {
+    return parts.isEmpty() && shortTexts.isEmpty() && numbers.isEmpty();
+  }
+
+  /** All that is known, as a list that {@link #add} takes. */
+  public ArrayNode known() {
+    ArrayNode known = JsonNodeFactory.instance.arrayNode();
+    parts.forEach(known::add);
+    shortTexts.forEach(known::add);
+    numbers.forEach(known::add);
+    return known;
+  }
+
+  // --- where it is found ------------------------------------------------------------------------
+
+  /** Whether a text or number is one of them, or has one of them in it. */
+  public boolean in(JsonNode leaf) {
+    if (leaf.isTextual()) {
+      return in(leaf.textValue());
+    }
+    String plain = leaf.isNumber() ? leaf.decimalValue().toPlainString() : "";
+    return plain.length() >= SHORTEST_PART && masks(leaf);
+  }
+
+  /** Whether a text is one of them, or has one of them in it. */
+  public boolean in(String text) {
+    return shortTexts.contains(text) || !masked(text).equals(text);
+  }
+
+  /** The tree with a mark in place of what must not be told. */
+  public JsonNode masked(JsonNode tree) {
+    if (tree.isTextual()) {
+      return shortTexts.contains(tree.textValue())
+          ? TextNode.valueOf(MARK)
+          : TextNode.valueOf(masked(tree.textValue()));
+    } else if (tree.isNumber()) {
+      return masks(tree) ? TextNode.valueOf(MARK) : tree;
+    } else if (tree instanceof ObjectNode object) {
+      ObjectNode copy = JsonNodeFactory.instance.objectNode();
+      object.properties().forEach(e -> copy.set(masked(e.getKey()), masked(e.getValue())));
+      return copy;
+    }
+    return SecretFields.mapped(tree, (name, value) -> masked(value));
+  }
+
+  private boolean masks(JsonNode number) {
+    BigDecimal decimal = number.decimalValue();
+    return numbers.contains(decimal.stripTrailingZeros())
+        || !masked(decimal.toPlainString()).equals(decimal.toPlainString());
+  }
+
+  /** The text with a mark in place of what must not be told. */
+  public String masked(String text) {
+    if (parts.isEmpty() || text.length() < SHORTEST_PART) {
+      return text;
+    }
+    StringBuilder whole = new StringBuilder();
+    int told = 0;
+    int at = 0;
+    while (at + SHORTEST_PART <= text.length()) {
+      int length = lengthAt(text, at);
+      if (length > 0) {
+        whole.append(text, told, at).append(MARK);
+        told = at + length;
+      }
+      at += Math.max(1, length);
+    }
+    String masked = told == 0 ? text : whole.append(text, told, text.length()).toString();
+    return masked.endsWith(CUT) ? cut(masked) : masked;
+  }
+
+  /** How long the longest part is that a text has at a position; 0 if it has none there. */
+  private int lengthAt(String text, int at) {
+    if ((beginnings & bit(text.charAt(at))) != 0) {
+      for (String part : byBeginning.getOrDefault(beginning(text, at), List.of())) {
+        if (text.regionMatches(true, at, part, 0, part.length())) {
+          return part.length();
+        }
+      }
+    }
+    return 0;
+  }
+
+  private static long beginning(String text, int at) {
+    long beginning = 0;
+    for (int i = at; i < at + SHORTEST_PART; i++) {
+      beginning = beginning << Character.SIZE | folded(text.charAt(i));
+    }
+    return beginning;
+  }
+
+  private static long bit(char c) {
+    return 1L << (folded(c) & 63);
+  }
+
+  /** As {@link String#regionMatches} compares them. */
+  private static char folded(char c) {
+    return Character.toLowerCase(Character.toUpperCase(c));
+  }
+
+  /** A text that was shortened may end with the beginning of what must not be told. */
+  private String cut(String text) {
+    String left = text.substring(0, text.length() - CUT.length());
+    String lower = left.toLowerCase(Locale.ROOT);
+    int longest = 0;
+    for (String part : parts) {
+      String secret = part.toLowerCase(Locale.ROOT);
+      for (int n = Math.min(secret.length(), lower.length()); n > longest; n--) {
+        if (n >= SHORTEST_PART && lower.endsWith(secret.substring(0, n))) {
+          longest = n;
+        }
+      }
+    }
+    return longest == 0
+        ? text
+        : left.substring(0, Math.max(0, left.length() - longest)) + MARK + CUT;
+  }
+}

@@ -1,0 +1,179 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Driver.asked;
+import static io.fermata.flow.Driver.code;
+import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.Flows.chain;
+import static io.fermata.flow.Flows.drive;
+import static io.fermata.flow.Flows.talk;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.record.Narrative;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** A run that nobody touches for too long ends by itself. */
+class ExpiryTest {
+  private static final Duration DAY = Duration.ofDays(1);
+
+  private final List<String> did = new ArrayList<>();
+  private int failures;
+
+  private FlowBuilder<Flows.Talk> flow() {
+    return talk().expireAfter(DAY);
+  }
+
+  private void hook(Run<Flows.Talk> run) {
+    did.add("told of " + run.state().a());
+    if (failures-- > 0) {
+      throw new StepException("Nobody listens.");
+    }
+  }
+
+  @Test
+  void aRunThatStandsStillWaitsForTheTimeAtWhichItExpires() {
+    Driver talk = drive(ask(flow(), "a", "b"), "ask_a");
+    talk.start();
+    long asked = talk.state.changedAt();
+
+    assertThat(talk.timers()).extracting(StepEffect::kind).containsExactly(StepEffect.Kind.EXPIRE);
+    assertThat(talk.timers()).extracting(StepEffect::due).containsExactly(asked + DAY.toMillis());
+  }
+
+  @Test
+  void aRunEndsWhenItsTimeHasComeThoughNobodyCalls() {
+    Driver talk = drive(ask(flow(), "a"), "ask_a");
+    talk.start();
+
+    assertThat(code(talk.pass())).isEqualTo("run_expired");
+    assertThat(talk.state.status()).isEqualTo(RunState.Status.EXPIRED);
+    assertThat(talk.journal.get(talk.journal.size() - 1)).isEqualTo(new Event.Expired(talk.now));
+    assertThat(code(talk.proceed("a", "x"))).isEqualTo("run_expired");
+    assertThat(asked(talk.start())).containsExactly("a");
+  }
+
+  @Test
+  void anAnswerPutsTheTimeOff() {
+    Driver talk = drive(ask(flow(), "a", "b"), "ask_a");
+    talk.start();
+    StepEffect early = talk.timers().get(0);
+    talk.now += DAY.dividedBy(2).toMillis();
+    talk.proceed("a", "x");
+
+    talk.feed(new Input.EffectDue(early, talk.now + DAY.toMillis()));
+
+    assertThat(talk.state.running()).isTrue();
+    assertThat(talk.timers().get(0).due()).isGreaterThan(early.due());
+  }
+
+  @Test
+  void aRunThatSleepsDoesNotExpire() {
+    Driver talk = drive(ask(flow().sleep("nap", DAY.multipliedBy(3)), "a"), "nap", "ask_a");
+    talk.start();
+
+    assertThat(talk.timers()).extracting(StepEffect::kind).containsExactly(StepEffect.Kind.SLEEP);
+    assertThat(asked(talk.pass())).containsExactly("a");
+  }
+
+  @Test
+  void whatAnExpiredRunDidIsUndoneBeforeTheFlowIsTold() {
+    Driver talk =
+        drive(
+            ask(flow(), "a")
+                .act("book", run -> did.add("book"))
+                .compensate("book", run -> did.add("unbook"))
+                .onExpire(this::hook),
+            "book",
+            "ask_a");
+    talk.start();
+
+    assertThat(code(talk.pass())).isEqualTo("run_expired");
+    assertThat(did).containsExactly("book", "unbook", "told of null");
+    assertThat(Driver.fold(talk.journal)).isEqualTo(talk.state);
+  }
+
+  @Test
+  void theHookIsToldWhatTheRunKnew() {
+    Driver talk = drive(ask(ask(flow(), "a"), "b").onExpire(this::hook), "ask_a", "ask_b");
+    talk.start();
+    talk.proceed("a", "x");
+
+    assertThat(code(talk.pass())).isEqualTo("run_expired");
+    assertThat(did).containsExactly("told of x");
+  }
+
+  @Test
+  void aHookThatFailsIsTriedAgainAsItsPolicySays() {
+    failures = 1;
+    Driver talk =
+        drive(
+            ask(flow(), "a").onExpire(this::hook, hook -> hook.retry(2, Duration.ofSeconds(1))),
+            "ask_a");
+    talk.start();
+
+    assertThat(code(talk.pass())).isEqualTo("run_expired");
+    assertThat(did).hasSize(2);
+    assertThat(talk.state.status()).isEqualTo(RunState.Status.EXPIRED);
+  }
+
+  @Test
+  void aHookThatFailsForGoodWaitsForSomebodyToDecide() {
+    failures = 9;
+    Driver talk = drive(ask(flow(), "a").onExpire(this::hook), "ask_a");
+    talk.start();
+
+    assertThat(code(talk.pass())).isEqualTo("compensation_failed");
+    assertThat(code(talk.resolve(Input.Resolution.SKIP))).isEqualTo("run_expired");
+  }
+
+  @Test
+  void aCrashDuringTheHookRunsItAgain() {
+    Driver talk = drive(ask(flow(), "a").onExpire(this::hook), "ask_a");
+    talk.start();
+    StepEffect expiry = talk.timers().get(0);
+    talk.now += DAY.toMillis();
+    talk.feed(new Input.EffectDue(expiry, talk.now));
+
+    talk.crash(talk.journal.size());
+    talk.recover();
+
+    assertThat(talk.pendingEffect().attempt()).isEqualTo(2);
+    assertThat(code(talk.settle())).isEqualTo("run_expired");
+  }
+
+  @Test
+  void theHookRunsOnlyWhenTheRunExpires() {
+    Driver talk = drive(ask(flow(), "a").onExpire(this::hook), "ask_a");
+    talk.start();
+    talk.cancel();
+    talk.start();
+    talk.proceed("a", "x");
+
+    assertThat(did).isEmpty();
+  }
+
+  @Test
+  void recordersHearOfTheEndAndOfTheHook() {
+    Flow<Flows.Talk> flow = chain(ask(flow(), "a").onExpire(this::hook), "ask_a").compile();
+    Driver talk = new Driver(flow);
+    talk.start();
+    talk.pass();
+
+    Narrative narrative = new Narrative();
+    Recording recording = Recording.of(flow, "s", narrative);
+    talk.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+
+    assertThat(narrative.text())
+        .contains("The flow was told that the run expired.")
+        .contains("The run expired after");
+  }
+
+  @Test
+  void aHookWithoutAnExpiryIsADefect() {
+    assertThatThrownBy(() -> chain(ask(talk(), "a").onExpire(this::hook), "ask_a").compile())
+        .hasMessageContaining("call expireAfter");
+  }
+}

@@ -1,0 +1,514 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.record.Narrative;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Runs of an earlier version are carried over as the flow's author says, or left as they are. */
+class MigrationTest {
+  record Old(String mail, String size, String city, @Computed String log) {}
+
+  record New(String email, Integer seats, String city, @Computed @Nullable String log) {}
+
+  private static FlowBuilder<Old> old() {
+    return Flow.of("order", Old.class).description("Orders.").version(1).result(state -> state);
+  }
+
+  private static FlowBuilder<New> next(Consumer<Migration> changes) {
+    return Flow.of("order", New.class)
+        .description("Orders.")
+        .version(2)
+        .result(state -> state)
+        .migrate(1, changes);
+  }
+
+  /** Asks for the mail and the size, then for the city. */
+  private static Flow<Old> first() {
+    return old()
+        .ask("ask_mail", q -> q.question("mail", "Mail?").question("size", "Size?"))
+        .ask("ask_city", q -> q.question("city", "City?"))
+        .edge(START, "ask_mail")
+        .edge("ask_mail", "ask_city")
+        .edge("ask_city", END)
+        .compile();
+  }
+
+  private static void renamed(Migration m) {
+    m.node("ask_mail", "ask_contact")
+        .field("mail", "email")
+        .field("size", "seats")
+        .state(MigrationTest::counted);
+  }
+
+  private static void counted(Migrating run) {
+    String seats = run.get("seats", String.class);
+    run.set("seats", seats == null ? null : Integer.valueOf(seats));
+  }
+
+  private static Flow<New> second(Consumer<Migration> changes) {
+    return next(changes)
+        .ask(
+            "ask_contact",
+            q -> q.question("email", "Your e-mail?").question("seats", "How many seats?"))
+        .ask("ask_city", q -> q.question("city", "Which city?"))
+        .edge(START, "ask_contact")
+        .edge("ask_contact", "ask_city")
+        .edge("ask_city", END)
+        .compile();
+  }
+
+  private static List<String> asked(Outcome outcome) {
+    return ((Outcome.Interrupt) outcome)
+        .questions().stream().map(Event.Question::question).toList();
+  }
+
+  private static String refusal(Outcome outcome) {
+    assertThat(outcome).isInstanceOf(Outcome.Failure.class);
+    assertThat(((Outcome.Failure) outcome).code()).isEqualTo("migration_failed");
+    return ((Outcome.Failure) outcome).message();
+  }
+
+  private static Driver started(Flow<?> flow, Object... updates) {
+    Driver driver = new Driver(flow);
+    driver.start(updates);
+    return driver;
+  }
+
+  private static String refused(Driver before, Flow<?> flow) {
+    Driver after = new Driver(flow);
+    String why = refusal(after.takeOver(before));
+    assertThat(after.state).isEqualTo(before.state);
+    return why;
+  }
+
+  // --- what is carried over -------------------------------------------------------------------
+
+  @Test
+  void aRunGoesOnInTheNewVersionUnderItsNewNames() {
+    Driver run = new Driver(second(MigrationTest::renamed));
+    Outcome open = run.takeOver(started(first(), "size", "12"));
+
+    assertThat(asked(open)).containsExactly("Your e-mail?");
+    assertThat(run.state.version()).isEqualTo(2);
+    assertThat(run.state.fingerprint()).isEqualTo(run.program.flow().fingerprint());
+    assertThat(run.state.places().keySet()).containsExactly(Place.parse("ask_contact#1"));
+    run.proceed("email", "a@b.c");
+    assertThat(run.proceed("city", "Rome"))
+        .isEqualTo(new Outcome.Complete(Json.tree(new New("a@b.c", 12, "Rome", null))));
+  }
+
+  @Test
+  void theAuthorsFunctionRunsOnceForEachStateAndNotWhenTheJournalIsFolded() {
+    AtomicInteger calls = new AtomicInteger();
+    Driver run =
+        new Driver(
+            second(
+                m ->
+                    m.node("ask_mail", "ask_contact")
+                        .field("mail", "email")
+                        .state(
+                            state -> state.delete("size").set("seats", calls.incrementAndGet()))));
+    run.takeOver(started(first(), "size", "12"));
+    int once = calls.get();
+
+    assertThat(Driver.fold(run.journal)).isEqualTo(run.state);
+    assertThat(calls).hasValue(once);
+  }
+
+  @Test
+  void aCorrectionLeadsBackToBeforeTheMigrationInTheNewShape() {
+    Driver before = started(first(), "mail", "a@b.c", "size", "12");
+    Driver run = new Driver(second(MigrationTest::renamed));
+    run.takeOver(before);
+
+    assertThat(asked(run.reset("email", "x@y.z"))).containsExactly("Which city?");
+    assertThat(run.proceed("city", "Rome"))
+        .isEqualTo(new Outcome.Complete(Json.tree(new New("x@y.z", 12, "Rome", null))));
+  }
+
+  @Test
+  void aRunAtANodeThatIsGoneGoesOnWhereTheAuthorSays() {
+    Flow<New> flow =
+        next(m -> {
+              renamed(m);
+              m.removed("ask_city", "ask_again");
+            })
+            .ask("ask_contact", q -> q.question("email", "E-mail?").question("seats", "Seats?"))
+            .ask("ask_again", q -> q.question("city", "Really, which city?"))
+            .edge(START, "ask_contact")
+            .edge("ask_contact", "ask_again")
+            .edge("ask_again", END)
+            .compile();
+    Driver run = new Driver(flow);
+    assertThat(asked(run.takeOver(started(first(), "mail", "m", "size", "3"))))
+        .containsExactly("Really, which city?");
+    assertThat(asked(run.reset("seats", 4))).containsExactly("Really, which city?");
+    assertThat(run.proceed("city", "Rome"))
+        .isEqualTo(new Outcome.Complete(Json.tree(new New("m", 4, "Rome", null))));
+  }
+
+  @Test
+  void versionsThatWereLeftOutAreCarriedOverOneAfterTheOther() {
+    Flow<New> third =
+        next(MigrationTest::renamed)
+            .version(3)
+            .migrate(2, m -> m.node("ask_contact", "ask_person").removed("ask_city", "ask_person"))
+            .ask("ask_person", q -> q.question("email", "Who?").question("seats", "Seats?"))
+            .edge(START, "ask_person")
+            .edge("ask_person", END)
+            .compile();
+    Driver run = new Driver(third);
+
+    assertThat(asked(run.takeOver(started(first(), "mail", "m")))).containsExactly("Seats?");
+    assertThat(run.state.version()).isEqualTo(3);
+    assertThat(run.journal.stream().filter(Event.Migrated.class::isInstance)).hasSize(2);
+    Driver fromTwo = new Driver(third);
+    assertThat(asked(fromTwo.takeOver(started(second(MigrationTest::renamed)))))
+        .containsExactly("Who?", "Seats?");
+  }
+
+  // --- waits ----------------------------------------------------------------------------------
+
+  private static FlowBuilder<Old> patient(FlowBuilder<Old> flow, int days, boolean bounded) {
+    flow.ask("ask", q -> q.question("city", "City?"))
+        .act("late", run -> run.set("log", "late"))
+        .edge(START, "ask")
+        .edge("ask", END)
+        .edge("late", END);
+    return bounded
+        ? flow.deadline("ask", Duration.ofDays(days), "late")
+        : flow.decide("ask", d -> d.when("never", s -> false).to("late").otherwise(END));
+  }
+
+  @Test
+  void aDeadlineThatBeganIsKept() {
+    Driver before = started(patient(old(), 1, true).compile());
+    Long deadline = deadline(before);
+    Driver run = new Driver(patient(old(), 9, true).version(2).migrate(1, m -> {}).compile());
+    before.now += 5_000;
+    run.takeOver(before);
+
+    assertThat(deadline(run)).isEqualTo(deadline);
+    run.pass();
+    assertThat(run.state.data().path("log").asText()).isEqualTo("late");
+  }
+
+  private static @Nullable Long deadline(Driver run) {
+    return run.state.places().values().iterator().next().deadline();
+  }
+
+  @Test
+  void aSleepEndsWhenItWasToEnd() {
+    Driver before = started(Flows.chain(old().sleep("nap", Duration.ofDays(1)), "nap").compile());
+    Driver run =
+        new Driver(
+            Flows.chain(
+                    old()
+                        .version(2)
+                        .migrate(1, m -> m.node("nap", "rest"))
+                        .sleep("rest", Duration.ofDays(7)),
+                    "rest")
+                .compile());
+    long until =
+        ((Phase.Sleeping) before.state.places().values().iterator().next().phase()).until();
+    run.takeOver(before);
+    assertThat(run.state.places().values().iterator().next().phase())
+        .isEqualTo(new Phase.Sleeping(until));
+  }
+
+  // --- branches, sub-flows, compensations -----------------------------------------------------
+
+  private static Flow<Old> forked(FlowBuilder<Old> flow, String first, String second, String city) {
+    return flow.act("begin", run -> {})
+        .ask(first, q -> q.question("mail", "Mail?"))
+        .ask(second, q -> q.question("size", "Size?"))
+        .ask("wait", q -> q.question("city", city))
+        .edge(START, "begin")
+        .fork("begin", f -> f.branch(first).branch(second).join("wait"))
+        .edge(first, "wait")
+        .edge(second, "wait")
+        .edge("wait", END)
+        .compile();
+  }
+
+  @Test
+  void branchesOfAForkAreCarriedOverWithTheirNames() {
+    Driver before = started(forked(old(), "left", "right", "City?"));
+    before.proceed("size", "1");
+    Driver run =
+        new Driver(
+            forked(
+                old().version(2).migrate(1, m -> m.node("left", "west").node("right", "east")),
+                "west",
+                "east",
+                "Which?"));
+
+    assertThat(asked(run.takeOver(before))).containsExactly("Mail?");
+    assertThat(asked(run.proceed("mail", "m"))).containsExactly("Which?");
+    assertThat(run.state.data().path("size").asText()).isEqualTo("1");
+  }
+
+  @Test
+  void aRunInBranchesThatAreOthersNowIsRefused() {
+    Driver before = started(forked(old(), "left", "right", "City?"));
+    Flow<Old> line =
+        old()
+            .version(2)
+            .migrate(1, m -> {})
+            .act("begin", run -> {})
+            .ask("left", q -> q.question("mail", "Mail?"))
+            .ask("right", q -> q.question("size", "Size?"))
+            .edge(START, "begin")
+            .edge("begin", "left")
+            .edge("left", "right")
+            .edge("right", END)
+            .compile();
+    assertThat(refused(before, line)).contains("begin").contains("branches");
+  }
+
+  private static Flow<Old> mounting(FlowBuilder<Old> flow, String mount, String city) {
+    Flow<Old> inner =
+        Flow.of("inner", Old.class)
+            .description("Inner.")
+            .result(state -> state)
+            .ask("ask", q -> q.question("mail", "Mail?").question("city", city))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile();
+    return flow.subflow(mount, inner, s -> {}).edge(START, mount).edge(mount, END).compile();
+  }
+
+  @Test
+  void aSubflowTakesItsStateAlongWhenItsNodeIsRenamed() {
+    Driver before = started(mounting(old(), "person", "City?"));
+    before.proceed("person.mail", "m");
+    Driver run =
+        new Driver(
+            mounting(
+                old().version(2).migrate(1, m -> m.node("person", "guest")), "guest", "Where?"));
+
+    assertThat(asked(run.takeOver(before))).containsExactly("Where?");
+    assertThat(run.state.data().at("/guest/mail").asText()).isEqualTo("m");
+    assertThat(run.proceed("guest.city", "Rome")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aCompensationIsGivenTheStateInItsNewShape() {
+    List<String> undone = new ArrayList<>();
+    Driver before =
+        started(
+            Flows.chain(
+                    old()
+                        .ask("ask", q -> q.question("size", "Size?"))
+                        .act("book", run -> run.set("log", "booked"))
+                        .compensate("book", run -> {})
+                        .ask("then", q -> q.question("city", "City?")),
+                    "ask",
+                    "book",
+                    "then")
+                .compile(),
+            "size",
+            "7");
+    FlowBuilder<New> flow =
+        next(m -> m.field("size", "seats").state(MigrationTest::counted))
+            .ask("ask", q -> q.question("seats", "Seats?"))
+            .act("book", run -> run.set("log", "booked"))
+            .compensate("book", run -> undone.add(run.state().seats() + " " + run.undoes()))
+            .ask("then", q -> q.question("city", "City?"));
+    Driver run = new Driver(Flows.chain(flow, "ask", "book", "then").compile());
+    run.takeOver(before);
+    run.cancel();
+
+    assertThat(undone).containsExactly("7 run-1/book#1");
+  }
+
+  // --- what is refused ------------------------------------------------------------------------
+
+  @Test
+  void aPlaceThatTheNewVersionDoesNotHaveIsNamed() {
+    Flow<New> flow = second(m -> m.field("mail", "email").field("size", "seats"));
+    assertThat(refused(started(first()), flow))
+        .contains("version 1")
+        .contains("version 2")
+        .contains("ask_mail")
+        .contains("removed(…)");
+  }
+
+  @Test
+  void aFieldThatTheNewVersionDoesNotHaveIsNamed() {
+    Flow<New> flow = second(m -> m.node("ask_mail", "ask_contact").field("mail", "email"));
+    assertThat(refused(started(first(), "size", "12"), flow)).contains("size").contains("delete");
+  }
+
+  @Test
+  void aStateThatTheNewVersionCannotReadIsRefused() {
+    Flow<New> flow =
+        second(
+            m -> m.node("ask_mail", "ask_contact").field("mail", "email").field("size", "seats"));
+    assertThat(refused(started(first(), "size", "many"), flow)).contains("cannot be read");
+  }
+
+  @Test
+  void aMigrationThatThrowsLeavesTheRunAsItWas() {
+    Flow<New> flow = second(MigrationTest::renamed);
+    assertThat(refused(started(first(), "size", "many"), flow))
+        .contains("the migration from version 1 failed")
+        .doesNotContain("many");
+  }
+
+  private static FlowBuilder<Old> acting(FlowBuilder<Old> flow, String node) {
+    return Flows.chain(
+        flow.act(
+                node,
+                run -> {
+                  throw new StepException("No.");
+                })
+            .compensate(node, run -> {}),
+        node);
+  }
+
+  @Test
+  void aStepThatIsAtWorkIsFinishedByTheVersionThatBeganIt() {
+    Driver before = new Driver(acting(old(), "act").compile());
+    before.feed(new Input.Start("r", "why", Json.object(), 1));
+    Flow<Old> flow = acting(old().version(2).migrate(1, m -> {}), "act").compile();
+    assertThat(refused(before, flow)).contains("act is at work").contains("Register the version");
+  }
+
+  @Test
+  void aStepThatFailedIsTriedAgainInTheNewVersionUnderItsName() {
+    Driver before = started(acting(old(), "act").compile());
+    Flow<Old> repaired =
+        Flows.chain(
+                old().version(2).migrate(1, m -> {}).act("act", run -> run.set("log", "done")),
+                "act")
+            .compile();
+    Driver run = new Driver(repaired);
+    assertThat(run.takeOver(before)).isInstanceOf(Outcome.Failure.class);
+    assertThat(run.state.version()).isEqualTo(2);
+    assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
+    assertThat(run.journal)
+        .anyMatch(
+            event ->
+                event instanceof Event.Attempted again
+                    && again.place().equals(Place.parse("act#1"))
+                    && again.attempt() == 2);
+
+    Flow<Old> named = acting(old().version(2).migrate(1, m -> m.node("act", "do")), "do").compile();
+    assertThat(refused(before, named)).contains("act has begun and must keep its name");
+  }
+
+  @Test
+  void whatIsDoneKeepsItsNameAndItsCompensation() {
+    FlowBuilder<Old> flow =
+        old()
+            .act("book", run -> {})
+            .compensate("book", run -> {})
+            .ask("ask", q -> q.question("city", "?"));
+    Driver before = started(Flows.chain(flow, "book", "ask").compile());
+    FlowBuilder<Old> named =
+        old()
+            .version(2)
+            .migrate(1, m -> m.node("book", "reserve"))
+            .act("reserve", run -> {})
+            .compensate("reserve", run -> {})
+            .ask("ask", q -> q.question("city", "?"));
+    FlowBuilder<Old> without =
+        old()
+            .version(2)
+            .migrate(1, m -> {})
+            .act("book", run -> {})
+            .ask("ask", q -> q.question("city", "?"));
+
+    assertThat(refused(before, Flows.chain(named, "reserve", "ask").compile()))
+        .contains("book is done")
+        .contains("keep its name");
+    assertThat(refused(before, Flows.chain(without, "book", "ask").compile()))
+        .contains("no compensation");
+  }
+
+  @Test
+  void aRunThatHasExpiredIsNotCarriedOver() {
+    Driver before = started(first());
+    Driver run =
+        new Driver(
+            Flows.chain(
+                    old()
+                        .version(2)
+                        .expireAfter(Duration.ofMillis(1))
+                        .migrate(1, m -> m.node("ask_mail", "ask"))
+                        .ask("ask", q -> q.question("mail", "?")),
+                    "ask")
+                .compile());
+    before.now += 1_000;
+    assertThat(((Outcome.Failure) run.takeOver(before)).code()).isEqualTo("run_expired");
+  }
+
+  @Test
+  void aMigrationThatCannotBeIsRefusedWhenTheFlowIsCompiled() {
+    assertThatThrownBy(
+            () ->
+                second(
+                    m ->
+                        m.node("ask_mail", "ask_contct")
+                            .field("mail", "emial")
+                            .removed("x", "ask_city")
+                            .removed("x", "ask_city")))
+        .isInstanceOf(InvalidFlowException.class)
+        .hasMessageContaining("did you mean ask_contact")
+        .hasMessageContaining("did you mean email")
+        .hasMessageContaining("says twice what becomes of x");
+    assertThatThrownBy(
+            () ->
+                Flows.chain(old().migrate(1, m -> {}).ask("a", q -> q.question("city", "?")), "a")
+                    .compile())
+        .hasMessageContaining("the flow is version 1");
+  }
+
+  // --- what is told ---------------------------------------------------------------------------
+
+  @Test
+  void recordersHearOfItAndOfWhatItChanged() {
+    Driver run = new Driver(second(MigrationTest::renamed));
+    run.takeOver(started(first(), "mail", "m", "size", "12"));
+    List<Recorded> heard = new ArrayList<>();
+    Narrative narrative = new Narrative();
+    Recording recording =
+        Recording.of(
+            "order",
+            "",
+            new Recorder() {
+              @Override
+              public void onEvent(Recorded event) {
+                heard.add(event);
+              }
+            },
+            narrative);
+    run.entries.forEach(entry -> recording.record(entry.seq(), entry.at(), entry.events()));
+
+    assertThat(heard.stream().filter(Recorded.Migrated.class::isInstance)).hasSize(1);
+    assertThat(heard.stream().filter(MigrationTest::ofMigration).map(MigrationTest::written))
+        .containsExactlyInAnyOrder("mail null", "size null", "email \"m\"", "seats 12");
+    assertThat(narrative.text("run-1"))
+        .contains("carried over from version 1 of its flow to version 2");
+  }
+
+  private static boolean ofMigration(Recorded event) {
+    return event instanceof Recorded.Written w && w.source() == Recorded.Source.MIGRATION;
+  }
+
+  private static String written(Recorded event) {
+    Recorded.Written written = (Recorded.Written) event;
+    return written.path() + " " + written.value();
+  }
+}

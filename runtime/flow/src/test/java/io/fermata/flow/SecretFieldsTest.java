@@ -1,0 +1,171 @@
+package io.fermata.flow;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Which fields are secret, and what becomes of their values. */
+class SecretFieldsTest {
+  record Person(@Secret String licence, String town) {}
+
+  record Car(@JsonProperty("plate_number") @Secret String plate, Person owner) {}
+
+  record Vault(@Secret String word, String hint) {}
+
+  record Home(
+      @Secret String card,
+      Person driver,
+      List<Person> drivers,
+      Map<String, Car> cars,
+      @Secret List<String> codes,
+      String named,
+      @Computed @Secret String token,
+      @Computed List<String> log) {}
+
+  private static FlowBuilder<Home> home(Action<Home> action) {
+    Flow<Vault> vault =
+        Flow.of("vault", Vault.class)
+            .description("Hears a word.")
+            .ask("ask", q -> q.question("word", "The word?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile();
+    return Flow.of("home", Home.class)
+        .description("Keeps things.")
+        .secret("named")
+        .ask("ask", q -> q.question("card", "Card?"))
+        .act("act", action)
+        .subflow("inner", vault, m -> {})
+        .forEach("each", vault, (ForEach<Home, String> e) -> e.items(h -> List.of("a")).atMost(2))
+        .waitFor("wait", "signed", "named")
+        .edge(START, "ask")
+        .edge("ask", "act")
+        .edge("act", "inner")
+        .edge("inner", "each")
+        .edge("each", "wait")
+        .edge("wait", END);
+  }
+
+  @Test
+  void theMarkIsFoundInRecordsListsMapsAndSubflowsAndInTheBuilder() {
+    assertThat(home(run -> {}).compile().secretFields())
+        .hasToString(
+            "card, cars.*.owner.licence, cars.*.plate_number, codes, driver.licence,"
+                + " drivers.*.licence, each.*.word, inner.word, named, token");
+  }
+
+  @Test
+  void aFlowThatMarksNothingHasNoSecretFields() {
+    assertThat(Flows.ask(Flows.talk(), "a").edge(START, "ask_a").edge("ask_a", END).compile()
+            .secretFields()
+            .isEmpty())
+        .isTrue();
+  }
+
+  @Test
+  void theModelIsToldThatTheFieldIsNotForRepeating() {
+    Flow<Home> flow = home(run -> {}).compile();
+    assertThat(flow.fieldSchema("card").path("writeOnly").asBoolean()).isTrue();
+    assertThat(flow.fieldSchema("card").path("type").asText()).isEqualTo("string");
+    assertThat(flow.fieldSchema("named").path("writeOnly").asBoolean()).isTrue();
+    assertThat(flow.fieldSchema("driver.town").has("writeOnly")).isFalse();
+    assertThat(flow.updatesSchema().at("/properties/driver/properties/licence/writeOnly").asBoolean())
+        .isTrue();
+    assertThat(
+            flow.updatesSchema()
+                .at("/properties/drivers/items/properties/licence/writeOnly")
+                .asBoolean())
+        .isTrue();
+  }
+
+  @Test
+  void aSecretFieldThatDoesNotExistIsADefect() {
+    assertThatThrownBy(() -> home(run -> {}).secret("crad").compile())
+        .isInstanceOf(InvalidFlowException.class)
+        .hasMessageContaining("There is no field crad; did you mean card?; it cannot be secret");
+  }
+
+  @Test
+  void whatAFailedActionMeantToKeepSecretIsNotInWhatItThrew() {
+    Driver run =
+        new Driver(
+            home(
+                    act -> {
+                      act.set("token", "tok-123456");
+                      throw new StepException("No one takes tok-123456");
+                    })
+                .compile());
+    run.start("card", "4111");
+    assertThat(run.journal.toString()).contains("[redacted]").doesNotContain("tok-123456");
+  }
+
+  @Test
+  void theSecretsOfARunAreThoseThatCameIntoItsSecretFields() {
+    Driver run =
+        new Driver(
+            home(
+                    act ->
+                        act.append("drivers", Map.of("licence", "B-appended", "town", "Graz"))
+                            .merge("driver", Map.of("licence", "B-merged"))
+                            .set("codes", List.of("first-code"))
+                            .delete("card"))
+                .compile());
+    run.start("card", "4111-first");
+    run.proceed("inner.word", "inner-word");
+    run.proceed("each.0.word", "each-word");
+    run.signal("signed", "signal-word");
+    SecretFields fields = run.program.flow().secretFields();
+    Secrets secrets = new Secrets();
+    run.journal.forEach(event -> secrets.learn(fields, event));
+    for (String secret :
+        List.of(
+            "4111-first", "B-appended", "B-merged", "first-code", "inner-word", "each-word",
+            "signal-word")) {
+      assertThat(secrets.in("It is " + secret.toUpperCase(Locale.ROOT) + ".")).as(secret).isTrue();
+    }
+    assertThat(secrets.in("Graz")).isFalse();
+    Secrets again = new Secrets();
+    again.add(secrets.known());
+    assertThat(again.masked("a B-merged b signal-word")).isEqualTo("a [redacted] b [redacted]");
+  }
+
+  @Test
+  void aSignalIsSecretBeforeAnybodyTakesIt() {
+    SecretFields fields = home(run -> {}).compile().secretFields();
+    Secrets secrets = new Secrets();
+    secrets.learn(fields, new Event.Signalled("signed", Json.tree("signal-word"), 1));
+    assertThat(secrets.in("signal-word")).isTrue();
+  }
+
+  @Test
+  void aRecorderBehindTheRedactionOfSecretsHearsNone() {
+    Driver run =
+        new Driver(
+            home(act -> act.append("log", "Card " + act.state().card())).compile());
+    run.start();
+    run.signal("signed", "signal-word");
+    run.proceed("card", "4111-first");
+    run.proceed("inner.word", "inner-word");
+    run.proceed("each.0.word", "each-word");
+    Narrative narrative = new Narrative();
+    Flow<?> flow = run.program.flow();
+    Recording recording =
+        Recording.of(flow, "s", Redaction.ofSecrets(List.of(flow)).over(narrative));
+    run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+    assertThat(narrative.text())
+        .contains("[redacted]")
+        .doesNotContain("signal-word")
+        .doesNotContain("4111")
+        .doesNotContain("inner-word")
+        .doesNotContain("each-word");
+  }
+}

@@ -1,0 +1,295 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.ThreadEvent;
+import io.fermata.agent.ThreadState;
+import io.fermata.flow.Event;
+import io.fermata.flow.Json;
+import io.fermata.persistence.NewRecord;
+import io.fermata.persistence.StoredRecord;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.NotSerializableException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A journal outside of any store: JSON Lines that people can read. The first says what it is, then
+ * there is one for each record, and the last says that nothing is missing.
+ *
+ * @param records as a store is to write them
+ */
+record Archive(Header header, List<NewRecord> records) {
+  private static final String WHAT = "journal";
+  private static final int FORMAT = 1;
+  private static final String RUN = "run";
+  private static final String THREAD = "thread";
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  /**
+   * The first line.
+   *
+   * @param kind {@code run} or {@code thread}
+   * @param name the flow, or the agent that the thread began with
+   * @param journal the journal's name in the store
+   * @param id the id of the run, or of the thread
+   */
+  record Header(String kind, String name, String journal, String id) {
+
+    static Header ofRun(String flow, String runId) {
+      return new Header(RUN, flow, SessionKey.entityOf(flow, runId), runId);
+    }
+
+    static Header ofThread(ThreadKey key) {
+      return new Header(THREAD, key.agent(), key.entityId(), key.threadId());
+    }
+
+    boolean isRun() {
+      return kind.equals(RUN);
+    }
+
+    String line(@Nullable StoredRecord first) throws IOException {
+      ObjectNode line = Json.object().put("fermata", WHAT).put("format", FORMAT);
+      line.put("version", version()).put("kind", kind).put("name", name);
+      line.put("journal", journal).put("id", id);
+      Owner owner = first == null ? null : Owner.of(record(first));
+      if (owner != null) {
+        line.put("principal", owner.principal());
+        if (owner.session() != null) {
+          line.put("session", owner.session());
+        }
+      }
+      return Lossless.text(line);
+    }
+
+    private static Header read(JsonNode line) {
+      if (!line.path("fermata").asText().equals(WHAT)) {
+        throw wrong(1, "it does not say that this is a journal of Fermata");
+      } else if (line.path("format").asInt() != FORMAT) {
+        throw wrong(
+            1,
+            "the format is "
+                + line.path("format").asText("not named")
+                + " and this release reads "
+                + FORMAT
+                + "; import it with the release that wrote it, or a newer one");
+      }
+      Header header =
+          new Header(
+              text(line, "kind"), text(line, "name"), text(line, "journal"), text(line, "id"));
+      Header expected =
+          switch (header.kind) {
+            case RUN -> ofRun(header.name, header.id);
+            case THREAD -> {
+              ThreadKey key = ThreadKey.of(header.id);
+              yield key == null ? header : ofThread(key);
+            }
+            default -> throw wrong(1, "there is no kind of journal " + header.kind);
+          };
+      if (!expected.equals(header)) {
+        throw wrong(1, "the journal " + header.journal + " is not that of " + header.id);
+      }
+      return header;
+    }
+
+    private static String text(JsonNode line, String field) {
+      if (!line.path(field).isTextual()) {
+        throw wrong(1, "it does not tell its " + field);
+      }
+      return line.path(field).textValue();
+    }
+  }
+
+  /** Whom a journal belongs to, as one of its records tells. */
+  private record Owner(String principal, @Nullable String session) {
+    static @Nullable Owner of(JournalRecord entry) {
+      if (entry instanceof JournalRecord.Step step && step.origin() != null) {
+        return new Owner(step.origin().principal(), step.origin().session());
+      } else if (entry instanceof JournalRecord.Turn turn
+          && !turn.events().isEmpty()
+          && turn.events().get(0) instanceof ThreadEvent.Created created) {
+        return new Owner(created.principal(), null);
+      }
+      return null;
+    }
+  }
+
+  // --- writing --------------------------------------------------------------------------------
+
+  static String line(StoredRecord stored) throws IOException {
+    ObjectNode line = Json.object().put("seq", stored.seq()).put("type", stored.manifest());
+    line.set("record", Lossless.json(stored.payload()));
+    return Lossless.text(line);
+  }
+
+  static String end(long records) {
+    return Lossless.text(Json.object().put("end", records));
+  }
+
+  private static String version() {
+    String version = Archive.class.getPackage().getImplementationVersion();
+    return version == null ? "development" : version;
+  }
+
+  private static JournalRecord record(StoredRecord stored) {
+    try {
+      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      if (read instanceof JournalRecord entry) {
+        return entry;
+      }
+    } catch (NotSerializableException e) {
+      throw new ArchiveException(String.valueOf(e.getMessage()), e);
+    }
+    throw new ArchiveException(
+        "A record %s belongs to no run and no thread".formatted(stored.manifest()));
+  }
+
+  // --- reading --------------------------------------------------------------------------------
+
+  /**
+   * Reads and checks it all.
+   *
+   * @param known whether the host has the flow of a run
+   */
+  static Archive read(InputStream from, Predicate<String> known, long now) throws IOException {
+    BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
+    Header header = Header.read(parsed(lines.readLine(), 1));
+    if (header.isRun() && !known.test(header.name())) {
+      throw wrong(1, "the host has no flow " + header.name() + "; register it first");
+    }
+    List<NewRecord> records = new ArrayList<>();
+    List<JournalRecord> entries = new ArrayList<>();
+    int number = 2;
+    JsonNode line = parsed(lines.readLine(), number);
+    while (!line.has("end")) {
+      StoredRecord stored = stored(line, number);
+      JournalRecord entry = entry(stored, number);
+      requireNext(records, stored, number);
+      entries.add(entry);
+      records.add(new NewRecord(stored, now, entry.tags()));
+      number++;
+      line = parsed(lines.readLine(), number);
+    }
+    if (line.path("end").asLong(-1) != records.size() || records.isEmpty()) {
+      throw wrong(number, "there should be " + line.path("end") + " records before it");
+    } else if (lines.readLine() != null) {
+      throw wrong(number + 1, "there is something after the end");
+    }
+    requireConsistent(header, entries);
+    return new Archive(header, List.copyOf(records));
+  }
+
+  private static JsonNode parsed(@Nullable String line, int number) {
+    if (line == null) {
+      throw wrong(number, "it is missing, and so is the end");
+    }
+    try {
+      return Lossless.parse(line);
+    } catch (IOException e) {
+      throw new ArchiveException("Line " + number + " is not JSON; nothing was imported", e);
+    }
+  }
+
+  private static StoredRecord stored(JsonNode line, int number) {
+    if (!line.path("seq").canConvertToLong()
+        || !line.path("type").isTextual()
+        || !line.path("record").isObject()) {
+      throw wrong(number, "it is no record, which has seq, type and record");
+    }
+    try {
+      byte[] payload = Lossless.payload(line.path("record"));
+      return new StoredRecord(
+          line.path("seq").longValue(),
+          SERIALIZER.identifier(),
+          line.path("type").textValue(),
+          payload);
+    } catch (IOException | NumberFormatException e) {
+      throw new ArchiveException("Line " + number + " cannot be read; nothing was imported", e);
+    }
+  }
+
+  private static JournalRecord entry(StoredRecord stored, int number) {
+    try {
+      return record(stored);
+    } catch (RuntimeException e) {
+      throw new ArchiveException(
+          "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);
+    }
+  }
+
+  private static void requireNext(List<NewRecord> records, StoredRecord next, int number) {
+    long last = records.isEmpty() ? next.seq() - 1 : records.get(records.size() - 1).record().seq();
+    if (next.seq() != last + 1 || next.seq() < 1) {
+      throw wrong(number, "record " + next.seq() + " follows record " + last);
+    }
+  }
+
+  /** Whether it is the journal that it says it is, and one that can be gone on with. */
+  private static void requireConsistent(Header header, List<JournalRecord> entries) {
+    try {
+      if (header.isRun()) {
+        requireRun(header, entries);
+      } else {
+        requireThread(header, entries);
+      }
+    } catch (ArchiveException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new ArchiveException(
+          "Its records do not follow from each other, nothing was imported: " + e.getMessage(), e);
+    }
+  }
+
+  private static void requireRun(Header header, List<JournalRecord> entries) {
+    SessionState state = SessionState.EMPTY;
+    for (JournalRecord entry : entries) {
+      if (entry instanceof JournalRecord.Turn) {
+        throw new ArchiveException("A run has no turns; nothing was imported");
+      } else if (entry instanceof JournalRecord.Step step) {
+        step.events().stream()
+            .filter(Event.Started.class::isInstance)
+            .map(event -> ((Event.Started) event).runId())
+            .forEach(id -> requireOwn(header, SessionKey.entityOf(header.name(), id)));
+        JournalRecord.Origin origin = step.origin();
+        if (origin != null) {
+          requireOwn(
+              header,
+              new SessionKey(origin.principal(), header.name(), origin.session()).entityId());
+        }
+      }
+      state = state.apply(entry);
+    }
+  }
+
+  private static void requireThread(Header header, List<JournalRecord> entries) {
+    ThreadState state = ThreadState.NONE;
+    for (JournalRecord entry : entries) {
+      if (!(entry instanceof JournalRecord.Turn turn)) {
+        throw new ArchiveException("A thread has turns only; nothing was imported");
+      }
+      state = state.apply(turn.events(), turn.seq());
+    }
+    if (!state.exists() || !state.threadId().equals(header.id())) {
+      throw new ArchiveException(
+          "Its records are not those of the thread " + header.id() + "; nothing was imported");
+    }
+  }
+
+  private static void requireOwn(Header header, String entityId) {
+    if (!entityId.equals(header.journal())) {
+      throw new ArchiveException(
+          "A record belongs to another journal than %s; nothing was imported"
+              .formatted(header.journal()));
+    }
+  }
+
+  private static ArchiveException wrong(int line, String why) {
+    return new ArchiveException("Line " + line + ": " + why + "; nothing was imported");
+  }
+}

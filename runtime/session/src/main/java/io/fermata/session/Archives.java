@@ -1,0 +1,103 @@
+package io.fermata.session;
+
+import io.fermata.persistence.NewRecord;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.StoredRecord;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.OutputStreamWriter;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+
+/**
+ * Takes journals out of a store and into it.
+ *
+ * @param threads may be held up by what a journal is written to
+ */
+record Archives(
+    OpenStore store,
+    Eraser eraser,
+    Consumer<GatewayCommand> gateway,
+    Runnable adopted,
+    Executor threads) {
+  private static final int PAGE = 100;
+
+  /** Completes with the number of records. */
+  CompletionStage<Long> write(Archive.Header header, OutputStream to) {
+    Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
+    return store
+        .read(header.journal(), 0, PAGE)
+        .thenComposeAsync(
+            first -> {
+              if (first.isEmpty()) {
+                throw new IllegalArgumentException(
+                    "The store has no journal of %s; what has ended is kept as long as the host's retention says"
+                        .formatted(header.id()));
+              }
+              put(lines, () -> header.line(first.get(0)));
+              return rest(header, first, 0, lines);
+            },
+            threads);
+  }
+
+  private CompletionStage<Long> rest(
+      Archive.Header header, List<StoredRecord> page, long before, Writer lines) {
+    for (StoredRecord stored : page) {
+      put(lines, () -> Archive.line(stored));
+    }
+    long records = before + page.size();
+    if (page.size() < PAGE) {
+      put(lines, () -> Archive.end(records));
+      flush(lines);
+      return CompletableFuture.completedFuture(records);
+    }
+    return store
+        .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
+        .thenComposeAsync(next -> rest(header, next, records, lines), threads);
+  }
+
+  private interface Line {
+    String text() throws IOException;
+  }
+
+  private static void put(Writer lines, Line line) {
+    try {
+      lines.write(line.text());
+      lines.write('\n');
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void flush(Writer lines) {
+    try {
+      lines.flush();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Nobody may be awake meanwhile who believes that there is no journal. */
+  CompletionStage<Imported> adopt(Archive archive) {
+    Archive.Header header = archive.header();
+    List<NewRecord> records = archive.records();
+    Scope scope = new Scope(Set.of(header.journal()), Set.of());
+    return eraser
+        .alone(scope, () -> store.adopt(header.journal(), records))
+        .thenApplyAsync(
+            written -> {
+              adopted.run();
+              gateway.accept(new GatewayCommand.Wake(List.of(header.journal())));
+              return new Imported(header.kind(), header.name(), header.id(), written);
+            },
+            threads);
+  }
+}

@@ -1,0 +1,143 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonMappingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.exc.InvalidTypeIdException;
+import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/**
+ * The forms of records and snapshots, each under a name with a version: those that are written now,
+ * and how the earlier ones are brought into them, one version at a time.
+ */
+final class JournalFormats {
+  private static final String NEWER = "run the release that wrote it, or a newer one";
+
+  private final Map<String, Class<?>> written;
+  private final Map<String, Upcaster> upcasters;
+  private final Map<Class<?>, String> names;
+
+  /**
+   * Brings a record of an earlier version into the next one.
+   *
+   * @param to the name of the next version
+   * @param change what becomes of the record as JSON, which it may change
+   */
+  record Upcaster(String to, UnaryOperator<ObjectNode> change) {
+
+    /** One version of a record to the next, in which events of one kind have another form. */
+    static Upcaster ofEvents(String to, String kind, UnaryOperator<ObjectNode> change) {
+      return new Upcaster(
+          to,
+          entry -> {
+            for (int i = 0; i < entry.path("events").size(); i++) {
+              if (entry.path("events").get(i) instanceof ObjectNode event
+                  && event.path("e").asText().equals(kind)) {
+                entry.withArray("events").set(i, change.apply(event));
+              }
+            }
+            return entry;
+          });
+    }
+  }
+
+  /**
+   * @param written what is written now, by its name
+   * @param upcasters what was written earlier, by its name
+   */
+  JournalFormats(Map<String, Class<?>> written, Map<String, Upcaster> upcasters) {
+    this.written = Map.copyOf(written);
+    this.upcasters = Map.copyOf(upcasters);
+    this.names =
+        written.entrySet().stream()
+            .collect(Collectors.toUnmodifiableMap(Map.Entry::getValue, Map.Entry::getKey));
+  }
+
+  /** What is written now, by its name. */
+  Map<String, Class<?>> written() {
+    return written;
+  }
+
+  String name(Class<?> type) {
+    String name = names.get(type);
+    if (name == null) {
+      throw new IllegalArgumentException("Not a record of a journal: " + type);
+    }
+    return name;
+  }
+
+  Object read(byte[] bytes, String manifest, ObjectMapper mapper) throws UnreadableRecord {
+    Class<?> type = written.get(manifest);
+    Upcaster upcaster = upcasters.get(manifest);
+    if (type == null && upcaster == null) {
+      throw unknown(manifest);
+    }
+    try {
+      return type == null
+          ? upcast(mapper.readTree(bytes), manifest, mapper)
+          : mapper.readValue(bytes, type);
+    } catch (InvalidTypeIdException e) {
+      String why =
+          " with a part of the kind " + e.getTypeId() + ", which this release does not know";
+      throw new UnreadableRecord(manifest, why, NEWER, e);
+    } catch (UnrecognizedPropertyException e) {
+      String why =
+          " with a part "
+              + at(e)
+              + " ("
+              + e.getPropertyName()
+              + "), which this release does not know";
+      throw new UnreadableRecord(manifest, why, NEWER, e);
+    } catch (IOException | RuntimeException e) {
+      String where = e instanceof JsonMappingException mapping ? " at " + at(mapping) : "";
+      throw new UnreadableRecord(
+          manifest,
+          " that is not whole, or was not written by a release of Fermata: it cannot be read"
+              + where,
+          "restore the journal from a backup, or erase the session",
+          hidden(e));
+    }
+  }
+
+  /** The message of a failed reading may quote what the record holds. */
+  private static Throwable hidden(Exception e) {
+    return new IOException(e.getClass().getName());
+  }
+
+  private static String at(JsonMappingException e) {
+    return e.getPath().stream()
+        .map(
+            part -> part.getFieldName() == null ? "[" + part.getIndex() + "]" : part.getFieldName())
+        .collect(Collectors.joining("."));
+  }
+
+  private Object upcast(JsonNode tree, String manifest, ObjectMapper mapper)
+      throws JsonProcessingException {
+    ObjectNode now = (ObjectNode) tree;
+    String name = manifest;
+    for (Upcaster next = upcasters.get(name); next != null; next = upcasters.get(name)) {
+      now = next.change().apply(now);
+      name = next.to();
+    }
+    return mapper.treeToValue(now, written.get(name));
+  }
+
+  private UnreadableRecord unknown(String manifest) {
+    String kind = manifest.replaceFirst(":.*", ":");
+    TreeSet<String> known = new TreeSet<>(written.keySet());
+    known.addAll(upcasters.keySet());
+    known.removeIf(name -> !name.startsWith(kind));
+    String why =
+        known.isEmpty()
+            ? ", which this release does not know"
+            : ", of which this release knows only " + String.join(", ", known);
+    return new UnreadableRecord(manifest, why, NEWER, null);
+  }
+}

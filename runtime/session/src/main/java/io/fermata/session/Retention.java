@@ -1,0 +1,54 @@
+package io.fermata.session;
+
+import java.time.Duration;
+import java.util.Objects;
+
+/**
+ * How long the store keeps what is over. What a run was given when it ended stays with it: a change
+ * applies to the runs that end from then on.
+ *
+ * @param journal how long the journal of a run is kept after its end, for audit and replay
+ * @param end how long it is known after its end that a run has ended, and what repeated calls are
+ *     told; never shorter than the journal is kept
+ */
+public record Retention(Duration journal, Duration end) {
+
+  /** Keeps nothing of a run that has ended but that it has, for 30 days. */
+  public static final Retention DEFAULT = new Retention(Duration.ZERO, Duration.ofDays(30));
+
+  public Retention {
+    Objects.requireNonNull(end, "end");
+    if (journal.isNegative() || end.isNegative()) {
+      throw new IllegalArgumentException(
+          "What is over is kept for a time that can pass, or for none: journal and end must not be"
+              + " negative");
+    }
+    end = end.compareTo(journal) < 0 ? journal : end;
+  }
+
+  /** Keeps journals for a time after the end of their runs. */
+  public static Retention ofJournals(Duration journal) {
+    return new Retention(journal, DEFAULT.end());
+  }
+
+  /** The same, except for how long it is known that a run has ended. */
+  public Retention knowingEndsFor(Duration time) {
+    return new Retention(journal, time);
+  }
+
+  long keptUntil(long ended) {
+    return later(ended, journal);
+  }
+
+  long knownUntil(long ended) {
+    return later(ended, end);
+  }
+
+  private static long later(long at, Duration time) {
+    try {
+      return Math.addExact(at, time.toMillis());
+    } catch (ArithmeticException never) {
+      return Long.MAX_VALUE;
+    }
+  }
+}

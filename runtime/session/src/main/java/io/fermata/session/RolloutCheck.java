@@ -1,0 +1,107 @@
+package io.fermata.session;
+
+import io.fermata.flow.Event;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Program;
+import io.fermata.flow.RunState;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.StoredRecord;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** Reads every journal of a store and says what flows would make of its run. It may block. */
+final class RolloutCheck {
+  private static final int AT_ONCE = 500;
+
+  private final JournalSerializer serializer = new JournalSerializer();
+  private final OpenStore store;
+  private final FlowCatalog catalog;
+  private final long now;
+
+  RolloutCheck(OpenStore store, FlowCatalog catalog, long now) {
+    this.store = store;
+    this.catalog = catalog;
+    this.now = now;
+  }
+
+  List<Rollout.Fate> fates() {
+    List<Rollout.Fate> fates = new ArrayList<>();
+    List<String> journals = await(store.journals("", AT_ONCE));
+    while (!journals.isEmpty()) {
+      for (String journal : journals) {
+        Rollout.Fate fate = SessionKey.isOfRun(journal) ? fate(journal) : null;
+        if (fate != null) {
+          fates.add(fate);
+        }
+      }
+      journals = await(store.journals(journals.get(journals.size() - 1), AT_ONCE));
+    }
+    return fates;
+  }
+
+  /** What becomes of the run in a journal; null if it has ended. */
+  private Rollout.@Nullable Fate fate(String journal) {
+    String flow = SessionKey.flowOf(journal);
+    try {
+      RunState run = run(journal);
+      return run.running() ? fate(flow, run) : null;
+    } catch (NotSerializableException e) {
+      return new Rollout.Fate(
+          flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private RunState run(String journal) throws NotSerializableException {
+    List<StoredRecord> last = await(store.readBack(journal, Long.MAX_VALUE, 1));
+    if (last.isEmpty() || read(last.get(0)) instanceof JournalRecord.Ended) {
+      return RunState.NONE;
+    }
+    SessionState state = SessionState.EMPTY;
+    List<StoredRecord> records = await(store.read(journal, 1, AT_ONCE));
+    while (!records.isEmpty()) {
+      for (StoredRecord stored : records) {
+        state = state.apply(read(stored));
+      }
+      long next = records.get(records.size() - 1).seq() + 1;
+      records = await(store.read(journal, next, AT_ONCE));
+    }
+    return state.run();
+  }
+
+  private JournalRecord read(StoredRecord stored) throws NotSerializableException {
+    return (JournalRecord) serializer.fromBinary(stored.payload(), stored.manifest());
+  }
+
+  private Rollout.Fate fate(String flow, RunState run) {
+    if (!catalog.has(flow)) {
+      return fate(flow, run, Rollout.Verdict.STRANDED, "no flow " + flow + " is registered");
+    } else if (catalog.of(flow, run).isPresent()) {
+      return fate(flow, run, Rollout.Verdict.CONTINUES, "that version is registered");
+    }
+    Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
+    if (heir.isEmpty()) {
+      String why = new Replies(flow, catalog).versionChanged(run).message();
+      return fate(flow, run, Rollout.Verdict.STRANDED, why);
+    }
+    Program.Acceptance<Event> taken = heir.get().migrate(run, now);
+    if (taken instanceof Program.Refused<Event> refused) {
+      return fate(flow, run, Rollout.Verdict.STRANDED, refused.failure().message());
+    }
+    Flow<?> to = heir.get().flow();
+    return fate(
+        flow, run, Rollout.Verdict.MIGRATES, "it is carried over to version " + to.version());
+  }
+
+  private static Rollout.Fate fate(String flow, RunState run, Rollout.Verdict verdict, String why) {
+    return new Rollout.Fate(flow, run.runId(), run.version(), verdict, why);
+  }
+
+  private static <T> T await(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+}

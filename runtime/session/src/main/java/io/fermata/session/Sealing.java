@@ -1,0 +1,169 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.RunState;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
+import java.util.Set;
+import org.apache.pekko.persistence.typed.EventAdapter;
+import org.apache.pekko.persistence.typed.EventSeq;
+import org.apache.pekko.persistence.typed.SnapshotAdapter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How one session's records and snapshots go into the store and come out of it. It knows the
+ * secrets of the session's run from what passes, and of the run before, whose last reply is kept.
+ *
+ * <p>What cannot be opened is skipped, with all that follows, and told as {@link #unreadable}: the
+ * session must then do nothing, so that its journal stays as it is.
+ */
+final class Sealing {
+  private final String entityId;
+  private final Seals seals;
+  private final SecretFields fields;
+  private final Set<String> names;
+  private Secrets secrets = new Secrets();
+  private Secrets before = new Secrets();
+  private @Nullable SealException unreadable;
+
+  Sealing(String entityId, Seals seals, SecretFields fields) {
+    this.entityId = entityId;
+    this.seals = seals;
+    this.fields = fields;
+    this.names = fields.lastNames();
+  }
+
+  /** Why the journal could not be read; null if it could. */
+  @Nullable SealException unreadable() {
+    return unreadable;
+  }
+
+  /** A text that goes elsewhere than to the client, without the secrets of the run. */
+  String masked(String text) {
+    return before.masked(secrets.masked(text));
+  }
+
+  // --- what goes into the store -----------------------------------------------------------------
+
+  /** A record as it is stored: as it is, unless something in it is secret. */
+  Object stored(JournalRecord entry) {
+    learn(entry);
+    return seals.what() == Seal.EVERYTHING
+        ? seals.whole(entityId, entry, null)
+        : fields.isEmpty() ? entry : inParts(entry, null);
+  }
+
+  private Object storedSnapshot(Object state) {
+    if (fields.isEmpty() && seals.what() == Seal.SECRETS) {
+      return state;
+    }
+    ArrayNode known = secrets.known().addAll(before.known());
+    JsonNode kept = known.isEmpty() ? null : seals.sealedPart(entityId, known);
+    return seals.what() == Seal.EVERYTHING
+        ? seals.whole(entityId, state, kept)
+        : inParts(state, kept);
+  }
+
+  private Object inParts(Object plain, @Nullable JsonNode kept) {
+    JsonNode tree = Seals.tree(plain);
+    JsonNode sealed =
+        new SealedTrees(
+                names,
+                leaf -> secrets.in(leaf) || before.in(leaf),
+                part -> seals.sealedPart(entityId, part))
+            .sealed(tree);
+    return kept == null && SealedTrees.same(sealed, tree)
+        ? plain
+        : new Sealed(Seals.manifest(plain), sealed, kept);
+  }
+
+  // --- what comes out of it ---------------------------------------------------------------------
+
+  /** A record as it was; null if it cannot be opened, or one before it. */
+  private @Nullable JournalRecord read(Object stored) {
+    Object plain = opened(stored);
+    if (plain == null) {
+      return null;
+    }
+    JournalRecord entry = (JournalRecord) plain;
+    learn(entry);
+    return entry;
+  }
+
+  private @Nullable Object opened(Object stored) {
+    if (unreadable != null) {
+      return null;
+    }
+    try {
+      if (stored instanceof Sealed sealed && sealed.secrets() != null) {
+        secrets.add(seals.openedPart(entityId, sealed.secrets()));
+      }
+      return seals.opened(entityId, stored);
+    } catch (SealException e) {
+      unreadable = e;
+      return null;
+    }
+  }
+
+  private void learn(JournalRecord entry) {
+    if (fields.isEmpty() || !(entry instanceof JournalRecord.Step step)) {
+      return;
+    }
+    for (Event event : step.events()) {
+      if (event instanceof Event.Started) {
+        before = secrets;
+        secrets = new Secrets();
+      }
+      secrets.learn(fields, event);
+    }
+  }
+
+  private void learn(RunState run) {
+    if (!fields.isEmpty()) {
+      secrets.learn(fields, run);
+    }
+  }
+
+  EventAdapter<JournalRecord, Object> events() {
+    return new EventAdapter<>() {
+      @Override
+      public Object toJournal(JournalRecord entry) {
+        return stored(entry);
+      }
+
+      @Override
+      public String manifest(JournalRecord entry) {
+        return "";
+      }
+
+      @Override
+      public EventSeq<JournalRecord> fromJournal(Object stored, String manifest) {
+        JournalRecord entry = read(stored);
+        return entry == null ? EventSeq.empty() : EventSeq.single(entry);
+      }
+    };
+  }
+
+  /**
+   * @param empty the state when nothing is known
+   */
+  <J> SnapshotAdapter<J> snapshots(Class<J> type, J empty) {
+    return new SnapshotAdapter<>() {
+      @Override
+      public Object toJournal(J state) {
+        return storedSnapshot(state);
+      }
+
+      @Override
+      public J fromJournal(Object stored) {
+        Object plain = opened(stored);
+        if (plain instanceof SessionState session) {
+          learn(session.run());
+        }
+        return plain == null ? empty : type.cast(plain);
+      }
+    };
+  }
+}

@@ -1,0 +1,105 @@
+package io.fermata.session;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.BinaryNode;
+import io.fermata.flow.SecretFields;
+import java.io.IOException;
+import java.io.NotSerializableException;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a host encrypts, and with which keys.
+ *
+ * @param fields the secret fields by flow; a flow without any is not there
+ */
+record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  /** What is read with the keys that the environment has, and never written. */
+  static Seals ofEnvironment() {
+    return new Seals(new Sealer(Keys.fromEnvironment().orElse(null)), Seal.SECRETS, Map.of());
+  }
+
+  /** How the records of one session go into the store and come out of it. */
+  Sealing of(String entityId) {
+    return new Sealing(entityId, this, fieldsOf(entityId));
+  }
+
+  private SecretFields fieldsOf(String entityId) {
+    boolean thread = SessionKey.agentOf(entityId) != null;
+    return thread
+        ? SecretFields.NONE
+        : fields.getOrDefault(SessionKey.flowOf(entityId), SecretFields.NONE);
+  }
+
+  /**
+   * What was written in a journal, as it is when it is open.
+   *
+   * @throws SealException if that cannot be had
+   */
+  Object opened(String entityId, Object stored) {
+    if (!(stored instanceof Sealed sealed)) {
+      return stored;
+    }
+    JsonNode tree = sealed.tree();
+    byte[] bytes =
+        tree.isBinary()
+            ? sealer.open(bytes(tree), entityId)
+            : SealedBytes.of(SealedTrees.opened(tree, part -> openedPart(entityId, part)));
+    try {
+      return SERIALIZER.fromBinary(bytes, sealed.manifest());
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
+    }
+  }
+
+  JsonNode openedPart(String entityId, JsonNode part) {
+    return SealedBytes.tree(sealer.open(bytes(part), entityId));
+  }
+
+  JsonNode sealedPart(String entityId, JsonNode part) {
+    return BinaryNode.valueOf(sealer.seal(SealedBytes.of(part), entityId));
+  }
+
+  /** A record or snapshot encrypted as a whole. */
+  Sealed whole(String entityId, Object plain, @Nullable JsonNode secrets) {
+    byte[] bytes = sealer.seal(SERIALIZER.toBinary(plain), entityId);
+    return new Sealed(SERIALIZER.manifest(plain), BinaryNode.valueOf(bytes), secrets);
+  }
+
+  static String manifest(Object plain) {
+    return SERIALIZER.manifest(plain);
+  }
+
+  static JsonNode tree(Object plain) {
+    return SealedBytes.tree(SERIALIZER.toBinary(plain));
+  }
+
+  private static byte[] bytes(JsonNode part) {
+    try {
+      return part.binaryValue();
+    } catch (IOException e) {
+      throw new IllegalStateException("Bytes are bytes", e);
+    }
+  }
+
+  /** Trees as bytes of the journal's own format. */
+  private static final class SealedBytes {
+    static byte[] of(JsonNode tree) {
+      try {
+        return JournalSerializer.MAPPER.writeValueAsBytes(tree);
+      } catch (IOException e) {
+        throw new IllegalStateException("A tree could not be written", e);
+      }
+    }
+
+    static JsonNode tree(byte[] bytes) {
+      try {
+        return JournalSerializer.MAPPER.readTree(bytes);
+      } catch (IOException e) {
+        throw new IllegalStateException("A tree could not be read", e);
+      }
+    }
+  }
+}

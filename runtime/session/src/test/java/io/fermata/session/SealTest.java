@@ -1,0 +1,318 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.NullNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Event;
+import io.fermata.flow.Json;
+import io.fermata.flow.Place;
+import io.fermata.flow.RunState;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Write;
+import java.io.IOException;
+import java.io.InputStream;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is encrypted comes back as it was, in its own journal and with its key, or not at all. */
+class SealTest {
+  private static final String ID = "pay|one";
+
+  /** The bytes 0 to 31, for the golden file. */
+  private static final String K1 = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+  private static final SecretFields FIELDS = SecretFields.of("card", "drivers.*.pin", "vip");
+
+  private final JournalSerializer serializer = new JournalSerializer();
+
+  private static Seals seals(String keys, Seal what) {
+    return new Seals(new Sealer(Keys.parse(keys)), what, Map.of("pay", FIELDS));
+  }
+
+  private static JournalRecord.Step step(Event... events) {
+    JournalRecord.Reply reply =
+        new JournalRecord.Reply(Json.object().put("question", "?"), Json.object());
+    return new JournalRecord.Step(1, null, "call", reply, true, null, List.of(events));
+  }
+
+  private Object written(Object stored) throws Exception {
+    return serializer.fromBinary(serializer.toBinary(stored), serializer.manifest(stored));
+  }
+
+  private static String visible(byte[] bytes) {
+    return new String(bytes, StandardCharsets.UTF_8).toLowerCase(Locale.ROOT);
+  }
+
+  // --- random records ---------------------------------------------------------------------------
+
+  private static final List<String> WORDS =
+      List.of("card", "note", "pin", "drivers", "a.b", "vip", "x", "value", "path", "data");
+
+  private static String secret(Random random) {
+    return "S" + Long.toString(random.nextLong() >>> 8, 36) + (random.nextBoolean() ? "ß\"" : "é");
+  }
+
+  private static JsonNode tree(Random random, List<String> secrets, int depth) {
+    return switch (random.nextInt(depth == 0 ? 7 : 9)) {
+      case 0 -> Json.tree(secrets.get(random.nextInt(secrets.size())));
+      case 1 -> {
+        String secret = secrets.get(random.nextInt(secrets.size()));
+        yield Json.tree("It is " + (random.nextBoolean() ? secret.toUpperCase(Locale.ROOT) : secret));
+      }
+      case 2 -> Json.tree(random.nextInt(5));
+      case 3 -> Json.tree(random.nextBoolean());
+      case 4 -> NullNode.instance;
+      case 5 -> Json.tree(new BigDecimal(random.nextInt(100_000)).movePointLeft(3));
+      case 6 -> Json.tree("word " + random.nextInt(9));
+      case 7 -> {
+        ArrayNode array = JsonNodeFactory.instance.arrayNode();
+        for (int i = random.nextInt(4); i > 0; i--) {
+          array.add(tree(random, secrets, depth - 1));
+        }
+        yield array;
+      }
+      default -> {
+        ObjectNode object = Json.object();
+        for (int i = random.nextInt(4); i > 0; i--) {
+          String name =
+              switch (random.nextInt(12)) {
+                case 0 -> secrets.get(0);
+                case 1 -> SealedTrees.SHOWN;
+                default -> WORDS.get(random.nextInt(WORDS.size()));
+              };
+          object.set(name, tree(random, secrets, depth - 1));
+        }
+        yield object;
+      }
+    };
+  }
+
+  private static Event[] events(Random random, List<String> secrets) {
+    Place place = Place.parse("pay#2");
+    return new Event[] {
+      new Event.Started("run", 1, "f", "for " + secrets.get(0), 1),
+      new Event.Answered(
+          Map.of(
+              "card", Json.tree(secrets.get(0)),
+              "drivers", Json.tree(List.of(Map.of("pin", secrets.get(1), "town", "Graz"))),
+              "vip", Json.tree(true)),
+          null,
+          2),
+      new Event.Accepted(place, "vip", Json.tree(false), Map.of("note", tree(random, secrets, 3))),
+      new Event.Rejected(place, "card", "not " + secrets.get(1)),
+      new Event.Committed(
+          place,
+          List.of(
+              new Write(Write.Verb.SET, "note", tree(random, secrets, 3)),
+              new Write(Write.Verb.APPEND, "drivers", Json.tree(Map.of("pin", 7)))),
+          List.of("card"),
+          List.of(new Event.Emitted("told", tree(random, secrets, 3))),
+          true,
+          null),
+      new Event.Completed(tree(random, secrets, 3), null, 3)
+    };
+  }
+
+  @Test
+  void whateverARecordHoldsItComesBackAndNoSecretOfItCanBeSeen() throws Exception {
+    for (int seed = Integer.getInteger("seed", 1); seed <= Integer.getInteger("seed", 300); seed++) {
+      Random random = new Random(seed);
+      List<String> secrets = List.of(secret(random), secret(random));
+      JournalRecord.Step step = step(events(random, secrets));
+      Seals seals = seals(K1, random.nextInt(4) == 0 ? Seal.EVERYTHING : Seal.SECRETS);
+      Sealing writing = seals.of(ID);
+      byte[] bytes = serializer.toBinary(writing.stored(step));
+      secrets.forEach(
+          s -> assertThat(visible(bytes)).doesNotContain(s.toLowerCase(Locale.ROOT).substring(0, 9)));
+      Object read = written(writing.stored(step));
+      assertThat(Json.tree(seals.opened(ID, read))).as("seed " + seed).isEqualTo(Json.tree(step));
+      assertThat(seals.of(ID).events().fromJournal(read, "").events().head()).isEqualTo(step);
+
+      SessionState state = SessionState.EMPTY.apply(step);
+      Object snapshot = written(writing.snapshots(SessionState.class, state).toJournal(state));
+      assertThat(visible(serializer.toBinary(snapshot)))
+          .doesNotContain(secrets.get(0).toLowerCase(Locale.ROOT).substring(0, 9));
+      Sealing reading = seals.of(ID);
+      Object again = reading.snapshots(SessionState.class, SessionState.EMPTY).fromJournal(snapshot);
+      assertThat(Json.tree(again)).as("seed " + seed).isEqualTo(Json.tree(state));
+      assertThat(reading.masked("x " + secrets.get(1) + " y")).isEqualTo("x [redacted] y");
+
+      JsonNode tree = ((Sealed) read).tree();
+      JsonNode shown = Json.parse(Json.text(SealedTrees.shown(tree)));
+      assertThat(Json.text(shown)).doesNotContain(secrets.get(0));
+      assertThat(SealedTrees.unshown(shown)).as("seed " + seed).isEqualTo(tree);
+    }
+  }
+
+  @Test
+  void aMarkedFieldIsEncryptedWhateverItHolds() throws Exception {
+    JournalRecord.Step step =
+        step(
+            new Event.Answered(Map.of("vip", Json.tree(true)), null, 2),
+            new Event.Decided(
+                Place.parse("a#1"),
+                List.of(
+                    new Event.Tried(
+                        "r",
+                        true,
+                        List.of(new Event.Seen("vip", Json.tree(true), "eq", Json.tree(true), true)))),
+                List.of("b")));
+    JsonNode tree = ((Sealed) seals(K1, Seal.SECRETS).of(ID).stored(step)).tree();
+    JsonNode answered = tree.path("events").path(0).path("values").path("vip");
+    JsonNode seen = tree.path("events").path(1).path("tried").path(0).path("seen").path(0);
+    assertThat(answered.isBinary()).isTrue();
+    assertThat(seen.path("is").isBinary()).isTrue();
+    assertThat(seen.path("than").isBinary()).isTrue();
+  }
+
+  // --- keys and journals ------------------------------------------------------------------------
+
+  @Test
+  void aValueOpensInItsOwnJournalAloneAndUnchanged() {
+    Sealer sealer = new Sealer(Keys.parse(K1));
+    byte[] plain = "secret".getBytes(StandardCharsets.UTF_8);
+    byte[] sealed = sealer.seal(plain, ID);
+    assertThat(sealer.open(sealed, ID)).isEqualTo(plain);
+    assertThat(sealer.seal(plain, ID)).isNotEqualTo(sealed);
+    assertThatThrownBy(() -> sealer.open(sealed, "pay|two"))
+        .isInstanceOf(SealException.class)
+        .hasMessageContaining("another journal");
+    for (int i = 0; i < sealed.length; i++) {
+      byte[] changed = sealed.clone();
+      changed[i] ^= 1;
+      assertThatThrownBy(() -> sealer.open(changed, ID)).isInstanceOf(SealException.class);
+    }
+    for (int length = 0; length < sealed.length; length++) {
+      byte[] cut = java.util.Arrays.copyOf(sealed, length);
+      assertThatThrownBy(() -> sealer.open(cut, ID)).isInstanceOf(SealException.class);
+    }
+  }
+
+  @Test
+  void theFirstKeyEncryptsAndAllOfThemDecrypt() {
+    String k2 = Keys.generate("k2");
+    byte[] plain = {1, 2, 3};
+    byte[] old = new Sealer(Keys.parse(K1)).seal(plain, ID);
+    Sealer rotated = new Sealer(Keys.parse(k2 + "," + K1));
+    byte[] fresh = rotated.seal(plain, ID);
+    assertThat(rotated.open(old, ID)).isEqualTo(plain);
+    assertThat(new Sealer(Keys.parse(k2)).open(fresh, ID)).isEqualTo(plain);
+    assertThatThrownBy(() -> new Sealer(Keys.parse(k2)).open(old, ID))
+        .isInstanceOfSatisfying(
+            SealException.class, e -> assertThat(e.code()).isEqualTo("key_missing"))
+        .hasMessageContaining("key k1");
+    assertThatThrownBy(() -> new Sealer(null).open(old, ID)).hasMessageContaining("key k1");
+  }
+
+  @Test
+  void keysAreReadFromTheEnvironmentOrAFileAndNeverRepeatedInAnError(@TempDir Path folder)
+      throws IOException {
+    Path file = folder.resolve("keys");
+    Files.writeString(file, Keys.generate("new") + "\n" + K1 + "\n");
+    assertThat(Keys.from(Map.of(Keys.FILE_VARIABLE, file.toString())).orElseThrow().current())
+        .isEqualTo("new");
+    assertThat(Keys.from(Map.of(Keys.VARIABLE, K1)).orElseThrow()).hasToString("keys [k1]");
+    assertThat(Keys.from(Map.of(Keys.VARIABLE, " "))).isEmpty();
+    for (String wrong : List.of("k1", "k1:AAEC", "k 1:AAEC", "k1:***", K1 + "," + K1, ",")) {
+      assertThatThrownBy(() -> Keys.parse(wrong))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageNotContaining("AAEC")
+          .hasMessageNotContaining("***");
+    }
+    assertThatThrownBy(
+            () ->
+                Sealer.checked(
+                    new KeyProvider() {
+                      @Override
+                      public String current() {
+                        return "k9";
+                      }
+
+                      @Override
+                      public byte[] key(String id) {
+                        return new byte[16];
+                      }
+                    }))
+        .hasMessageContaining("k9")
+        .hasMessageContaining("32 bytes");
+  }
+
+  // --- the format -------------------------------------------------------------------------------
+
+  private static List<Object> samples() {
+    Place place = Place.parse("pay#2");
+    JournalRecord.Step step =
+        step(
+            new Event.Started("run", 1, "f", "why", 1),
+            new Event.Answered(Map.of("card", Json.tree("Scard-one")), null, 2),
+            new Event.Answered(Map.of("vip", Json.tree(true)), null, 2),
+            new Event.Rejected(place, "note", "No Scard-one"),
+            new Event.Committed(
+                place,
+                List.of(
+                    new Write(Write.Verb.SET, "note", Json.tree(Map.of("scard-ONE", 1))),
+                    new Write(Write.Verb.APPEND, "drivers", Json.tree(Map.of("pin", 12.50)))),
+                List.of("card"),
+                List.of(),
+                true,
+                null));
+    RunState none = RunState.NONE;
+    SessionState state =
+        new SessionState(none, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one");
+    return List.of(step, state);
+  }
+
+  /** What this release writes of the samples, in parts and as a whole. */
+  private List<String> fresh() {
+    List<String> lines = new ArrayList<>();
+    for (Seal what : Seal.values()) {
+      Sealing sealing = seals(K1, what).of(ID);
+      for (Object plain : samples()) {
+        Object stored =
+            plain instanceof JournalRecord entry
+                ? sealing.stored(entry)
+                : sealing
+                    .snapshots(SessionState.class, SessionState.EMPTY)
+                    .toJournal((SessionState) plain);
+        String bytes = Base64.getEncoder().encodeToString(serializer.toBinary(stored));
+        lines.add(serializer.manifest(stored) + " " + bytes);
+      }
+    }
+    return lines;
+  }
+
+  @Test
+  void whatTheFirstReleaseEncryptedIsStillOpened() throws Exception {
+    List<String> lines;
+    try (InputStream in = getClass().getResourceAsStream("/sealed-1.txt")) {
+      if (in == null) {
+        throw new IOException(
+            "sealed-1.txt is missing; it would be:\n" + String.join("\n", fresh()));
+      }
+      lines = new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+    }
+    assertThat(lines).hasSize(4);
+    for (int i = 0; i < lines.size(); i++) {
+      String[] parts = lines.get(i).split(" ", 2);
+      Object stored = serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
+      assertThat(stored).isInstanceOf(Sealed.class);
+      assertThat(Json.tree(seals(K1, Seal.SECRETS).opened(ID, stored)))
+          .isEqualTo(Json.tree(samples().get(i % 2)));
+    }
+  }
+}
