@@ -3,10 +3,13 @@ package io.fermata.persistence;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigValueFactory;
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
+import java.nio.file.Path;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A claimed PostgreSQL schema with its connections: those of the journals, one for the store's own
@@ -78,6 +81,17 @@ final class PostgresBackend implements SqlBackend {
   @Override
   public Transactions reader() {
     return reader;
+  }
+
+  /** Rows are gone when they are deleted; when their pages are overwritten is up to the server. */
+  @Override
+  public CompletableFuture<@Nullable Void> scrub() {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> backup(Path file) {
+    return CompletableFuture.failedFuture(PostgresStore.noBackup());
   }
 
   @Override

@@ -1,5 +1,7 @@
 package io.fermata.persistence;
 
+import java.nio.file.Path;
+
 /** Journals in one schema of a PostgreSQL database. */
 final class PostgresStore implements Store {
 
@@ -19,6 +21,17 @@ final class PostgresStore implements Store {
       claim.release();
       throw refused;
     }
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw noBackup();
+  }
+
+  static StoreException noBackup() {
+    return new StoreException(
+        "A PostgreSQL database is copied by its own tools; use pg_dump, or pg_basebackup for the"
+            + " whole server");
   }
 
   @Override
