@@ -403,7 +403,7 @@ abstract class DirectoryContract {
   @Test
   void thePartsOfAJournalAreForgottenWithIt() {
     put(entry("a|j.1"), entry("a|j.2"), entry("a|j"), entry("a|j2.1"), entry("a|j-.1"));
-    Host.await(open.forget("a|j"));
+    Host.await(open.forget(List.of("a|j")));
     assertThat(ids(THREADS)).containsExactlyInAnyOrder("a|j2.1", "a|j-.1");
   }
 

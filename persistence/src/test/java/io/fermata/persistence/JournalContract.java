@@ -133,7 +133,7 @@ abstract class JournalContract {
       assertThat(Host.await(host.store().journals("", 2))).containsExactly("a", "b");
       assertThat(Host.await(host.store().journals("b", 2))).containsExactly("c");
       assertThat(Host.await(host.store().journals("c", 2))).isEmpty();
-      Host.await(host.store().forget("b"));
+      Host.await(host.store().forget(List.of("b")));
       assertThat(Host.await(host.store().journals("", 10))).containsExactly("a", "c");
     }
   }

@@ -94,7 +94,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final Runs runs;
   private final Eraser eraser;
   private final Archives archives;
-  private final InstantSource clock;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {

@@ -19,6 +19,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -84,6 +85,8 @@ final class RunLedger {
   private long marked;
   private boolean troubled;
   private volatile boolean stopped;
+  private volatile boolean reading;
+  private volatile long readAt = System.nanoTime();
 
   RunLedger(OpenStore store, Seals seals, InstantSource clock) {
     this.store = store;
@@ -92,6 +95,7 @@ final class RunLedger {
     this.journals = new RunJournals(store, seals);
   }
 
+  @SuppressWarnings("FutureReturnValueIgnored") // a tick tells of its failures itself
   void start() {
     thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
   }
@@ -109,9 +113,15 @@ final class RunLedger {
       behind.set(true);
       return;
     }
+    boolean fresh = begins && !reading();
     news.compute(
         row.id(),
-        (id, old) -> new Stands(row, begins || (old instanceof Stands before && before.fresh())));
+        (id, old) -> new Stands(row, fresh || (old instanceof Stands before && before.fresh())));
+  }
+
+  /** Whether what the journals say is entered, or was lately, so that nothing is surely fresh. */
+  private boolean reading() {
+    return reading || System.nanoTime() - readAt < SETTLED_NANOS;
   }
 
   /**
@@ -174,7 +184,12 @@ final class RunLedger {
         writes.add(directory.remove(id));
       }
     }
-    await(writes);
+    try {
+      await(writes);
+    } catch (CompletionException e) {
+      behind.set(true);
+      throw e;
+    }
   }
 
   private void write(List<CompletionStage<?>> writes, RunRow row) {
@@ -227,13 +242,21 @@ final class RunLedger {
     behind.set(false);
     marked = now(directory.marked());
     long end = now(store.newest());
-    RunCatch caught = caught();
-    journals.writtenSince(marked, end, caught);
-    caught.settle();
+    read(caught -> journals.writtenSince(marked, end, caught));
   }
 
-  private RunCatch caught() {
-    return new RunCatch(journals, directory, clock, this::enter);
+  private RunCatch read(Consumer<RunCatch> source) {
+    reading = true;
+    try {
+      enter();
+      RunCatch caught = new RunCatch(journals, directory, clock, this::enter);
+      source.accept(caught);
+      caught.settle();
+      return caught;
+    } finally {
+      readAt = System.nanoTime();
+      reading = false;
+    }
   }
 
   /** Catches up now, for whoever opened the store to look only. */
@@ -252,9 +275,7 @@ final class RunLedger {
   }
 
   private Runs.Rebuilt rebuilt() {
-    RunCatch caught = caught();
-    journals.all(caught);
-    caught.settle();
+    RunCatch caught = read(journals::all);
     long removed = caught.removeStrangers();
     return new Runs.Rebuilt(caught.read(), caught.entered(), removed);
   }
@@ -267,7 +288,8 @@ final class RunLedger {
    * @param quiet no session writes any more, so that nothing is left to catch up with
    */
   void close(boolean quiet) {
-    stop();
+    stopped = true;
+    thread.shutdown();
     try {
       if (!thread.awaitTermination(LAST_SECONDS, TimeUnit.SECONDS)) {
         return;
