@@ -24,6 +24,7 @@ final class PostgresBackend implements SqlBackend {
 
   private static final int MOST_PARALLEL = 8;
 
+  private final PostgresAddress address;
   private final PostgresClaim claim;
   private final int connections;
   private final PostgresJournals journals;
@@ -31,7 +32,12 @@ final class PostgresBackend implements SqlBackend {
   private final SqlPool reader;
 
   private PostgresBackend(
-      PostgresClaim claim, PostgresPool journals, PostgresPool writer, PostgresPool reader) {
+      PostgresAddress address,
+      PostgresClaim claim,
+      PostgresPool journals,
+      PostgresPool writer,
+      PostgresPool reader) {
+    this.address = address;
     this.claim = claim;
     this.connections = journals.getMaximumPoolSize();
     this.journals = new PostgresJournals(journals);
@@ -52,7 +58,7 @@ final class PostgresBackend implements SqlBackend {
           : refused;
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
-    return new PostgresBackend(claim, pools.get(0), pools.get(1), pools.get(2));
+    return new PostgresBackend(address, claim, pools.get(0), pools.get(1), pools.get(2));
   }
 
   @Override
@@ -83,7 +89,6 @@ final class PostgresBackend implements SqlBackend {
     return reader;
   }
 
-  /** Rows are gone when they are deleted; when their pages are overwritten is up to the server. */
   @Override
   public CompletableFuture<@Nullable Void> scrub() {
     return CompletableFuture.completedFuture(null);
@@ -91,7 +96,7 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public CompletableFuture<@Nullable Void> backup(Path file) {
-    return CompletableFuture.failedFuture(PostgresStore.noBackup());
+    return CompletableFuture.failedFuture(PostgresStore.notCopied(address));
   }
 
   @Override

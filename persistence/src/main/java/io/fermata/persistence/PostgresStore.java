@@ -25,13 +25,12 @@ final class PostgresStore implements Store {
 
   @Override
   public void backup(Path file) {
-    throw noBackup();
+    throw notCopied(address);
   }
 
-  static StoreException noBackup() {
+  static StoreException notCopied(PostgresAddress address) {
     return new StoreException(
-        "A PostgreSQL database is copied by its own tools; use pg_dump, or pg_basebackup for the"
-            + " whole server");
+        address.shown() + " is a database of a server; copy it with \"pg_dump\"");
   }
 
   @Override

@@ -95,7 +95,7 @@ final class PostgresClaimTest {
         cable.mend();
 
         assertThatThrownBy(() -> Host.await(underWay)).isInstanceOf(AssertionError.class);
-        await(() -> failure(old.store().sweep()).contains("this host writes no more, stop it"));
+        await(() -> failure(old.store().sweep(1)).contains("this host writes no more, stop it"));
         assertThat(failure(old.store().working())).contains("was taken over by process ");
         assertThatThrownBy(
                 () -> Host.await(old.open("b").begin(Duration.ofSeconds(2), new Line("late"))))
@@ -183,7 +183,7 @@ final class PostgresClaimTest {
           .write(new Note.Conclusion("over"));
       assertThat(host.sweep()).isEqualTo(1);
       Host.await(host.store().directory().put(DirectoryContract.entry("a")));
-      Host.await(host.store().forget("a"));
+      Host.await(host.store().forget(List.of("a")));
     } finally {
       database.execute("DROP OWNED BY restricted", "DROP ROLE restricted");
     }

@@ -184,7 +184,7 @@ final class PostgresOutageTest {
                               failure(
                                   call % 2 == 0
                                       ? host.store().read("a", 1, 1)
-                                      : host.store().sweep(0))))
+                                      : host.store().sweep(1))))
               .toList();
       calls.forEach(
           call ->
@@ -203,7 +203,7 @@ final class PostgresOutageTest {
     try (Host host = Host.on(database.store())) {
       host.open("a").write(new Line("before"));
       server.set("default_transaction_read_only", "on");
-      PostgresClaimTest.await(() -> failure(host.store().sweep(0)).contains("accepts no writes"));
+      PostgresClaimTest.await(() -> failure(host.store().sweep(1)).contains("accepts no writes"));
       assertThatThrownBy(() -> other.store().open())
           .isInstanceOf(StoreException.class)
           .hasMessageContainingAll(other.address(), "accepts no writes", "end its read-only mode");

@@ -84,6 +84,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ExecutorService replies;
   private final ExecutorService feedThreads;
   private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** Only the sweep tells, and one follows the other. */
+  private volatile boolean storeFails;
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
   private final Agents agents;
@@ -598,14 +601,23 @@ public final class Fermata implements ToolHost, AutoCloseable {
                     .sweep(clock.millis())
                     .whenComplete(
                         (swept, thrown) -> {
-                          if (thrown != null && !closed.get()) {
-                            LOG.warn("Ended runs could not be swept; will try again", thrown);
-                          }
                           if (!closed.get()) {
+                            noticeStore(thrown);
                             sweepRegularly(clock);
                           }
                         }),
             system.executionContext());
+  }
+
+  /** Says once that the store fails, and wakes what was lost by it when it does so no more. */
+  private void noticeStore(@Nullable Throwable failure) {
+    if (failure != null && !storeFails) {
+      LOG.warn("The store fails; will try again until it does not", failure);
+    } else if (failure == null && storeFails) {
+      LOG.info("The store is back");
+      system.tell(new GatewayCommand.StoreBack());
+    }
+    storeFails = failure != null;
   }
 
   private static Config configuration(OpenStore store) {

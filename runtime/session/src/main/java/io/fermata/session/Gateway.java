@@ -145,6 +145,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
               sessions.tell(new Sessions.CountAwake(count.replyTo()));
               return this;
             })
+        .onMessage(
+            GatewayCommand.StoreBack.class,
+            back -> {
+              sessions.tell(new Sessions.StoreBack());
+              return this;
+            })
         .onMessage(GatewayCommand.Drain.class, this::drain)
         .onSignal(PostStop.class, stop -> stopped())
         .build();

@@ -13,6 +13,7 @@ sealed interface GatewayCommand
         GatewayCommand.SessionLost,
         GatewayCommand.Tick,
         GatewayCommand.Wake,
+        GatewayCommand.StoreBack,
         GatewayCommand.Helper,
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
@@ -55,6 +56,9 @@ sealed interface GatewayCommand
 
   /** Let calls reach sessions again that were barred. */
   record Unbar(Scope scope) implements GatewayCommand {}
+
+  /** Sessions that were lost while the store failed need not be left alone any longer. */
+  record StoreBack() implements GatewayCommand {}
 
   /** Look for calls that nobody answered. */
   record Tick() implements GatewayCommand {}

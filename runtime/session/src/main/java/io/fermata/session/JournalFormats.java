@@ -88,19 +88,13 @@ final class JournalFormats {
           " with a part of the kind " + e.getTypeId() + ", which this release does not know";
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (UnrecognizedPropertyException e) {
-      String why =
-          " with a part "
-              + at(e)
-              + " ("
-              + e.getPropertyName()
-              + "), which this release does not know";
+      String why = " with a part " + at(e) + ", which this release does not know";
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (IOException | RuntimeException e) {
       String where = e instanceof JsonMappingException mapping ? " at " + at(mapping) : "";
       throw new UnreadableRecord(
           manifest,
-          " that is not whole, or was not written by a release of Fermata: it cannot be read"
-              + where,
+          " that cannot be read" + where + ", as it is not whole or not one of Fermata's",
           "restore the journal from a backup, or erase the session",
           hidden(e));
     }

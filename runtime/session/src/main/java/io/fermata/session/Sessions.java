@@ -57,6 +57,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** A session that was lost is to take up what it was at. */
   private record WakeAgain(String entityId) implements Message {}
 
+  /** What was lost need not be left alone any longer. */
+  record StoreBack() implements Message {}
+
   /** Let every session finish what it does and go to sleep. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
 
@@ -146,6 +149,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(WakeAgain.class, this::wakeAgain)
         .onMessage(Bar.class, this::bar)
         .onMessage(Unbar.class, this::unbar)
+        .onMessage(StoreBack.class, back -> wakeLost())
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -226,6 +230,14 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private Behavior<Message> wakeAgain(WakeAgain again) {
     if (sleepingAll == null && !awake.containsKey(again.entityId())) {
       deliver(new Envelope(again.entityId(), new ShellCommand.Wake()));
+    }
+    return this;
+  }
+
+  private Behavior<Message> wakeLost() {
+    if (sleepingAll == null && !lost.isEmpty()) {
+      gateway.tell(new GatewayCommand.Wake(List.copyOf(lost.keySet())));
+      lost.clear();
     }
     return this;
   }

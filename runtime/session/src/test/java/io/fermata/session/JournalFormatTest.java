@@ -14,8 +14,6 @@ import io.fermata.flow.RunState;
 import io.fermata.flow.Write;
 import io.fermata.session.JournalFormats.Upcaster;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -244,13 +242,10 @@ class JournalFormatTest {
   }
 
   private List<String> golden() throws IOException {
-    try (InputStream in = getClass().getResourceAsStream("/journal-1.txt")) {
-      if (in == null) {
-        throw new IOException(
-            "journal-1.txt is missing; it would be:\n" + String.join("\n", fresh()));
-      }
-      return new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+    if (Golden.writes()) {
+      Golden.write("journal-1.txt", String.join("\n", fresh()));
     }
+    return Golden.read("journal-1.txt").lines().toList();
   }
 
   private List<String> fresh() {

@@ -1,0 +1,74 @@
+package io.fermata.session;
+
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import io.fermata.postgres.PostgresServer;
+import io.fermata.session.TestFlows.Trip;
+import io.fermata.session.TestHost.Client;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** Sessions on a real PostgreSQL server, which may go and come back. */
+final class PostgresHostTest {
+
+  @Test
+  void aRunGoesOnByItselfAfterItsServerWasKilledAndCameBack() throws Exception {
+    List<Integer> attempts = new CopyOnWriteArrayList<>();
+    CountDownLatch first = new CountDownLatch(1);
+    CountDownLatch second = new CountDownLatch(1);
+    CompletableFuture<Void> serverIsGone = new CompletableFuture<>();
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  attempts.add(run.attempt());
+                  (run.attempt() == 1 ? first : second).countDown();
+                  return serverIsGone.thenApply(gone -> run.set("price", 3));
+                },
+                o -> {})
+            .compile();
+    try (PostgresServer server = PostgresServer.start();
+        TestHost host = new TestHost(Store.postgres(server.newDatabase()), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> booking = client.proceedLater("from", "Ulm");
+      assertThat(first.await(30, TimeUnit.SECONDS)).isTrue();
+
+      server.kill();
+      serverIsGone.complete(null);
+      assertThat(code(got(booking))).isEqualTo("store_unavailable");
+      Client other = host.client();
+      assertThat(code(other.start())).isEqualTo("store_unavailable");
+
+      server.restart();
+      assertThat(second.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(attempts).startsWith(1, 2);
+      assertThat(field(client.proceed())).isEqualTo("to");
+      assertThat(client.proceed("to", "Bonn").structured().path("result"))
+          .isEqualTo(Json.object().put("from", "Ulm").put("to", "Bonn").put("price", 3));
+      assertThat(code(other.start())).isEqualTo("none");
+    }
+  }
+
+  @Test
+  void whatWasAcknowledgedIsThereForTheNextHost() {
+    Store store = Store.postgres(PostgresServer.shared().newDatabase());
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      client.start();
+      client.proceed("from", "Ulm");
+      host.crash();
+      assertThat(client.status().structured().path("run").path("state").path("from").asText())
+          .isEqualTo("Ulm");
+    }
+  }
+}
