@@ -149,7 +149,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
             .toList();
     this.eraser = new Eraser(
             store, command -> actors().tell(command), audience, feeds, ledger, replies);
-    this.clock = builder.clock;
     this.archives = new Archives(
             store, eraser, command -> actors().tell(command), ledger::lookAgain, handlerThreads);
     this.shared =

@@ -354,14 +354,20 @@ class ThreadSurvivalTest {
         };
     FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), Limits.DEFAULT);
     ThreadFeeds feeds = new ThreadFeeds();
-    Audience nobody = new Audience(List.of(), noFlows, 1);
+    Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Shared(
             (AgentThreads) host.threads(),
             feeds,
             new ToolUses(answering, Map.of()),
             store,
-            new Eraser(store, command -> {}, nobody, feeds, Runnable::run),
+            new Eraser(
+                store,
+                command -> {},
+                nobody,
+                feeds,
+                new RunLedger(store, Seals.ofEnvironment(), InstantSource.system()),
+                Runnable::run),
             InstantSource.system(),
             name -> null,
             Runnable::run,
