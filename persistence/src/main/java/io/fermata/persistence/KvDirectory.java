@@ -86,6 +86,21 @@ final class KvDirectory implements Directory {
 
   @Override
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
+    return unlisted();
+  }
+
+  /** Nothing follows journals that cannot be listed. */
+  @Override
+  public CompletionStage<@Nullable Void> mark(long number) {
+    return unlisted();
+  }
+
+  @Override
+  public CompletionStage<Long> marked() {
+    return unlisted();
+  }
+
+  private <T extends @Nullable Object> CompletionStage<T> unlisted() {
     return CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name()));
   }
 

@@ -111,6 +111,9 @@ final class KvFormat {
           out.writeLong(entry.seq());
           out.writeLong(entry.createdAt());
           out.writeLong(entry.activeAt());
+          out.writeUTF(entry.session());
+          out.writeUTF(entry.standing());
+          out.writeLong(entry.since());
           texts(out, entry.tags());
           out.writeInt(entry.attributes().size());
           for (Map.Entry<String, String> attribute : new TreeMap<>(entry.attributes()).entrySet()) {
@@ -131,6 +134,9 @@ final class KvFormat {
           long seq = in.readLong();
           long createdAt = in.readLong();
           long activeAt = in.readLong();
+          String session = in.readUTF();
+          String standing = in.readUTF();
+          long since = in.readLong();
           Set<String> tags = texts(in);
           int count = in.readInt();
           Map<String, String> attributes = new LinkedHashMap<>();
@@ -138,7 +144,18 @@ final class KvFormat {
             attributes.put(in.readUTF(), in.readUTF());
           }
           return new DirectoryEntry(
-              persistenceId, kind, principal, name, seq, createdAt, activeAt, tags, attributes);
+              persistenceId,
+              kind,
+              principal,
+              name,
+              seq,
+              createdAt,
+              activeAt,
+              tags,
+              attributes,
+              session,
+              standing,
+              since);
         });
   }
 

@@ -148,6 +148,11 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
+  public boolean lists() {
+    return false;
+  }
+
+  @Override
   public int snapshotEvery(int wished) {
     return Math.min(wished, SNAPSHOT_EVERY);
   }
@@ -215,7 +220,18 @@ final class OpenKeyValueStore implements OpenStore {
     return unlisted();
   }
 
-  private CompletionStage<List<String>> unlisted() {
+  @Override
+  public CompletionStage<Long> newest() {
+    return unlisted();
+  }
+
+  @Override
+  public CompletionStage<List<Written>> written(long afterNumber, int max) {
+    Slice.requireMax(max);
+    return unlisted();
+  }
+
+  private <T> CompletionStage<T> unlisted() {
     return whileOpen(() -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
   }
 
@@ -309,6 +325,16 @@ final class OpenKeyValueStore implements OpenStore {
     @Override
     public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
       return whileOpen(() -> entries.list(query));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> mark(long number) {
+      return whileOpen(() -> entries.mark(number));
+    }
+
+    @Override
+    public CompletionStage<Long> marked() {
+      return whileOpen(entries::marked);
     }
   }
 

@@ -88,6 +88,8 @@ abstract class KeyValueContract extends JournalContract {
           List.of(
               open.journals("", 10),
               open.journals("ann"),
+              open.newest(),
+              open.written(0, 10),
               open.directory().list(DirectoryQuery.of("thread")))) {
         assertThatThrownBy(() -> Host.await(listing))
             .rootCause()
