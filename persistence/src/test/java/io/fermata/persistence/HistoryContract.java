@@ -13,7 +13,7 @@ abstract class HistoryContract extends JournalContract {
 
   @Test
   void whatWasWrittenAfterARecordIsToldInTheOrderOfItsNumbers() {
-    try (Host host = Host.on(store)) {
+    try (Host host = Host.on(store())) {
       assertThat(Host.await(host.store().newest())).isEqualTo(0);
       host.open("a").write(new Line("one"));
       long before = Host.await(host.store().newest());
