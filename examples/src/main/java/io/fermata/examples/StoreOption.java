@@ -19,7 +19,8 @@ final class StoreOption {
       names = "--store",
       paramLabel = "STORE",
       description = {
-        "Where sessions live: sqlite:<file>, or memory to try things out.",
+        "Where sessions live: sqlite:<file>, postgres://<user>@<host>/<database>,",
+        "or memory to try things out.",
         "Without it the environment variable FERMATA_STORE, else " + DEFAULT + "."
       })
   @Nullable String spec;

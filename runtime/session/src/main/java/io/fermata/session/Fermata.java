@@ -804,7 +804,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
               () ->
                   new IllegalStateException(
                       "No store is named. Call store(Store.sqlite(path)) on the host, or set"
-                          + " FERMATA_STORE to sqlite:<file>; for tests only, Store.memory() or"
+                          + " FERMATA_STORE to sqlite:<file> or postgres://<user>@<host>/<database>; for"
+                          + " tests only, Store.memory() or"
                           + " FERMATA_STORE=memory"));
     }
 
