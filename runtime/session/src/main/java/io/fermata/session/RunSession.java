@@ -83,8 +83,17 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       if (tool != null) {
         account.add(entry);
       }
-      return state.apply(entry);
+      SessionState after = state.apply(entry);
+      keepSecret(state.run(), after.run());
+      return after;
     };
+  }
+
+  /** Another version of the flow may mark fields that the state has had all along. */
+  private void keepSecret(RunState before, RunState after) {
+    if (before.version() != after.version()) {
+      keepSecret(after);
+    }
   }
 
   /** The runs of a tool are short, and the account of one is told from its beginning. */
@@ -557,11 +566,13 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       then.run();
       return Effect().none();
     }
+    keepSecret(state.run(), ahead);
     return Effect()
         .persist(entries)
         .thenRun(
-            () -> {
+            (SessionState after) -> {
               watched(state.run(), entries);
+              entered(state, entries, after);
               journaled(working);
               then.run();
             });
@@ -767,6 +778,25 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     unjournaled.clear();
     if (!ahead.running()) {
       ahead = RunState.ended(ahead.status(), ahead.runId(), ahead.version(), ahead.changedAt());
+    }
+  }
+
+  /** Lets the directory follow; before the run that ended is forgotten. */
+  private void entered(SessionState before, List<JournalRecord> entries, SessionState after) {
+    JournalRecord.Origin origin = before.origin();
+    long seq = seq() - entries.size();
+    for (JournalRecord entry : entries) {
+      seq++;
+      if (entry instanceof JournalRecord.Step step && step.origin() != null) {
+        origin = step.origin();
+      } else if (entry instanceof JournalRecord.Ended ended) {
+        RunState last = ended.status() == RunState.Status.ABANDONED ? before.run() : ahead;
+        shell().ledger().ended(new RunRow(flow, ended.last(last), origin, seq), ended.keptUntil());
+      }
+    }
+    if (after.run().running()) {
+      boolean begins = !after.run().runId().equals(before.run().runId());
+      shell().ledger().stands(new RunRow(flow, after.run(), after.origin(), seq), begins);
     }
   }
 

@@ -318,7 +318,8 @@ class ErasureTest {
 
       assertThat(erased.journals()).isEqualTo(3);
       assertThat(marked()).isEmpty();
-      assertThat(now(host.threads().get("ann", id).handle((view, gone) -> gone == null))).isFalse();
+      boolean there = now(host.threads().get("ann", id).handle((view, gone) -> gone == null));
+      assertThat(there).isFalse();
       assertThat(now(host.erase(Erasure.thread(id))).nothing()).isTrue();
     }
     try (OpenStore open = store().open()) {

@@ -22,6 +22,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.flow.Limits;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.nio.charset.StandardCharsets;
@@ -351,12 +352,22 @@ class ThreadSurvivalTest {
             return host.handles();
           }
         };
+    FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), Limits.DEFAULT);
+    ThreadFeeds feeds = new ThreadFeeds();
+    Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Shared(
             (AgentThreads) host.threads(),
-            new ThreadFeeds(),
+            feeds,
             new ToolUses(answering, Map.of()),
             store,
+            new Eraser(
+                store,
+                command -> {},
+                nobody,
+                feeds,
+                new RunLedger(store, Seals.ofEnvironment(), InstantSource.system()),
+                Runnable::run),
             InstantSource.system(),
             name -> null,
             Runnable::run,
