@@ -90,16 +90,6 @@ final class PostgresBackend implements SqlBackend {
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> scrub() {
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
-  public CompletableFuture<@Nullable Void> backup(Path file) {
-    return CompletableFuture.failedFuture(PostgresStore.notCopied(address));
-  }
-
-  @Override
   public void close() {
     try {
       reader.close();

@@ -146,6 +146,16 @@ record Archive(Header header, List<NewRecord> records) {
     return version == null ? "development" : version;
   }
 
+  /** The same with nothing encrypted in it. */
+  static StoredRecord opened(StoredRecord stored, String journal, Seals seals) {
+    return written(stored.seq(), record(stored, journal, seals));
+  }
+
+  private static StoredRecord written(long seq, Object entry) {
+    return new StoredRecord(
+        seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
+  }
+
   private static JournalRecord record(StoredRecord stored, String journal, Seals seals) {
     try {
       Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
@@ -162,7 +172,8 @@ record Archive(Header header, List<NewRecord> records) {
   // --- reading --------------------------------------------------------------------------------
 
   /**
-   * Reads and checks it all. What is sealed stays so, and has to be opened to be checked.
+   * Reads and checks it all. What is sealed has to be opened for that; it is sealed again, and so
+   * is what was not and would be if it were written here.
    *
    * @param known whether the host has the flow of a run
    */
@@ -175,6 +186,7 @@ record Archive(Header header, List<NewRecord> records) {
     }
     List<NewRecord> records = new ArrayList<>();
     List<JournalRecord> entries = new ArrayList<>();
+    Sealing sealing = seals.of(header.journal());
     int number = 2;
     JsonNode line = parsed(lines.readLine(), number);
     while (!line.has("end")) {
@@ -182,7 +194,9 @@ record Archive(Header header, List<NewRecord> records) {
       JournalRecord entry = entry(stored, header.journal(), seals, number);
       requireNext(records, stored, number);
       entries.add(entry);
-      records.add(new NewRecord(stored, now, entry.tags()));
+      StoredRecord written =
+          sealing.stored(entry) instanceof Sealed sealed ? written(stored.seq(), sealed) : stored;
+      records.add(new NewRecord(written, now, entry.tags()));
       number++;
       line = parsed(lines.readLine(), number);
     }

@@ -32,8 +32,12 @@ record Archives(
     Executor threads) {
   private static final int PAGE = 100;
 
-  /** Completes with the number of records. */
-  CompletionStage<Long> write(Archive.Header header, OutputStream to) {
+  /**
+   * Completes with the number of records.
+   *
+   * @param open what is encrypted is written as it was
+   */
+  CompletionStage<Long> write(Archive.Header header, boolean open, OutputStream to) {
     Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
     return store
         .read(header.journal(), 0, PAGE)
@@ -45,15 +49,17 @@ record Archives(
                         .formatted(header.id()));
               }
               put(lines, () -> header.line(first.get(0), seals));
-              return rest(header, first, 0, lines);
+              return rest(header, open, first, 0, lines);
             },
             threads);
   }
 
   private CompletionStage<Long> rest(
-      Archive.Header header, List<StoredRecord> page, long before, Writer lines) {
+      Archive.Header header, boolean open, List<StoredRecord> page, long before, Writer lines) {
     for (StoredRecord stored : page) {
-      put(lines, () -> Archive.line(stored));
+      put(
+          lines,
+          () -> Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
@@ -63,7 +69,7 @@ record Archives(
     }
     return store
         .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
-        .thenComposeAsync(next -> rest(header, next, records, lines), threads);
+        .thenComposeAsync(next -> rest(header, open, next, records, lines), threads);
   }
 
   private interface Line {

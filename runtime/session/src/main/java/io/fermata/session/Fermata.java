@@ -85,6 +85,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** Only the sweep tells, and one follows the other. */
   private volatile boolean storeFails;
+
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
   private final Agents agents;
@@ -142,7 +143,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
     this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
-    this.archives = new Archives(store, eraser, seals, command -> actors().tell(command), handlerThreads);
+    this.archives =
+        new Archives(store, eraser, seals, command -> actors().tell(command), handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -378,7 +380,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Rollout> check(Flow<?>... flows) {
     return CompletableFuture.supplyAsync(
-        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
+        () -> Rollout.check(store, seals, limits, clock.instant(), flows), handlerThreads);
   }
 
   /**
@@ -403,7 +405,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
-   * had and that are kept. The run is not disturbed.
+   * had and that are kept. The run is not disturbed. What is encrypted in the journal is encrypted
+   * in what is written, and opens in another store with the same key.
    *
    * @param to is flushed and not closed
    * @return how many records there are; completes with an {@link IllegalArgumentException} if there
@@ -411,7 +414,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
     requireOpen();
-    return archives.write(Archive.Header.ofRun(flow, runId), to);
+    return archives.write(Archive.Header.ofRun(flow, runId), false, to);
+  }
+
+  /** As {@link #export}, with all that the run keeps secret, readable for everybody. */
+  public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
+    requireOpen();
+    return archives.write(Archive.Header.ofRun(flow, runId), true, to);
   }
 
   /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
@@ -421,7 +430,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return key == null
         ? CompletableFuture.failedFuture(
             new IllegalArgumentException("There is no thread " + threadId))
-        : archives.write(Archive.Header.ofThread(key), to);
+        : archives.write(Archive.Header.ofThread(key), false, to);
   }
 
   /**
@@ -432,8 +441,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * found as before. A session handle that the other store minted is recognised only where {@link
    * Builder#acceptHandlesOf} says so.
    *
-   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not of
-   *     a format and a flow that this host knows; with a {@link
+   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not
+   *     of a format and a flow that this host knows; with a {@link
    *     io.fermata.persistence.StoreException} if the store has the journal already
    */
   public CompletionStage<Imported> importJournal(InputStream from) {
