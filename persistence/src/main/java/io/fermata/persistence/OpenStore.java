@@ -67,7 +67,8 @@ public interface OpenStore extends AutoCloseable {
    * left unswept is found by the next sweep.
    *
    * <p>A journal whose last record carries a tag {@link JournalTags#forget} with such a time is
-   * deleted whole, with its entry in the directory; any other keeps its newest record.
+   * deleted whole, with its entry in the directory; any other keeps its newest record. The entries
+   * of parts of a journal go with the records up to which they were entered.
    *
    * <p>Tags {@link JournalTags#WORKING} that a later record left behind go as well, so that {@link
    * #working()} looks at few however long the journals are.
@@ -95,6 +96,18 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<StoredRecord>> readBack(String persistenceId, long beforeSeq, int max);
 
+  /** The highest number that any record of any journal has; 0 if there is none. */
+  CompletionStage<Long> newest();
+
+  /**
+   * The journals that have a record with a number above the given one, in the order of those
+   * numbers. A journal may be there several times. What is being written at this moment may come to
+   * have a lower number than what is there already.
+   *
+   * @param max how many are listed at most, 1 to {@link #MOST_RECORDS}
+   */
+  CompletionStage<List<Written>> written(long afterNumber, int max);
+
   /**
    * The persistence ids of journals, in an order that stays, each once.
    *
@@ -115,7 +128,7 @@ public interface OpenStore extends AutoCloseable {
 
   /**
    * Deletes journals for good, in one transaction: their events with the tags, their snapshots and
-   * their entries in the directory. To forget what is not there does nothing.
+   * the entries of the directory for them and their parts. To forget what is not there does nothing.
    *
    * <p>Stop the actors of the journals before. One that still runs would go on at its own sequence
    * number in a journal that has lost its beginning. An actor that is started later with the same

@@ -107,6 +107,24 @@ abstract class JournalContract {
   }
 
   @Test
+  void whatWasWrittenAfterARecordIsToldInTheOrderOfItsNumbers() {
+    try (Host host = Host.on(store)) {
+      assertThat(Host.await(host.store().newest())).isEqualTo(0);
+      host.open("a").write(new Line("one"));
+      long before = Host.await(host.store().newest());
+      host.open("b").write(new Line("two")).write(new Line("three"));
+      host.open("c").write(new Line("four"));
+      List<Written> written = Host.await(host.store().written(before, 10));
+      assertThat(written.stream().map(Written::persistenceId).distinct()).containsExactly("b", "c");
+      assertThat(written.get(written.size() - 1).number())
+          .isEqualTo(Host.await(host.store().newest()));
+      List<Written> first = Host.await(host.store().written(0, 1));
+      assertThat(first).extracting(Written::persistenceId).containsExactly("a");
+      assertThat(Host.await(host.store().written(first.get(0).number(), 10))).isEqualTo(written);
+    }
+  }
+
+  @Test
   void journalsAreListedEachOnceAndPageByPage() {
     try (Host host = Host.on(store)) {
       for (String name : List.of("c", "a", "b")) {
