@@ -99,7 +99,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
-    Settings settings = builder.settings;
+    Settings settings =
+        builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
     this.limits = settings.limits();
@@ -645,7 +646,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
     private Builder() {}
 
-    /** Where sessions live. Without this the environment variable FERMATA_STORE names it. */
+    /**
+     * Where sessions live. Without this the environment names it, see {@link
+     * Store#fromEnvironment}.
+     */
     public Builder store(Store where) {
       store = where;
       return this;
@@ -817,8 +821,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
               () ->
                   new IllegalStateException(
                       "No store is named. Call store(Store.sqlite(path)) on the host, or set"
-                          + " FERMATA_STORE to sqlite:<file>; for tests only, Store.memory() or"
-                          + " FERMATA_STORE=memory"));
+                          + " FERMATA_STORE to sqlite:<file>, postgres://… or redis://…; for tests"
+                          + " only, Store.memory() or FERMATA_STORE=memory"));
     }
 
     private void checkNames() {
