@@ -48,8 +48,7 @@ final class Eraser {
 
   CompletionStage<Erased> erase(Scope scope) {
     return alone(
-        scope,
-        () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
+        scope, () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
   }
 
   /** Does some work while none of the sessions is awake or can be reached. */

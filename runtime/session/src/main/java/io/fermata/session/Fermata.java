@@ -85,6 +85,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** Only the sweep tells, and one follows the other. */
   private volatile boolean storeFails;
+
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
   private final Agents agents;
@@ -142,7 +143,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
     this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
-    this.archives = new Archives(store, eraser, seals, command -> actors().tell(command), handlerThreads);
+    this.archives =
+        new Archives(store, eraser, seals, command -> actors().tell(command), handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -439,8 +441,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * found as before. A session handle that the other store minted is recognised only where {@link
    * Builder#acceptHandlesOf} says so.
    *
-   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not of
-   *     a format and a flow that this host knows; with a {@link
+   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not
+   *     of a format and a flow that this host knows; with a {@link
    *     io.fermata.persistence.StoreException} if the store has the journal already
    */
   public CompletionStage<Imported> importJournal(InputStream from) {

@@ -75,8 +75,7 @@ final class RolloutCheck {
     return state.run();
   }
 
-  private JournalRecord read(String journal, StoredRecord stored)
-      throws NotSerializableException {
+  private JournalRecord read(String journal, StoredRecord stored) throws NotSerializableException {
     Object read = serializer.fromBinary(stored.payload(), stored.manifest());
     return (JournalRecord) seals.opened(journal, read);
   }

@@ -11,8 +11,8 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
-import org.apache.pekko.persistence.typed.SnapshotAdapter;
 import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotAdapter;
 import org.apache.pekko.persistence.typed.SnapshotCompleted;
 import org.apache.pekko.persistence.typed.SnapshotFailed;
 import org.apache.pekko.persistence.typed.SnapshotMetadata;
@@ -211,8 +211,10 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
         .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
-        .onSignal(SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
-        .onSignal(SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
+        .onSignal(
+            SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
+        .onSignal(
+            SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }
