@@ -15,6 +15,7 @@ import picocli.CommandLine.Command;
       ServeCommand.class,
       StdioCommand.class,
       ChatCommand.class,
+      RunsCommand.class,
       GraphCommand.class,
       KeyCommand.class,
       CheckCommand.class,

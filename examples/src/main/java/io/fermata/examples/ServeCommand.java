@@ -88,6 +88,7 @@ final class ServeCommand implements Callable<Integer> {
     McpServerBuilder builder =
         McpServer.serving(examples.host())
             .threads(examples.host().threads())
+            .runs(examples.host().runs())
             .name("fermata-examples")
             .version(Main.version())
             .address(address)

@@ -149,6 +149,26 @@ class MainTest {
   }
 
   @Test
+  void runsAreListedFromAStoreThatNobodyHasOpen() {
+    Path file = directory.resolve("listed.db");
+    try (HostProbe host = HostProbe.of(QuoteFlow.create(), Store.sqlite(file))) {
+      host.start("to see plans");
+    }
+    assertThat(run("runs", "--store", "sqlite:" + file)).isZero();
+    assertThat(out.toString()).contains("quote 1", "waiting", "answer name, answer email");
+    assertThat(run("runs", "--json", "--rebuild", "--store", "sqlite:" + file)).isZero();
+    assertThat(out.toString()).contains("\"status\":\"waiting\"");
+    assertThat(err.toString()).contains("1 runs are listed");
+    assertThat(run("runs", "--status", "asleep", "--store", "sqlite:" + file)).isEqualTo(2);
+    assertThat(err.toString()).contains("There is no status asleep", "stopped");
+    try (OpenStore held = Store.sqlite(file).open()) {
+      assertThat(held.describe()).isNotEmpty();
+      assertThat(run("runs", "--store", "sqlite:" + file)).isEqualTo(3);
+      assertThat(err.toString()).contains("--server");
+    }
+  }
+
+  @Test
   void aRunMovesFromOneStoreToAnotherAndGoesOnThere() {
     Store old = Store.sqlite(directory.resolve("old.db"));
     Store other = Store.sqlite(directory.resolve("other.db"));

@@ -20,7 +20,7 @@ public interface Directory {
   CompletionStage<@Nullable Void> put(DirectoryEntry entry);
 
   /**
-   * Takes a journal out of the directory; the journal itself stays. A later {@link #put} enters it
+   * Takes an entry out of the directory; the journal itself stays. A later {@link #put} enters it
    * again, whatever its sequence number.
    */
   CompletionStage<@Nullable Void> remove(String persistenceId);
@@ -29,9 +29,21 @@ public interface Directory {
   CompletionStage<Optional<DirectoryEntry>> get(String persistenceId);
 
   /**
-   * A page of the entries that match. The kind, the principal, one tag and the name are looked up;
-   * attributes and text are compared with every entry that these leave, so a search that finds
-   * little costs as much as those are many.
+   * A page of the entries that match. The first of these that the query names is looked up: the
+   * principal, the session, a tag, the standings, the name, or else the kind. The rest is compared
+   * with every entry that this leaves, so a search that finds little costs as much as those are
+   * many.
    */
   CompletionStage<DirectoryPage> list(DirectoryQuery query);
+
+  /**
+   * Notes up to which record of the store the directory has followed the journals, for whoever lets
+   * it follow. It is noted after all that was asked for before.
+   *
+   * @param number as {@link OpenStore#newest()} tells it
+   */
+  CompletionStage<@Nullable Void> mark(long number);
+
+  /** What was marked last; 0 if nothing was. */
+  CompletionStage<Long> marked();
 }

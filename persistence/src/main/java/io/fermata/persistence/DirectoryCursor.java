@@ -12,22 +12,25 @@ import org.jspecify.annotations.Nullable;
 /** The place of an entry in a list; what follows it is the next page. */
 record DirectoryCursor(Order order, long at, String persistenceId) {
 
-  static final Comparator<DirectoryCursor> LATEST_FIRST =
-      Comparator.comparingLong(DirectoryCursor::at)
-          .thenComparing(DirectoryCursor::persistenceId)
-          .reversed();
+  private static final Comparator<DirectoryCursor> EARLIEST_FIRST =
+      Comparator.comparingLong(DirectoryCursor::at).thenComparing(DirectoryCursor::persistenceId);
 
   private static final Pattern FORM =
-      Pattern.compile("(ACTIVITY|CREATION):(-?\\d{1,19}):(.+)", Pattern.DOTALL);
+      Pattern.compile("(ACTIVITY|CREATION|STANDING):(-?\\d{1,19}):(.+)", Pattern.DOTALL);
 
   static DirectoryCursor of(Order order, DirectoryEntry entry) {
     return new DirectoryCursor(order, time(order, entry), entry.persistenceId());
+  }
+
+  static Comparator<DirectoryCursor> in(Order order) {
+    return order.latestFirst() ? EARLIEST_FIRST.reversed() : EARLIEST_FIRST;
   }
 
   private static long time(Order order, DirectoryEntry entry) {
     return switch (order) {
       case ACTIVITY -> entry.activeAt();
       case CREATION -> entry.createdAt();
+      case STANDING -> entry.since();
     };
   }
 

@@ -10,6 +10,8 @@ final class DirectoryLimits {
   static final int KIND = 64;
   static final int PRINCIPAL = 256;
   static final int NAME = 256;
+  static final int SESSION = 256;
+  static final int STANDING = 64;
   static final int TAGS = 32;
   static final int TAG = 64;
   static final int ATTRIBUTES = 32;
@@ -36,6 +38,14 @@ final class DirectoryLimits {
 
   static void name(String name) {
     atMost("name", name, NAME);
+  }
+
+  static void session(String session) {
+    atMost("session", session, SESSION);
+  }
+
+  static void standing(String standing) {
+    atMost("standing", standing, STANDING);
   }
 
   static void text(String text) {

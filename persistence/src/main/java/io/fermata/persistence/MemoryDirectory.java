@@ -1,11 +1,13 @@
 package io.fermata.persistence;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class MemoryDirectory implements Directory {
 
   private final Map<String, DirectoryEntry> entries = new ConcurrentHashMap<>();
+  private final AtomicLong mark = new AtomicLong();
 
   @Override
   public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
@@ -27,8 +30,44 @@ final class MemoryDirectory implements Directory {
     return CompletableFuture.completedFuture(null);
   }
 
-  boolean forget(String persistenceId) {
-    return entries.remove(persistenceId) != null;
+  int forget(String persistenceId) {
+    return forget(persistenceId, Long.MAX_VALUE);
+  }
+
+  /** Forgets what is said of a journal and its parts up to a record. */
+  int forget(String persistenceId, long lastSeq) {
+    List<String> gone =
+        entries.entrySet().stream()
+            .filter(entry -> isOf(persistenceId, entry.getKey()))
+            .filter(entry -> entry.getValue().seq() <= lastSeq)
+            .map(Map.Entry::getKey)
+            .toList();
+    gone.forEach(entries::remove);
+    return gone.size();
+  }
+
+  private static boolean isOf(String persistenceId, String id) {
+    return id.equals(persistenceId) || id.startsWith(persistenceId + ".");
+  }
+
+  /** Forgets the parts of a journal alone. */
+  void forgetParts(String persistenceId, long lastSeq) {
+    entries
+        .values()
+        .removeIf(
+            entry ->
+                entry.persistenceId().startsWith(persistenceId + ".") && entry.seq() <= lastSeq);
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> mark(long number) {
+    mark.set(number);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Long> marked() {
+    return CompletableFuture.completedFuture(mark.get());
   }
 
   Stream<String> names() {
@@ -43,13 +82,13 @@ final class MemoryDirectory implements Directory {
   @Override
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
     DirectoryCursor begin = query.begin();
+    Comparator<DirectoryCursor> order = DirectoryCursor.in(query.order());
     List<DirectoryEntry> page =
         entries.values().stream()
             .filter(entry -> matches(query, entry))
             .map(entry -> Map.entry(DirectoryCursor.of(query.order(), entry), entry))
-            .filter(
-                at -> begin == null || DirectoryCursor.LATEST_FIRST.compare(begin, at.getKey()) < 0)
-            .sorted(Map.Entry.comparingByKey(DirectoryCursor.LATEST_FIRST))
+            .filter(at -> begin == null || order.compare(begin, at.getKey()) < 0)
+            .sorted(Map.Entry.comparingByKey(order))
             .limit(query.limit() + 1L)
             .map(Map.Entry::getValue)
             .toList();
@@ -60,6 +99,10 @@ final class MemoryDirectory implements Directory {
     return entry.kind().equals(query.kind())
         && (query.principal() == null || entry.principal().equals(query.principal()))
         && (query.name() == null || entry.name().equals(query.name()))
+        && (query.session() == null || entry.session().equals(query.session()))
+        && (query.standings().isEmpty() || query.standings().contains(entry.standing()))
+        && query.created().contains(entry.createdAt())
+        && query.since().contains(entry.since())
         && entry.tags().containsAll(query.tags())
         && entry.attributes().entrySet().containsAll(query.attributes().entrySet())
         && (query.text() == null

@@ -10,6 +10,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
 /**
@@ -22,6 +23,8 @@ final class MemoryJournals {
       new ConcurrentSkipListSet<>(
           Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId));
   private final Map<String, Long> due = new ConcurrentHashMap<>();
+  private final Map<String, Long> newest = new ConcurrentHashMap<>();
+  private final AtomicLong records = new AtomicLong();
   private final MemoryDirectory directory = new MemoryDirectory();
   private final byte[] serverKey = ServerKey.random();
 
@@ -37,10 +40,11 @@ final class MemoryJournals {
     return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
   }
 
-  void append(String persistenceId, List<MemoryRecord> records) {
-    of(persistenceId).append(records);
-    remember(persistenceId, records.get(records.size() - 1).dueAt());
-    for (MemoryRecord record : records) {
+  void append(String persistenceId, List<SerializedRecord> added) {
+    of(persistenceId).append(added);
+    newest.put(persistenceId, records.addAndGet(added.size()));
+    remember(persistenceId, added.get(added.size() - 1).dueAt());
+    for (SerializedRecord record : added) {
       record.tags().stream()
           .map(JournalTags::upkeepAt)
           .flatMapToLong(OptionalLong::stream)
@@ -85,6 +89,8 @@ final class MemoryJournals {
         forget(List.of(next.persistenceId()));
         swept.add(next.persistenceId());
       } else if (journal != null && journal.sweep(now)) {
+        long end = journal.read(Slice.from(next.persistenceId(), 0, 1)).get(0).seq();
+        directory.forgetParts(next.persistenceId(), end);
         swept.add(next.persistenceId());
       }
     }
@@ -94,6 +100,20 @@ final class MemoryJournals {
   List<StoredRecord> read(Slice slice) {
     MemoryJournal journal = journals.get(slice.persistenceId());
     return journal == null ? List.of() : journal.read(slice);
+  }
+
+  long newest() {
+    return records.get();
+  }
+
+  /** Each journal once, at its newest record. */
+  List<Written> written(long after, int max) {
+    return newest.entrySet().stream()
+        .map(journal -> new Written(journal.getValue(), journal.getKey()))
+        .filter(journal -> journal.number() > after)
+        .sorted(Comparator.comparingLong(Written::number))
+        .limit(max)
+        .toList();
   }
 
   List<String> after(String persistenceId, int max) {
@@ -109,7 +129,8 @@ final class MemoryJournals {
     Forgotten all = Forgotten.NOTHING;
     for (String persistenceId : persistenceIds) {
       MemoryJournal journal = journals.remove(persistenceId);
-      int entries = directory.forget(persistenceId) ? 1 : 0;
+      newest.remove(persistenceId);
+      int entries = directory.forget(persistenceId);
       due.remove(persistenceId);
       all = all.and(journal == null ? Forgotten.of(0, 0, entries) : journal.content(entries));
     }
@@ -121,7 +142,7 @@ final class MemoryJournals {
             journals.entrySet().stream()
                 .filter(journal -> journal.getValue().content(0).journals() > 0)
                 .map(Map.Entry::getKey),
-            directory.names())
+            directory.names().map(DirectoryEntry::journalOf))
         .filter(id -> id.substring(id.indexOf('|') + 1).startsWith(place) && id.indexOf('|') >= 0)
         .distinct()
         .sorted()
@@ -136,7 +157,7 @@ final class MemoryJournals {
     if (!records.isEmpty()) {
       append(
           persistenceId,
-          records.stream().map(added -> MemoryRecord.of(persistenceId, added)).toList());
+          records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList());
     }
     return records.size();
   }

@@ -69,6 +69,17 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<Long> newest() {
+    return CompletableFuture.completedFuture(journals.newest());
+  }
+
+  @Override
+  public CompletionStage<List<Written>> written(long afterNumber, int max) {
+    Slice.requireMax(max);
+    return CompletableFuture.completedFuture(journals.written(afterNumber, max));
+  }
+
+  @Override
   public CompletionStage<List<String>> journals(String after, int max) {
     Slice.requireMax(max);
     return CompletableFuture.completedFuture(journals.after(after, max));

@@ -93,6 +93,21 @@ final class OpenSqlStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<Long> newest() {
+    return whileOpen(() -> backend.reader().transact(SqlRecords::newest));
+  }
+
+  @Override
+  public CompletionStage<List<Written>> written(long afterNumber, int max) {
+    Slice.requireMax(max);
+    return whileOpen(
+        () ->
+            backend
+                .reader()
+                .transact(connection -> SqlRecords.written(connection, afterNumber, max)));
+  }
+
+  @Override
   public CompletionStage<List<String>> journals(String after, int max) {
     Slice.requireMax(max);
     return whileOpen(
@@ -179,6 +194,16 @@ final class OpenSqlStore implements OpenStore {
               backend
                   .reader()
                   .transact(connection -> SqlDirectory.list(connection, backend.dialect(), query)));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> mark(long number) {
+      return whileOpen(() -> changes.make(connection -> SqlDirectory.mark(connection, number)));
+    }
+
+    @Override
+    public CompletionStage<Long> marked() {
+      return whileOpen(() -> backend.reader().transact(SqlDirectory::marked));
     }
   }
 

@@ -44,6 +44,14 @@ public interface OpenStore extends AutoCloseable {
   byte[] serverKey();
 
   /**
+   * How many records there may be between two snapshots of a session in this store, given what its
+   * host wishes.
+   */
+  default int snapshotEvery(int wished) {
+    return wished;
+  }
+
+  /**
    * The persistence ids of the journals whose last record is tagged {@link JournalTags#WORKING}.
    */
   CompletionStage<List<String>> working();
@@ -67,7 +75,8 @@ public interface OpenStore extends AutoCloseable {
    * left unswept is found by the next sweep.
    *
    * <p>A journal whose last record carries a tag {@link JournalTags#forget} with such a time is
-   * deleted whole, with its entry in the directory; any other keeps its newest record.
+   * deleted whole, with its entry in the directory; any other keeps its newest record. The entries
+   * of parts of a journal go with the records up to which they were entered.
    *
    * <p>Tags {@link JournalTags#WORKING} that a later record left behind go as well, so that {@link
    * #working()} looks at few however long the journals are.
@@ -82,18 +91,34 @@ public interface OpenStore extends AutoCloseable {
    * What is read costs, and not how much there is, and no writer waits for it. A journal that does
    * not exist has no records.
    *
+   * <p>A store that keeps no history has the latest records only. Asked for earlier ones it answers
+   * with a {@link NoHistoryException}.
+   *
    * @param fromSeq the lowest sequence number of interest
    * @param max how many are read at most, 1 to {@link #MOST_RECORDS}
    */
   CompletionStage<List<StoredRecord>> read(String persistenceId, long fromSeq, int max);
 
   /**
-   * Like {@link #read}, but the last of them first.
+   * Like {@link #read}, but the last of them first. A store that keeps no history ends where it
+   * begins.
    *
    * @param beforeSeq the sequence number below which the records lie, {@link Long#MAX_VALUE} for
    *     the end of the journal
    */
   CompletionStage<List<StoredRecord>> readBack(String persistenceId, long beforeSeq, int max);
+
+  /** The highest number that any record of any journal has; 0 if there is none. */
+  CompletionStage<Long> newest();
+
+  /**
+   * The journals that have a record with a number above the given one, in the order of those
+   * numbers. A journal may be there several times. What is being written at this moment may come to
+   * have a lower number than what is there already.
+   *
+   * @param max how many are listed at most, 1 to {@link #MOST_RECORDS}
+   */
+  CompletionStage<List<Written>> written(long afterNumber, int max);
 
   /**
    * The persistence ids of journals, in an order that stays, each once.
@@ -103,7 +128,7 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<String>> journals(String after, int max);
 
-  /** What the journals of this store are about. */
+  /** What the journals of this store are about. One that keeps no history cannot list them. */
   Directory directory();
 
   /**
@@ -115,7 +140,7 @@ public interface OpenStore extends AutoCloseable {
 
   /**
    * Deletes journals for good, in one transaction: their events with the tags, their snapshots and
-   * their entries in the directory. To forget what is not there does nothing.
+   * the entries of the directory for them and their parts. To forget what is not there does nothing.
    *
    * <p>Stop the actors of the journals before. One that still runs would go on at its own sequence
    * number in a journal that has lost its beginning. An actor that is started later with the same

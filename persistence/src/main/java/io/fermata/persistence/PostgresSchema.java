@@ -125,7 +125,21 @@ final class PostgresSchema {
               """
               CREATE INDEX directory_tag_created
               ON directory_tag (kind, tag, created_at, persistence_id)
-              """));
+              """),
+          List.of(
+              "ALTER TABLE directory ADD COLUMN session text COLLATE \"C\" NOT NULL DEFAULT ''",
+              "ALTER TABLE directory ADD COLUMN standing text COLLATE \"C\" NOT NULL DEFAULT ''",
+              "ALTER TABLE directory ADD COLUMN since bigint NOT NULL DEFAULT 0",
+              "CREATE INDEX directory_session ON directory (kind, session)",
+              """
+              CREATE INDEX directory_created_standing
+              ON directory (kind, standing, created_at, persistence_id)
+              """,
+              """
+              CREATE INDEX directory_since_standing
+              ON directory (kind, standing, since, persistence_id)
+              """,
+              "CREATE TABLE directory_mark (number bigint NOT NULL)"));
 
   private final PostgresAddress address;
   private final Connection connection;
@@ -142,7 +156,13 @@ final class PostgresSchema {
       return storedVersion();
     }
     tables.retainAll(
-        List.of("event_journal", "event_tag", "snapshot", "directory", "directory_tag"));
+        List.of(
+            "event_journal",
+            "event_tag",
+            "snapshot",
+            "directory",
+            "directory_tag",
+            "directory_mark"));
     if (!tables.isEmpty()) {
       throw new StoreException(
           address.shown()

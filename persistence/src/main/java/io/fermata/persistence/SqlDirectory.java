@@ -14,9 +14,19 @@ final class SqlDirectory {
   /** What most puts come to; the indexes over what has not changed are left alone. */
   static final String TOUCH =
       """
-      UPDATE directory SET seq = ?, active_at = ?
+      UPDATE directory SET seq = ?, active_at = ?, standing = ?, since = ?
       WHERE persistence_id = ? AND seq <= ?
-        AND kind = ? AND principal = ? AND name = ? AND created_at = ? AND labels = ?
+        AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
+        AND labels = ?
+      """;
+
+  /** Most others, which say something else of the same journal. */
+  static final String RELABEL =
+      """
+      UPDATE directory
+      SET seq = ?, active_at = ?, standing = ?, since = ?, labels = ?, searchable = ?
+      WHERE persistence_id = ? AND seq <= ?
+        AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
       """;
 
   static final String TOUCH_TAGS =
@@ -25,15 +35,19 @@ final class SqlDirectory {
   private static final String PUT =
       """
       INSERT INTO directory (
-        persistence_id, kind, principal, name, seq, created_at, active_at, labels, searchable)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        persistence_id, kind, principal, name, session, seq, created_at, active_at, standing, since,
+        labels, searchable)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (persistence_id) DO UPDATE SET
         kind = excluded.kind,
         principal = excluded.principal,
         name = excluded.name,
+        session = excluded.session,
         seq = excluded.seq,
         created_at = excluded.created_at,
         active_at = excluded.active_at,
+        standing = excluded.standing,
+        since = excluded.since,
         labels = excluded.labels,
         searchable = excluded.searchable
       WHERE excluded.seq >= directory.seq
@@ -47,13 +61,19 @@ final class SqlDirectory {
 
   static final String DELETE_TAGS = "DELETE FROM directory_tag WHERE persistence_id = ?";
   static final String DELETE = "DELETE FROM directory WHERE persistence_id = ?";
+  static final String DELETE_PARTS =
+      "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ? AND seq <= ?";
+  private static final String MARK = "UPDATE directory_mark SET number = ?";
+  private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
+  private static final String MARKED = "SELECT number FROM directory_mark";
   static final String GET = "SELECT * FROM directory WHERE persistence_id = ?";
 
   private SqlDirectory() {}
 
   static void put(Connection connection, DirectoryEntry entry) throws SQLException {
     String labels = DirectoryLabels.of(entry).write();
-    if (!touch(connection, entry, labels) && enter(connection, entry, labels)) {
+    if (!touch(connection, entry, labels)
+        && (relabel(connection, entry, labels) || enter(connection, entry, labels))) {
       putTags(connection, entry);
     }
   }
@@ -65,15 +85,38 @@ final class SqlDirectory {
             TOUCH,
             entry.seq(),
             entry.activeAt(),
+            entry.standing(),
+            entry.since(),
             entry.persistenceId(),
             entry.seq(),
             entry.kind(),
             entry.principal(),
             entry.name(),
+            entry.session(),
             entry.createdAt(),
             labels)
         && (entry.tags().isEmpty()
             || update(connection, TOUCH_TAGS, entry.activeAt(), entry.persistenceId()));
+  }
+
+  private static boolean relabel(Connection connection, DirectoryEntry entry, String labels)
+      throws SQLException {
+    return update(
+        connection,
+        RELABEL,
+        entry.seq(),
+        entry.activeAt(),
+        entry.standing(),
+        entry.since(),
+        labels,
+        entry.searchable(),
+        entry.persistenceId(),
+        entry.seq(),
+        entry.kind(),
+        entry.principal(),
+        entry.name(),
+        entry.session(),
+        entry.createdAt());
   }
 
   private static boolean enter(Connection connection, DirectoryEntry entry, String labels)
@@ -85,9 +128,12 @@ final class SqlDirectory {
         entry.kind(),
         entry.principal(),
         entry.name(),
+        entry.session(),
         entry.seq(),
         entry.createdAt(),
         entry.activeAt(),
+        entry.standing(),
+        entry.since(),
         labels,
         entry.searchable());
   }
@@ -109,6 +155,28 @@ final class SqlDirectory {
   /** The tags go with their entry. */
   static void remove(Connection connection, String persistenceId) throws SQLException {
     update(connection, DELETE, persistenceId);
+  }
+
+  /** The parts of a journal are named after it. Returns how many there were up to a record. */
+  static int forgetParts(Connection connection, String persistenceId, long lastSeq)
+      throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_PARTS)) {
+      bind(delete, List.of(persistenceId + ".", persistenceId + "/", lastSeq));
+      return delete.executeUpdate();
+    }
+  }
+
+  static void mark(Connection connection, long number) throws SQLException {
+    if (!update(connection, MARK, number)) {
+      update(connection, FIRST_MARK, number);
+    }
+  }
+
+  static long marked(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(MARKED);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getLong(1) : 0;
+    }
   }
 
   private static boolean update(Connection connection, String sql, Object... parameters)
@@ -164,6 +232,9 @@ final class SqlDirectory {
         row.getLong("created_at"),
         row.getLong("active_at"),
         labels.tags(),
-        labels.attributes());
+        labels.attributes(),
+        row.getString("session"),
+        row.getString("standing"),
+        row.getLong("since"));
   }
 }

@@ -69,7 +69,7 @@ final class SqlJournals {
       select.setString(2, beginning + BEHIND_ALL);
       try (ResultSet rows = select.executeQuery()) {
         while (rows.next()) {
-          found.add(rows.getString(1));
+          found.add(DirectoryEntry.journalOf(rows.getString(1)));
         }
       }
     }

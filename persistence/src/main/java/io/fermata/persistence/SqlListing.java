@@ -1,57 +1,153 @@
 package io.fermata.persistence;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 
 /** The statement that answers one query of the directory, with its parameters. */
 record SqlListing(String sql, List<Object> parameters) {
 
-  /**
-   * Walks one index in the order of the list: that of a principal, who has few entries, or else of
-   * a tag, or of a name, or of the kind. Everything else is looked at on the way.
-   */
+  /** Which entries are walked in the order of the list; everything else is looked at on the way. */
+  private enum Walk {
+    /** Those of a principal, who has few. */
+    PRINCIPAL,
+    /** Those of a session, which has fewer. */
+    SESSION,
+    TAG,
+    STANDING,
+    NAME,
+    KIND;
+
+    static Walk of(DirectoryQuery query) {
+      if (query.session() != null) {
+        return SESSION;
+      } else if (query.principal() != null) {
+        return PRINCIPAL;
+      } else if (query.order() == DirectoryQuery.Order.STANDING) {
+        return STANDING;
+      } else if (!query.tags().isEmpty()) {
+        return TAG;
+      } else if (!query.standings().isEmpty() && query.order() != DirectoryQuery.Order.ACTIVITY) {
+        return STANDING;
+      }
+      return query.name() == null ? KIND : NAME;
+    }
+  }
+
   static SqlListing of(Dialect dialect, DirectoryQuery query) {
-    List<String> tags = query.tags().stream().sorted().toList();
-    boolean walksTag = query.principal() == null && !tags.isEmpty();
-    Builder listing = new Builder(dialect, walksTag ? "tagged" : "entry");
-    listing.where(listing.walked + ".kind = ?", query.kind());
-    if (query.principal() != null) {
-      listing.where("entry.principal = ?", query.principal());
+    List<String> standings = query.standings().stream().sorted().toList();
+    if (Walk.of(query) != Walk.STANDING) {
+      return new Builder(dialect, query).walk(standings);
     }
-    if (walksTag) {
-      listing.where("tagged.tag = ?", tags.get(0));
-    }
-    if (query.name() != null) {
-      boolean walksName = !walksTag && query.principal() == null;
-      String column = walksName ? "entry.name" : dialect.offIndex("entry.name");
-      listing.where(column + " = ?", query.name());
-    }
-    tags.stream().skip(walksTag ? 1 : 0).forEach(listing::whereTagged);
-    query.attributes().forEach(listing::whereAttribute);
-    if (query.text() != null) {
-      listing.where(dialect.contains("entry.searchable"), DirectoryEntry.folded(query.text()));
-    }
-    return listing.inOrder(query);
+    List<SqlListing> walks =
+        standings.stream()
+            .map(standing -> new Builder(dialect, query).walk(List.of(standing)))
+            .toList();
+    return walks.size() == 1 ? walks.get(0) : merged(query, walks);
+  }
+
+  /** As many of each as the page may have; each of the walks is in order, so that is enough. */
+  private static SqlListing merged(DirectoryQuery query, List<SqlListing> walks) {
+    List<Object> parameters = new ArrayList<>();
+    walks.forEach(walk -> parameters.addAll(walk.parameters()));
+    parameters.add(query.limit() + 1);
+    String all =
+        String.join(
+            " UNION ALL ",
+            walks.stream().map(walk -> "SELECT * FROM (" + walk.sql() + ") AS walk").toList());
+    String direction = direction(query);
+    return new SqlListing(
+        "SELECT * FROM (%s) AS found ORDER BY %s %s, persistence_id %s LIMIT ?"
+            .formatted(all, time(query), direction, direction),
+        List.copyOf(parameters));
+  }
+
+  private static String time(DirectoryQuery query) {
+    return switch (query.order()) {
+      case ACTIVITY -> "active_at";
+      case CREATION -> "created_at";
+      case STANDING -> "since";
+    };
+  }
+
+  private static String direction(DirectoryQuery query) {
+    return query.order().latestFirst() ? "DESC" : "ASC";
   }
 
   private static final class Builder {
 
     private final Dialect dialect;
+    private final DirectoryQuery query;
+    private final Walk walk;
     private final String walked;
     private final List<String> conditions = new ArrayList<>();
     private final List<Object> parameters = new ArrayList<>();
 
-    Builder(Dialect dialect, String walked) {
+    Builder(Dialect dialect, DirectoryQuery query) {
       this.dialect = dialect;
-      this.walked = walked;
+      this.query = query;
+      this.walk = Walk.of(query);
+      this.walked = walk == Walk.TAG ? "tagged" : "entry";
     }
 
-    void where(String condition, Object... values) {
+    SqlListing walk(List<String> standings) {
+      where(walked + ".kind = ?", query.kind());
+      if (query.principal() != null) {
+        where(column(Walk.PRINCIPAL, "principal") + " = ?", query.principal());
+      }
+      if (query.session() != null) {
+        where(column(Walk.SESSION, "session") + " = ?", query.session());
+      }
+      List<String> tags = query.tags().stream().sorted().toList();
+      if (walk == Walk.TAG) {
+        where("tagged.tag = ?", tags.get(0));
+      }
+      if (!standings.isEmpty()) {
+        String any = String.join(", ", Collections.nCopies(standings.size(), "?"));
+        String standing = column(Walk.STANDING, "standing");
+        where(
+            standings.size() == 1 ? standing + " = ?" : standing + " IN (" + any + ")", standings);
+      }
+      if (query.name() != null) {
+        where(column(Walk.NAME, "name") + " = ?", query.name());
+      }
+      within("created_at", query.created());
+      within("since", query.since());
+      tags.stream().skip(walk == Walk.TAG ? 1 : 0).forEach(this::whereTagged);
+      query.attributes().forEach(this::whereAttribute);
+      if (query.text() != null) {
+        where(dialect.contains("entry.searchable"), DirectoryEntry.folded(query.text()));
+      }
+      return inOrder();
+    }
+
+    /** A column that is walked along, or else one that is only looked at. */
+    private String column(Walk along, String name) {
+      return walk == along ? "entry." + name : dialect.offIndex("entry." + name);
+    }
+
+    private void within(String time, Span span) {
+      boolean ordered = time.equals(time(query));
+      String column = ordered ? walked + "." + time : dialect.offIndex("entry." + time);
+      if (span.from() != null) {
+        where(column + " >= ?", span.from());
+      }
+      if (span.before() != null) {
+        where(column + " < ?", span.before());
+      }
+    }
+
+    private void where(String condition, Object value) {
+      where(condition, List.of(value));
+    }
+
+    private void where(String condition, Collection<?> values) {
       conditions.add(condition);
-      parameters.addAll(List.of(values));
+      parameters.addAll(values);
     }
 
-    void whereTagged(String tag) {
+    private void whereTagged(String tag) {
       where(
           """
           EXISTS (SELECT 1 FROM directory_tag AS other
@@ -60,29 +156,30 @@ record SqlListing(String sql, List<Object> parameters) {
           tag);
     }
 
-    void whereAttribute(String name, String value) {
-      where(dialect.hasAttribute("entry.labels"), name, value);
+    private void whereAttribute(String name, String value) {
+      where(dialect.hasAttribute("entry.labels"), List.of(name, value));
     }
 
-    SqlListing inOrder(DirectoryQuery query) {
-      String time =
-          walked
-              + switch (query.order()) {
-                case ACTIVITY -> ".active_at";
-                case CREATION -> ".created_at";
-              };
+    private SqlListing inOrder() {
+      String time = walked + "." + time(query);
+      if (walk == Walk.SESSION) {
+        // The few entries of a session are rather sorted than found among all.
+        time = dialect.offIndex(time);
+      }
+      String direction = direction(query);
       DirectoryCursor begin = query.begin();
       if (begin != null) {
         where(
-            "(%s, %s.persistence_id) < (?, ?)".formatted(time, walked),
-            begin.at(),
-            begin.persistenceId());
+            "(%s, %s.persistence_id) %s (?, ?)"
+                .formatted(time, walked, query.order().latestFirst() ? "<" : ">"),
+            List.of(begin.at(), begin.persistenceId()));
       }
       // One more than the page, to see whether another follows.
       parameters.add(query.limit() + 1);
       return new SqlListing(
-          "SELECT entry.* FROM %s WHERE %s ORDER BY %s DESC, %s.persistence_id DESC LIMIT ?"
-              .formatted(source(), String.join(" AND ", conditions), time, walked),
+          "SELECT entry.* FROM %s WHERE %s ORDER BY %s %s, %s.persistence_id %s LIMIT ?"
+              .formatted(
+                  source(), String.join(" AND ", conditions), time, direction, walked, direction),
           List.copyOf(parameters));
     }
 

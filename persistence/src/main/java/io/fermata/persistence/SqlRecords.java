@@ -51,7 +51,36 @@ final class SqlRecords {
       SELECT id FROM journal WHERE id IS NOT NULL LIMIT ?
       """;
 
+  static final String NEWEST = "SELECT max(ordering) FROM event_journal";
+
+  static final String WRITTEN =
+      """
+      SELECT ordering, persistence_id FROM event_journal
+      WHERE ordering > ? ORDER BY ordering LIMIT ?
+      """;
+
   private SqlRecords() {}
+
+  static long newest(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(NEWEST);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getLong(1) : 0;
+    }
+  }
+
+  static List<Written> written(Connection connection, long after, int max) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(WRITTEN)) {
+      select.setLong(1, after);
+      select.setInt(2, max);
+      try (ResultSet rows = select.executeQuery()) {
+        List<Written> written = new ArrayList<>();
+        while (rows.next()) {
+          written.add(new Written(rows.getLong(1), rows.getString(2)));
+        }
+        return written;
+      }
+    }
+  }
 
   static List<String> journals(Connection connection, String after, int max) throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(JOURNALS)) {
@@ -100,7 +129,8 @@ final class SqlRecords {
     return Forgotten.of(
         delete(connection, DELETE_EVENTS, persistenceId, lastSeq),
         delete(connection, DELETE_SNAPSHOTS, persistenceId, lastSeq),
-        delete(connection, DELETE_ENTRY, persistenceId, lastSeq));
+        delete(connection, DELETE_ENTRY, persistenceId, lastSeq)
+            + SqlDirectory.forgetParts(connection, persistenceId, lastSeq));
   }
 
   private static int delete(Connection connection, String sql, String persistenceId, long lastSeq)

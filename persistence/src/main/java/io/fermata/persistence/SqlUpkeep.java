@@ -83,6 +83,18 @@ final class SqlUpkeep {
       """
           .formatted(NEWEST_ENDS);
 
+  /** What the directory says of runs that are swept: parts of their journals, named after those. */
+  static final String DELETE_PARTS =
+      """
+      DELETE FROM directory WHERE persistence_id IN (
+        SELECT part.persistence_id
+        FROM (%s) AS newest_end JOIN directory AS part
+          ON part.persistence_id > newest_end.persistence_id || '.'
+          AND part.persistence_id < newest_end.persistence_id || '/'
+          AND part.seq <= newest_end.sequence_number)
+      """
+          .formatted(NEWEST_ENDS);
+
   /** Only of what is swept: an end may have come between the statements of this transaction. */
   static final String DELETE_TAGS =
       """
@@ -146,6 +158,7 @@ final class SqlUpkeep {
     if (last == null) {
       return 0;
     }
+    delete(connection, DELETE_PARTS, last);
     delete(connection, DELETE_SNAPSHOTS, last);
     // Takes the tags of the deleted events with it, so one end per journal remains to be counted.
     delete(connection, DELETE_EVENTS, last);

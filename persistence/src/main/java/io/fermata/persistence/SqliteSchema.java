@@ -121,7 +121,21 @@ final class SqliteSchema {
               """
               CREATE INDEX directory_tag_created
               ON directory_tag (kind, tag, created_at, persistence_id)
-              """));
+              """),
+          List.of(
+              "ALTER TABLE directory ADD COLUMN session TEXT NOT NULL DEFAULT ''",
+              "ALTER TABLE directory ADD COLUMN standing TEXT NOT NULL DEFAULT ''",
+              "ALTER TABLE directory ADD COLUMN since INTEGER NOT NULL DEFAULT 0",
+              "CREATE INDEX directory_session ON directory (kind, session)",
+              """
+              CREATE INDEX directory_created_standing
+              ON directory (kind, standing, created_at, persistence_id)
+              """,
+              """
+              CREATE INDEX directory_since_standing
+              ON directory (kind, standing, since, persistence_id)
+              """,
+              "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT"));
 
   private final SqliteFile file;
   private final Connection connection;

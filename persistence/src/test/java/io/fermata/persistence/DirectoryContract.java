@@ -180,7 +180,7 @@ abstract class DirectoryContract {
   }
 
   @ParameterizedTest
-  @EnumSource
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "STANDING")
   void pagesThatFollowEachOtherListEverythingOnce(Order order) {
     List<String> all = IntStream.range(10, 57).mapToObj(Integer::toString).toList();
     // Many at the same time, so that pages begin within one.
@@ -209,7 +209,7 @@ abstract class DirectoryContract {
     for (int id = 1; id <= 6; id++) {
       put(entry("" + id, 1, id, id));
     }
-    for (Order order : Order.values()) {
+    for (Order order : List.of(Order.ACTIVITY, Order.CREATION)) {
       DirectoryQuery query = THREADS.orderedBy(order).limitedTo(2);
       DirectoryPage first = page(query);
       assertThat(ids(first)).containsExactly("6", "5");
@@ -285,7 +285,8 @@ abstract class DirectoryContract {
   }
 
   private static DirectoryEntry randomEntry(Random random) {
-    return new DirectoryEntry(
+    DirectoryEntry entry =
+        new DirectoryEntry(
         "journal " + random.nextInt(200),
         one(random, "thread", "thread", "run"),
         one(random, "ann", "bob", ""),
@@ -295,6 +296,9 @@ abstract class DirectoryContract {
         random.nextInt(20),
         random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
         random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
+    return entry
+        .inSession(one(random, "s1", "s2", ""))
+        .standing(one(random, "waits", "works", "", "failed"), random.nextInt(20));
   }
 
   private static DirectoryQuery randomQuery(Random random) {
@@ -314,10 +318,109 @@ abstract class DirectoryContract {
     if (random.nextInt(3) == 0) {
       query = query.having("lang", one(random, "de", "en"));
     }
+    if (random.nextInt(4) == 0) {
+      query = query.inSession(one(random, "s1", "s2"));
+    }
+    if (random.nextInt(2) == 0) {
+      query = query.standing(Set.of(one(random, "waits", "works"), one(random, "done", "failed")));
+      query = random.nextBoolean() ? query.orderedBy(Order.STANDING) : query;
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.created(new Span((long) random.nextInt(10), 15L));
+    }
+    if (random.nextInt(4) == 0) {
+      query = query.since(new Span(null, (long) random.nextInt(20)));
+    }
     return random.nextInt(3) == 0 ? query.containing(one(random, "SUP", "e", "vip")) : query;
   }
 
   OpenStore open() {
     return open;
+  }
+
+  // --- how things stand -----------------------------------------------------------------------
+
+  @Test
+  void whatHasStoodSoForLongestIsListedFirst() {
+    put(
+        entry("late").standing("waits", 30),
+        entry("early").standing("waits", 10),
+        entry("works").standing("works", 5),
+        entry("done").standing("done", 1));
+    DirectoryQuery longest = THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING);
+    assertThat(ids(longest)).containsExactly("early", "late");
+    assertThat(ids(longest.since(new Span(null, 30L)))).containsExactly("early");
+    assertThat(ids(longest.standing(Set.of("waits", "works"))))
+        .containsExactly("works", "early", "late");
+  }
+
+  @Test
+  void pagesInThatOrderListEverythingOnce() {
+    for (int i = 0; i < 20; i++) {
+      put(entry("j" + i).standing(i % 2 == 0 ? "waits" : "works", i % 7));
+    }
+    DirectoryQuery query =
+        THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING).limitedTo(3);
+    List<String> listed = new ArrayList<>();
+    DirectoryPage page = Host.await(open.directory().list(query));
+    while (page.next() != null) {
+      page.entries().forEach(entry -> listed.add(entry.persistenceId()));
+      page = Host.await(open.directory().list(query.after(page.next())));
+    }
+    page.entries().forEach(entry -> listed.add(entry.persistenceId()));
+    assertThat(listed).hasSize(20).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void anOrderByStandingSaysWhichIsMeant() {
+    assertThatThrownBy(() -> THREADS.orderedBy(Order.STANDING))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("at least one");
+  }
+
+  @Test
+  void whatBeganInATimeOrBelongsToASessionIsFound() {
+    put(entry("old", 1, 10, 10), entry("new", 1, 20, 20), entry("other", 1, 15, 15).inSession("s"));
+    assertThat(ids(THREADS.created(new Span(11L, null)))).containsExactly("new", "other");
+    assertThat(ids(THREADS.created(new Span(null, 15L)))).containsExactly("old");
+    assertThat(ids(THREADS.inSession("s"))).containsExactly("other");
+  }
+
+  @Test
+  void anEntryThatIsPutAgainStandsAsItSaysAndHasTheTagsItSays() {
+    put(entry("j", "ann", "support", Set.of("vip"), Map.of("a", "1")).standing("works", 1));
+    DirectoryEntry again =
+        entry("j", "ann", "support", Set.of("late"), Map.of("a", "2")).standing("waits", 2);
+    put(again);
+    assertThat(Host.await(open.directory().get("j"))).contains(again);
+    assertThat(ids(THREADS.tagged("vip"))).isEmpty();
+    assertThat(ids(THREADS.tagged("late"))).containsExactly("j");
+    assertThat(ids(THREADS.containing("vip"))).isEmpty();
+  }
+
+  // --- parts, and the mark --------------------------------------------------------------------
+
+  @Test
+  void thePartsOfAJournalAreForgottenWithIt() {
+    put(entry("a|j.1"), entry("a|j.2"), entry("a|j"), entry("a|j2.1"), entry("a|j-.1"));
+    Host.await(open.forget(List.of("a|j")));
+    assertThat(ids(THREADS)).containsExactlyInAnyOrder("a|j2.1", "a|j-.1");
+  }
+
+  @Test
+  void aPartIsTakenOutAlone() {
+    put(entry("a|j.1"), entry("a|j.2"));
+    Host.await(open.directory().remove("a|j.1"));
+    assertThat(ids(THREADS)).containsExactly("a|j.2");
+  }
+
+  @Test
+  void theMarkIsWhatWasMarkedLastAndSurvives() {
+    assertThat(Host.await(open.directory().marked())).isEqualTo(0);
+    Host.await(open.directory().mark(7));
+    Host.await(open.directory().mark(9));
+    open.close();
+    open = store.open();
+    assertThat(Host.await(open.directory().marked())).isEqualTo(9);
   }
 }

@@ -6,14 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.persistence.Note.Appointment;
 import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Plan;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-final class PostgresStoreTest extends JournalContract {
+final class PostgresStoreTest extends HistoryContract {
 
   private final List<PostgresProbe> databases = new ArrayList<>();
 
@@ -56,8 +55,7 @@ final class PostgresStoreTest extends JournalContract {
       host.open("a").write(new Plan("one")).write(new Conclusion("over"));
       host.open("b").write(new Appointment(Long.MAX_VALUE)).write(new Conclusion("over"));
       assertThat(host.sweep()).isEqualTo(2);
-      assertThat(database().numbers("SELECT 1 FROM event_tag WHERE tag NOT LIKE 'forget:%'"))
-          .isEmpty();
+      assertThat(tags()).isZero();
     }
   }
 
@@ -75,16 +73,6 @@ final class PostgresStoreTest extends JournalContract {
           .hasRootCauseInstanceOf(StoreException.class)
           .rootCause()
           .hasMessage(database().address() + " is closed; open the store again");
-    }
-  }
-
-  @Test
-  void aBackupIsMadeByTheToolsOfTheDatabase() {
-    try (OpenStore open = store().open()) {
-      assertThatThrownBy(() -> Host.await(open.backup(Path.of("copy"))))
-          .hasRootCauseInstanceOf(StoreException.class)
-          .rootCause()
-          .hasMessageContaining("pg_dump");
     }
   }
 

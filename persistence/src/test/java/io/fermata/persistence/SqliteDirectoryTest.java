@@ -38,6 +38,29 @@ final class SqliteDirectoryTest extends DirectoryContract {
     walks(THREADS.tagged("vip", "open").named("support"), "directory_tag_%s (kind=? AND tag=?");
   }
 
+  @Test
+  void howAnEntryStandsAndItsSessionAreLookedUp() {
+    DirectoryQuery waiting = THREADS.standing(Set.of("waits")).since(new Span(null, 9L));
+    String walk = "INDEX directory_%s_standing (kind=? AND standing=?%s)";
+    assertThat(plan(waiting.orderedBy(Order.STANDING)))
+        .anyMatch(step -> step.contains(walk.formatted("since", " AND since<?")));
+    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.CREATION)))
+        .anyMatch(step -> step.contains(walk.formatted("created", "")));
+    String cursor = DirectoryCursor.of(Order.STANDING, entry("last")).encode();
+    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING).after(cursor)))
+        .anyMatch(
+            step -> step.contains(walk.formatted("since", " AND (since,persistence_id)>(?,?)")));
+    DirectoryQuery either = THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING);
+    assertThat(SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, either).sql()))
+        .filteredOn(step -> step.contains(walk.formatted("since", "")))
+        .hasSize(2);
+    assertThat(
+            SqliteProbe.plan(
+                file(),
+                SqlListing.of(Dialect.SQLITE, THREADS.inSession("s").belongingTo("ann")).sql()))
+        .anyMatch(step -> step.contains("INDEX directory_session (kind=? AND session=?)"));
+  }
+
   private void walks(DirectoryQuery query, String index) {
     walks(query, index.formatted("active"), "active_at");
     walks(query.orderedBy(Order.CREATION), index.formatted("created"), "created_at");

@@ -2,6 +2,7 @@ package io.fermata.persistence;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.fermata.persistence.Note.Line;
 import java.io.IOException;
@@ -11,6 +12,8 @@ import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Files of every schema there ever was, as {@code sqlite3 .dump} wrote them down. */
 final class SqliteMigrationTest {
@@ -46,12 +49,26 @@ final class SqliteMigrationTest {
     assertThat(
             SqliteProbe.numbers(
                 file, "SELECT value FROM fermata_meta WHERE key = ?", "schema_version"))
-        .containsExactly(2L);
+        .containsExactly(3L);
   }
 
   @Test
-  void aMigratedFileHasTheTablesAndIndexesOfANewOne() throws Exception {
-    Path migrated = file("schema-1.sql");
+  void aFileOfVersionTwoKeepsItsDirectoryAndListsHowThingsStand() throws Exception {
+    try (OpenStore open = Store.sqlite(file("schema-2.sql")).open()) {
+      Directory directory = open.directory();
+      DirectoryQuery vip = DirectoryQuery.of("thread").tagged("vip");
+      assertThat(Host.await(directory.list(vip)).entries())
+          .extracting(DirectoryEntry::persistenceId, DirectoryEntry::standing)
+          .containsExactly(tuple("idle", ""));
+      assertThat(Host.await(directory.marked())).isZero();
+      assertThat(Host.await(open.newest())).isPositive();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"schema-1.sql", "schema-2.sql"})
+  void aMigratedFileHasTheTablesAndIndexesOfANewOne(String old) throws Exception {
+    Path migrated = file(old);
     Path created = directory.resolve("new.db");
     for (Path file : List.of(migrated, created)) {
       Store.sqlite(file).open().close();

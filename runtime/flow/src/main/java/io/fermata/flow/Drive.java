@@ -467,6 +467,9 @@ final class Drive {
       if (result instanceof Input.Failed failed) {
         failed(effect, failed);
       } else if (effect.kind() == StepEffect.Kind.UNDO) {
+        if (result instanceof Input.Wrote wrote) {
+          tag(effect, wrote);
+        }
         emit(new Event.Undone(effect.place().undone()));
       } else if (result instanceof Input.Wrote wrote) {
         commit(effect, wrote);
@@ -503,7 +506,19 @@ final class Drive {
       unkept(effect, ErrorCode.STATE_TOO_LARGE, message, message);
       return;
     }
+    tag(effect, wrote);
     emit(event);
+  }
+
+  /** Branches that know nothing of each other may together give the run more than it can have. */
+  void tag(StepEffect effect, Input.Wrote wrote) {
+    Tagging tagging = wrote.tagged();
+    if (!tagging.fits(state.tags())) {
+      throw new StepException("The run would have more than " + Tagging.MOST + " tags.");
+    }
+    if (!tagging.none()) {
+      emit(new Event.Tagged(effect.place(), tagging.added(), tagging.removed()));
+    }
   }
 
   /** An effect succeeded, but what came of it cannot be kept. */

@@ -36,6 +36,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Attempted.class, name = "attempted"),
   @JsonSubTypes.Type(value = Event.AttemptFailed.class, name = "attempt_failed"),
   @JsonSubTypes.Type(value = Event.Committed.class, name = "committed"),
+  @JsonSubTypes.Type(value = Event.Tagged.class, name = "tagged"),
   @JsonSubTypes.Type(value = Event.Decided.class, name = "decided"),
   @JsonSubTypes.Type(value = Event.Moved.class, name = "moved"),
   @JsonSubTypes.Type(value = Event.Forked.class, name = "forked"),
@@ -161,6 +162,9 @@ public sealed interface Event {
       boolean undoable,
       @Nullable String ends)
       implements Event {}
+
+  /** A step gave the run tags, or took some away. */
+  record Tagged(Place place, List<String> added, List<String> removed) implements Event {}
 
   /** Something that an action had to tell. */
   record Emitted(String name, @Nullable JsonNode payload) {

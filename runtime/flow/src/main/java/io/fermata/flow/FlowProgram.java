@@ -406,12 +406,20 @@ public final class FlowProgram<S extends Record>
 
   private Acceptance<Event> reminded(Drive drive, StepEffect effect, Input.EffectEnded ended) {
     String failure = ended.result() instanceof Input.Failed failed ? failed.message() : null;
+    if (ended.result() instanceof Input.Wrote wrote) {
+      try {
+        drive.tag(effect, wrote);
+      } catch (StepException tooMany) {
+        failure = tooMany.getMessage();
+      }
+    }
     Node.Waiting<?> waiting = Spot.of(drive.state(), effect.place(), graph).waiting();
     int number = Integer.parseInt(Objects.requireNonNull(effect.field()));
     Duration every = waiting.every();
     Long next =
         every == null || number >= waiting.reminders() ? null : ended.at() + every.toMillis();
-    return new Accepted<>(List.of(new Event.Reminded(effect.place(), number, failure, next)));
+    drive.emit(new Event.Reminded(effect.place(), number, failure, next));
+    return new Accepted<>(drive.events());
   }
 
   private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {

@@ -40,6 +40,8 @@ final class Fold {
       state.at(e.place(), at -> attemptFailed(at, e));
     } else if (event instanceof Event.Committed e) {
       committed(state, e);
+    } else if (event instanceof Event.Tagged e) {
+      state.tags = new Tagging(e.added(), e.removed()).of(state.tags);
     } else if (event instanceof Event.Moved e) {
       moved(state, e);
     } else if (event instanceof Event.Stopped e) {

@@ -48,10 +48,15 @@ public sealed interface Input {
    * An action succeeded.
    *
    * @param reads the fields it read; the empty path stands for the whole state
+   * @param tagged the tags that it gave the run, and those that it took away
    * @param ends why it ended its flow early, if it did
    */
   record Wrote(
-      List<Write> writes, List<String> reads, List<Event.Emitted> emitted, @Nullable String ends)
+      List<Write> writes,
+      List<String> reads,
+      List<Event.Emitted> emitted,
+      Tagging tagged,
+      @Nullable String ends)
       implements Result {}
 
   /** An answer was checked. */

@@ -805,6 +805,22 @@ public sealed interface Recorded {
     }
   }
 
+  /** A step gave the run tags, or took some away. */
+  record Tag(Moment moment, List<String> added, List<String> removed) implements Recorded {
+    @Override
+    public void to(Recorder recorder) {
+      recorder.onTag(this);
+    }
+
+    @Override
+    public Recorded with(Rewriting rewriting) {
+      return new Tag(
+          moment,
+          added.stream().map(rewriting::text).toList(),
+          removed.stream().map(rewriting::text).toList());
+    }
+  }
+
   // --- emit -----------------------------------------------------------------------------------
 
   /** An action had something to tell. */

@@ -43,6 +43,7 @@ import java.util.List;
  * <tr><td>onMigrated<td>Migrated
  * <tr><td>onCompensation<td>Undoing, Undone, Skipped
  * <tr><td>onReminder<td>Reminding, Reminded
+ * <tr><td>onTag<td>Tagged
  * </table>
  *
  * <p>There is no hook for sub-flows that are registered while a run goes on, as flows are fixed
@@ -163,6 +164,9 @@ public interface Recorder {
   default void onCompensation(Recorded.Compensation event) {}
 
   default void onReminder(Recorded.Reminder event) {}
+
+  /** The run has other tags than before. */
+  default void onTag(Recorded.Tag event) {}
 
   // --- emit -----------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ public final class Run<S extends Record> {
   private final List<Write> writes = new ArrayList<>();
   private final Set<String> reads = new LinkedHashSet<>();
   private final List<Event.Emitted> emitted = new ArrayList<>();
+  private Tagging tagging = Tagging.NONE;
   private @Nullable String ends;
   private ObjectNode data;
   private @Nullable S view;
@@ -182,6 +183,37 @@ public final class Run<S extends Record> {
     return this;
   }
 
+  /**
+   * Gives the run a tag, by which it is found in the directory of runs once the action has
+   * succeeded. A run has up to {@value Tagging#MOST} tags of up to {@value Tagging#LENGTH}
+   * characters, and keeps them until they are taken away.
+   */
+  public Run<S> tag(String tag) {
+    requireOpen("tags");
+    return tagging(tagging.add(tag));
+  }
+
+  /** Takes a tag away. */
+  public Run<S> untag(String tag) {
+    requireOpen("tags");
+    return tagging(tagging.remove(tag));
+  }
+
+  private Run<S> tagging(Tagging changed) {
+    if (!changed.fits(run.tags())) {
+      throw new IllegalStateException(
+          "Step %s gives the run more than %d tags; take others away with untag(…)"
+              .formatted(effect.place(), Tagging.MOST));
+    }
+    tagging = changed;
+    return this;
+  }
+
+  /** The tags that the run has, with what the action has done to them. */
+  public List<String> tags() {
+    return tagging.of(run.tags());
+  }
+
   /** Sends a piece of text to clients that listen. It is not journaled. */
   public Run<S> stream(String text) {
     requireOpen("streams");
@@ -227,6 +259,7 @@ public final class Run<S extends Record> {
         writes.stream().map(write -> write.under(prefix)).toList(),
         List.copyOf(reads),
         List.copyOf(emitted),
+        tagging,
         ends);
   }
 }

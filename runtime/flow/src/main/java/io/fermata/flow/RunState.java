@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param undoing what is to be undone before anything else happens, the next one first
  * @param ending how the run ends when all is undone; null if it is to go on
  * @param signals what came from outside and nobody has taken yet
+ * @param tags what its steps marked it with
  * @param tick the number of events folded so far
  * @param callTick the tick at which the last call that drove the run began
  * @param called what moved the run last was a call, so somebody hears of what it comes to
@@ -38,6 +39,7 @@ public record RunState(
     List<Undo> undoing,
     @Nullable Ending ending,
     List<Signal> signals,
+    List<String> tags,
     int visitsInRun,
     int visitsInCall,
     long tick,
@@ -45,6 +47,11 @@ public record RunState(
     boolean called,
     @Nullable JsonNode result,
     @Nullable String reason) {
+
+  public RunState {
+    // A snapshot may be older than the tags of runs.
+    tags = tags == null ? List.of() : tags;
+  }
 
   /** Where a run is in its life. */
   public enum Status {
@@ -86,6 +93,7 @@ public record RunState(
           List.of(),
           null,
           List.of(),
+          List.of(),
           0,
           0,
           0,
@@ -101,6 +109,15 @@ public record RunState(
     draft.runId = runId;
     draft.version = version;
     draft.changedAt = at;
+    return draft.build();
+  }
+
+  /** This run at its end; what it came to is not looked at. */
+  public RunState ended(Status how, long at) {
+    Draft draft = new Draft(this);
+    draft.status = how;
+    draft.changedAt = at;
+    draft.places = Map.of();
     return draft.build();
   }
 
@@ -228,6 +245,7 @@ public record RunState(
     List<Undo> undoing;
     @Nullable Ending ending;
     List<Signal> signals;
+    List<String> tags;
     int visitsInRun;
     int visitsInCall;
     long tick;
@@ -251,6 +269,7 @@ public record RunState(
       undoing = from.undoing;
       ending = from.ending;
       signals = from.signals;
+      tags = from.tags;
       visitsInRun = from.visitsInRun;
       visitsInCall = from.visitsInCall;
       callTick = from.callTick;
@@ -281,6 +300,7 @@ public record RunState(
       undoing = NONE.undoing;
       ending = NONE.ending;
       signals = NONE.signals;
+      tags = NONE.tags;
       visitsInRun = NONE.visitsInRun;
       visitsInCall = NONE.visitsInCall;
       callTick = NONE.callTick;
@@ -342,6 +362,7 @@ public record RunState(
           undoing,
           ending,
           signals,
+          tags,
           visitsInRun,
           visitsInCall,
           tick,

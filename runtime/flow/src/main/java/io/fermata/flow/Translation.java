@@ -166,6 +166,8 @@ final class Translation {
       write(e.place(), Source.VALIDATOR, new Write(Write.Verb.DELETE, e.field(), null));
     } else if (event instanceof Event.Committed e) {
       committed(e);
+    } else if (event instanceof Event.Tagged e) {
+      tell(new Recorded.Tag(moment(e.place()), e.added(), e.removed()));
     } else if (event instanceof Event.Received e) {
       tell(new Recorded.Signal(moment(e.place()), e.signal(), true, e.field(), e.payload()));
       if (e.field() != null && e.payload() != null) {

@@ -468,7 +468,8 @@ class ActionTest {
     StepEffect effect = talk.pendingEffect();
     assertThat(code(talk.cancel())).isEqualTo("run_cancelled");
     talk.feed(
-        new Input.EffectEnded(effect, new Input.Wrote(List.of(), List.of(), List.of(), null), 3));
+        new Input.EffectEnded(
+            effect, new Input.Wrote(List.of(), List.of(), List.of(), Tagging.NONE, null), 3));
     assertThat(talk.state.status()).isEqualTo(RunState.Status.CANCELLED);
     assertThat(Objects.requireNonNull(talk.state.places())).isEmpty();
   }

@@ -100,7 +100,9 @@ class JoinTest {
     StepEffect a = effect(talk, "act_a");
     StepEffect b = effect(talk, "act_b");
     talk.feed(new Input.EffectEnded(a, talk.result(a), 6));
-    talk.feed(new Input.EffectEnded(b, new Input.Wrote(List.of(), List.of(), List.of(), null), 7));
+    talk.feed(
+        new Input.EffectEnded(
+            b, new Input.Wrote(List.of(), List.of(), List.of(), Tagging.NONE, null), 7));
     talk.settle();
     assertThat(ran).containsExactly("a", "undo b", "join");
   }

@@ -123,7 +123,7 @@ class RecordingTest {
         new Driver(
             Flow.of("luck", Luck.class)
                 .description("Tries its luck.")
-                .act("good", run -> run.set("good", "x"))
+                .act("good", run -> run.tag("lucky").set("good", "x"))
                 .act("bad", RecordingTest::fail)
                 .fork(START, f -> f.branch("good").branch("bad").join(END).collect("bad"))
                 .edge("good", END)

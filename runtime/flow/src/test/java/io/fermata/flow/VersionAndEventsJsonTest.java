@@ -72,6 +72,7 @@ class VersionAndEventsJsonTest {
             true,
             null),
         new Event.Committed(PLACE, List.of(), List.of(), List.of(), false, "enough"),
+        new Event.Tagged(PLACE, List.of("vip"), List.of("new")),
         new Event.Decided(
             PLACE,
             List.of(

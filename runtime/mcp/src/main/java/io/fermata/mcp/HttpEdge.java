@@ -28,6 +28,7 @@ final class HttpEdge extends VerticleBase {
 
   private final Protocol protocol;
   private final @Nullable ThreadsApi threads;
+  private final @Nullable RunsApi runs;
   private final Sessions sessions;
   private final Guard guard;
   private final Keys keys;
@@ -39,6 +40,7 @@ final class HttpEdge extends VerticleBase {
   HttpEdge(
       Protocol protocol,
       @Nullable ThreadsApi threads,
+      @Nullable RunsApi runs,
       Sessions sessions,
       Guard guard,
       Keys keys,
@@ -47,6 +49,7 @@ final class HttpEdge extends VerticleBase {
       SocketAddress address) {
     this.protocol = protocol;
     this.threads = threads;
+    this.runs = runs;
     this.sessions = sessions;
     this.guard = guard;
     this.keys = keys;
@@ -102,13 +105,15 @@ final class HttpEdge extends VerticleBase {
 
   private void serve(HttpServerRequest request) {
     boolean toThreads = threads != null && ThreadsApi.serves(request.path());
-    Function<Refusal, Answer> refusing = toThreads ? HttpError::refused : Exchange::refused;
+    boolean toRuns = runs != null && RunsApi.serves(request.path());
+    Function<Refusal, Answer> refusing =
+        toThreads || toRuns ? HttpError::refused : Exchange::refused;
     MultiMap headers = request.headers();
     Refusal objection =
         guard.objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     if (objection != null) {
       Exchange.refuse(request, objection, refusing);
-    } else if (!toThreads && !PATH.equals(request.path())) {
+    } else if (!toThreads && !toRuns && !PATH.equals(request.path())) {
       refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
     } else {
       String principal = keys.principal(headers.get(HttpHeaders.AUTHORIZATION));
@@ -116,6 +121,8 @@ final class HttpEdge extends VerticleBase {
         unknownCaller(request, refusing);
       } else if (threads != null && toThreads) {
         threads.serve(request, principal);
+      } else if (runs != null && toRuns) {
+        runs.serve(request, principal);
       } else {
         authenticated(request, principal);
       }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A request about threads that is not served: a status, a stable code, and words. */
+/** A request about threads or runs that is not served: a status, a stable code, and words. */
 final class HttpError extends RuntimeException {
   private static final Logger LOG = LoggerFactory.getLogger(HttpError.class);
   private static final long serialVersionUID = 1;
@@ -76,7 +76,7 @@ final class HttpError extends RuntimeException {
     } else if (cause instanceof ThreadException exception) {
       return answer(exception);
     }
-    LOG.error("A request about threads failed inside the server", thrown);
+    LOG.error("A request about threads or runs failed inside the server", thrown);
     return answer(500, "internal_error", "The request failed inside the server", Map.of());
   }
 
@@ -84,6 +84,7 @@ final class HttpError extends RuntimeException {
     int status =
         switch (exception.code()) {
           case "unknown_thread", "unknown_file" -> 404;
+          case "not_kept" -> 410;
           case "busy" -> 429;
           case "message_too_long", "file_too_large" -> 413;
           case "no_open_question", "too_many_files", "unknown_agent" -> 409;

@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import io.fermata.session.Runs;
 import io.fermata.session.Threads;
 import io.fermata.session.ToolHost;
 import io.vertx.core.DeploymentOptions;
@@ -34,6 +35,7 @@ public final class McpServerBuilder {
   private int maxConnections = HttpLimits.DEFAULT.maxConnections();
   private Duration idleTimeout = HttpLimits.DEFAULT.idleTimeout();
   private @Nullable Threads threads;
+  private @Nullable Runs runs;
   private int maxStreams = Streams.DEFAULT_MAX;
 
   McpServerBuilder(ToolHost host) {
@@ -109,6 +111,15 @@ public final class McpServerBuilder {
   /** Serves threads over HTTP, too, at {@code /threads}. */
   public McpServerBuilder threads(Threads served) {
     this.threads = served;
+    return this;
+  }
+
+  /**
+   * Lists runs over HTTP, too, at {@code /runs}. Whoever calls sees the runs that belong to it
+   * alone.
+   */
+  public McpServerBuilder runs(Runs served) {
+    this.runs = served;
     return this;
   }
 
@@ -206,6 +217,7 @@ public final class McpServerBuilder {
     Protocol protocol = protocol(sessions);
     Streams streams = new Streams(maxStreams);
     ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
+    RunsApi listed = runs == null ? null : new RunsApi(runs);
     Guard guard = new Guard(servedHosts(), origins);
     AtomicInteger connections = new AtomicInteger();
     ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
@@ -214,7 +226,7 @@ public final class McpServerBuilder {
             () -> {
               HttpEdge edge =
                   new HttpEdge(
-                      protocol, api, sessions, guard, keys, limits, connections, listening);
+                      protocol, api, listed, sessions, guard, keys, limits, connections, listening);
               edges.add(edge);
               return edge;
             },

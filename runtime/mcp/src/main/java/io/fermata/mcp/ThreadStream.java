@@ -59,7 +59,7 @@ final class ThreadStream implements Threads.Listener {
     static Place of(String text) {
       Matcher parts = PLACE.matcher(text);
       if (!parts.matches()) {
-        throw ThreadRequest.wrong(
+        throw ApiRequest.wrong(
             "after", "must be now, or the id of an event, as 12.3, or the offset of a thread");
       }
       long offset = Long.parseLong(parts.group(1));
@@ -132,7 +132,7 @@ final class ThreadStream implements Threads.Listener {
   }
 
   static CompletionStage<Answer> open(
-      Threads threads, Streams streams, Duration heartbeat, ThreadRequest request, String id) {
+      Threads threads, Streams streams, Duration heartbeat, ApiRequest request, String id) {
     request.requireQuery("after");
     String accept = HttpEdge.accepted(request.http());
     if (!accept.isEmpty() && !accept.contains("*/*") && !HttpEdge.listsStreams(accept)) {
@@ -159,7 +159,7 @@ final class ThreadStream implements Threads.Listener {
       Threads threads,
       Streams streams,
       Duration heartbeat,
-      ThreadRequest request,
+      ApiRequest request,
       String id,
       Place place) {
     String principal = request.principal();

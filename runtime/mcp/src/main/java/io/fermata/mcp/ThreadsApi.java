@@ -75,13 +75,13 @@ final class ThreadsApi {
 
   private CompletionStage<Answer> answer(HttpServerRequest http, String principal, byte[] body) {
     try {
-      return route(ThreadRequest.of(http, principal), body).exceptionally(HttpError::answer);
+      return route(ApiRequest.of(http, PATH, principal), body).exceptionally(HttpError::answer);
     } catch (RuntimeException e) {
       return CompletableFuture.completedFuture(HttpError.answer(e));
     }
   }
 
-  private CompletionStage<Answer> route(ThreadRequest request, byte[] body) {
+  private CompletionStage<Answer> route(ApiRequest request, byte[] body) {
     List<String> place = request.place();
     String method = request.method();
     if (place.isEmpty()) {
@@ -112,7 +112,7 @@ final class ThreadsApi {
     return part(request, id, part, body);
   }
 
-  private CompletionStage<Answer> part(ThreadRequest request, String id, String part, byte[] body) {
+  private CompletionStage<Answer> part(ApiRequest request, String id, String part, byte[] body) {
     String method = request.method();
     boolean gets = method.equals("GET");
     if (part.equals("messages") && gets) {
@@ -140,7 +140,7 @@ final class ThreadsApi {
 
   // --- threads ---------------------------------------------------------------------------------
 
-  private CompletionStage<Answer> create(ThreadRequest request, byte[] body) {
+  private CompletionStage<Answer> create(ApiRequest request, byte[] body) {
     request.requireQuery();
     request.requireJson();
     String key = request.key();
@@ -211,11 +211,11 @@ final class ThreadsApi {
     return env;
   }
 
-  private CompletionStage<Answer> list(ThreadRequest request) {
+  private CompletionStage<Answer> list(ApiRequest request) {
     request.requireQuery("agent", "tag", "q", "sort", "limit", "cursor");
     String sort = request.query("sort");
     if (sort != null && !sort.equals("activity") && !sort.equals("created")) {
-      throw ThreadRequest.wrong("sort", "must be activity or created");
+      throw ApiRequest.wrong("sort", "must be activity or created");
     }
     Threads.Query query =
         new Threads.Query(
@@ -237,7 +237,7 @@ final class ThreadsApi {
             });
   }
 
-  private CompletionStage<Answer> get(ThreadRequest request, String id) {
+  private CompletionStage<Answer> get(ApiRequest request, String id) {
     request.requireQuery();
     return viewed(threads.get(request.principal(), id));
   }
@@ -246,7 +246,7 @@ final class ThreadsApi {
     return view.thenApply(now -> json(200, ThreadJson.view(now)));
   }
 
-  private CompletionStage<Answer> change(ThreadRequest request, String id, byte[] body) {
+  private CompletionStage<Answer> change(ApiRequest request, String id, byte[] body) {
     request.requireQuery();
     request.requireJson();
     Fields fields = Fields.of(body, true);
@@ -257,14 +257,14 @@ final class ThreadsApi {
         threads.change(request.principal(), id, tags == null ? null : Set.copyOf(tags), env));
   }
 
-  private CompletionStage<Answer> delete(ThreadRequest request, String id) {
+  private CompletionStage<Answer> delete(ApiRequest request, String id) {
     request.requireQuery();
     return threads.delete(request.principal(), id).thenApply(gone -> Answer.empty(204));
   }
 
   // --- messages --------------------------------------------------------------------------------
 
-  private CompletionStage<Answer> messages(ThreadRequest request, String id) {
+  private CompletionStage<Answer> messages(ApiRequest request, String id) {
     request.requireQuery("before", "limit", "depth", "silent");
     return threads
         .messages(
@@ -288,7 +288,7 @@ final class ThreadsApi {
     return inOrder;
   }
 
-  private CompletionStage<Answer> post(ThreadRequest request, String id, byte[] body) {
+  private CompletionStage<Answer> post(ApiRequest request, String id, byte[] body) {
     request.requireQuery("wait");
     request.requireJson();
     String key = request.key();
@@ -397,7 +397,7 @@ final class ThreadsApi {
 
   // --- what a person decides -------------------------------------------------------------------
 
-  private static Fields optional(ThreadRequest request, byte[] body) {
+  private static Fields optional(ApiRequest request, byte[] body) {
     request.requireQuery();
     if (body.length > 0) {
       request.requireJson();
@@ -405,14 +405,14 @@ final class ThreadsApi {
     return Fields.of(body, false);
   }
 
-  private CompletionStage<Answer> stop(ThreadRequest request, String id, byte[] body) {
+  private CompletionStage<Answer> stop(ApiRequest request, String id, byte[] body) {
     optional(request, body).check();
     return viewed(threads.stop(request.principal(), id));
   }
 
-  private CompletionStage<Answer> proceed(ThreadRequest request, String id, byte[] body) {
+  private CompletionStage<Answer> proceed(ApiRequest request, String id, byte[] body) {
     if (request.key() != null) {
-      throw ThreadRequest.wrong("Idempotency-Key", "is not kept here; look how the thread stands");
+      throw ApiRequest.wrong("Idempotency-Key", "is not kept here; look how the thread stands");
     }
     Fields fields = optional(request, body);
     String side = fields.oneOf("side", SIDES);
@@ -424,7 +424,7 @@ final class ThreadsApi {
             side == null ? null : Side.valueOf(side.toUpperCase(Locale.ROOT))));
   }
 
-  private CompletionStage<Answer> answers(ThreadRequest request, String id, byte[] body) {
+  private CompletionStage<Answer> answers(ApiRequest request, String id, byte[] body) {
     request.requireQuery();
     request.requireJson();
     String key = request.key();
@@ -442,7 +442,7 @@ final class ThreadsApi {
 
   // --- files -----------------------------------------------------------------------------------
 
-  private CompletionStage<Answer> file(ThreadRequest request, String id, String path) {
+  private CompletionStage<Answer> file(ApiRequest request, String id, String path) {
     request.requireQuery();
     return threads
         .file(request.principal(), id, path)

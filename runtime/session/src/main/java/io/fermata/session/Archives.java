@@ -29,6 +29,7 @@ record Archives(
     Eraser eraser,
     Seals seals,
     Consumer<GatewayCommand> gateway,
+    Runnable adopted,
     Executor threads) {
   private static final int PAGE = 100;
 
@@ -116,6 +117,7 @@ record Archives(
         .alone(scope, () -> store.adopt(header.journal(), records))
         .thenApplyAsync(
             written -> {
+              adopted.run();
               gateway.accept(new GatewayCommand.Wake(List.of(header.journal())));
               return new Imported(header.kind(), header.name(), header.id(), written);
             },

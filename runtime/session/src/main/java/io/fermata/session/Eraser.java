@@ -31,6 +31,7 @@ final class Eraser {
   private final Consumer<GatewayCommand> gateway;
   private final Audience audience;
   private final ThreadFeeds feeds;
+  private final RunLedger ledger;
   private final Executor executor;
 
   Eraser(
@@ -38,11 +39,13 @@ final class Eraser {
       Consumer<GatewayCommand> gateway,
       Audience audience,
       ThreadFeeds feeds,
+      RunLedger ledger,
       Executor executor) {
     this.store = store;
     this.gateway = gateway;
     this.audience = audience;
     this.feeds = feeds;
+    this.ledger = ledger;
     this.executor = executor;
   }
 
@@ -65,7 +68,10 @@ final class Eraser {
       return erase(wider);
     }
     int untold = audience.forget(scope::has);
-    return delete(scope, found, Forgotten.NOTHING, ATTEMPTS)
+    return ledger
+        .forget(scope::has)
+        .thenComposeAsync(
+            nothing -> delete(scope, found, Forgotten.NOTHING, ATTEMPTS), executor)
         .thenComposeAsync(
             gone -> store.scrub().thenApply(nothing -> Erased.of(gone, untold)), executor)
         .whenComplete((erased, thrown) -> found.forEach(id -> feeds.ended(id, null)));

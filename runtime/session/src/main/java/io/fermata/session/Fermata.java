@@ -92,12 +92,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final AgentThreads threads;
   private final Map<String, AgentTool> agentTools;
   private final HostOutside.Shared shared;
+  private final RunLedger ledger;
+  private final Runs runs;
   private final Eraser eraser;
   private final Archives archives;
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
-    Settings settings = builder.settings;
+    Settings settings =
+        builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
     this.limits = settings.limits();
@@ -114,6 +117,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.replies = HandlerThreads.replies();
     this.feedThreads = HandlerThreads.feeds();
     this.feeds = new ThreadFeeds();
+    this.ledger = new RunLedger(store, seals, builder.clock);
+    this.runs = new StoreRuns(store.directory(), ledger, replies);
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
     AgentHost agentHost =
@@ -142,9 +147,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 catalog.offered().stream().map(ToolContracts::of),
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
-    this.eraser = new Eraser(store, command -> actors().tell(command), audience, feeds, replies);
-    this.archives =
-        new Archives(store, eraser, seals, command -> actors().tell(command), handlerThreads);
+    this.eraser = new Eraser(
+            store, command -> actors().tell(command), audience, feeds, ledger, replies);
+    this.archives = new Archives(
+            store, eraser, seals, command -> actors().tell(command), ledger::lookAgain, handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -162,6 +168,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
               new Shell(
                   catalog,
                   audience,
+                  ledger,
                   settings,
                   retentions,
                   builder.clock,
@@ -180,6 +187,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
             ActorSystemSetup.create(
                 BootstrapSetup.create(builder.config.withFallback(configuration(store))),
                 store.setup()));
+    ledger.start();
     takeUpUnfinishedWork();
     wakeInTime(builder.clock);
     sweepRegularly(builder.clock);
@@ -212,6 +220,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** The threads of the host's agents. */
   public Threads threads() {
     return threads;
+  }
+
+  /** The runs of the host's flows, those of its tools, too. */
+  public Runs runs() {
+    return runs;
   }
 
   /** The agents of the host. */
@@ -498,21 +511,22 @@ public final class Fermata implements ToolHost, AutoCloseable {
     feeds.endAll();
     CompletableFuture<Void> drained = new CompletableFuture<>();
     system.tell(new GatewayCommand.Drain(drained));
-    await(drained, "the work under way");
-    stop();
+    boolean quiet = await(drained, "the work under way");
+    stop(() -> ledger.close(quiet));
     audience.close(DRAIN.toMillis());
   }
 
   /** Stops as a lost process would: nothing under way is waited for. */
   void crash() {
     closed.set(true);
-    stop();
+    stop(ledger::stop);
     audience.abandon();
   }
 
-  private void stop() {
+  private void stop(Runnable lastOfLedger) {
     system.terminate();
     await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
+    lastOfLedger.run();
     handlerThreads.shutdownNow();
     replies.shutdown();
     feedThreads.shutdown();
@@ -525,9 +539,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
         system, GatewayCommand.CountAwake::new, Duration.ofSeconds(3), system.scheduler());
   }
 
-  private static void await(CompletableFuture<?> end, String what) {
+  private static boolean await(CompletableFuture<?> end, String what) {
     try {
       end.get(DRAIN.toMillis(), TimeUnit.MILLISECONDS);
+      return true;
     } catch (TimeoutException e) {
       LOG.warn("Closed without waiting longer than {} for {}", DRAIN, what);
     } catch (ExecutionException e) {
@@ -535,6 +550,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    return false;
   }
 
   private void takeUpUnfinishedWork() {
@@ -630,7 +646,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
     private Builder() {}
 
-    /** Where sessions live. Without this the environment variable FERMATA_STORE names it. */
+    /**
+     * Where sessions live. Without this the environment names it, see {@link
+     * Store#fromEnvironment}.
+     */
     public Builder store(Store where) {
       store = where;
       return this;
@@ -802,8 +821,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
               () ->
                   new IllegalStateException(
                       "No store is named. Call store(Store.sqlite(path)) on the host, or set"
-                          + " FERMATA_STORE to sqlite:<file>; for tests only, Store.memory() or"
-                          + " FERMATA_STORE=memory"));
+                          + " FERMATA_STORE to sqlite:<file>, postgres://… or redis://…; for tests"
+                          + " only, Store.memory() or FERMATA_STORE=memory"));
     }
 
     private void checkNames() {

@@ -95,6 +95,11 @@ sealed interface JournalRecord {
     public String toString() {
       return told("end of " + runId, at, 0);
     }
+
+    /** The run as it was at last, as far as its end is concerned. */
+    RunState last(RunState before) {
+      return before.ended(status, at);
+    }
   }
 
   /**

@@ -570,8 +570,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     return Effect()
         .persist(entries)
         .thenRun(
-            () -> {
+            (SessionState after) -> {
               watched(state.run(), entries);
+              entered(state, entries, after);
               journaled(working);
               then.run();
             });
@@ -777,6 +778,25 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     unjournaled.clear();
     if (!ahead.running()) {
       ahead = RunState.ended(ahead.status(), ahead.runId(), ahead.version(), ahead.changedAt());
+    }
+  }
+
+  /** Lets the directory follow; before the run that ended is forgotten. */
+  private void entered(SessionState before, List<JournalRecord> entries, SessionState after) {
+    JournalRecord.Origin origin = before.origin();
+    long seq = seq() - entries.size();
+    for (JournalRecord entry : entries) {
+      seq++;
+      if (entry instanceof JournalRecord.Step step && step.origin() != null) {
+        origin = step.origin();
+      } else if (entry instanceof JournalRecord.Ended ended) {
+        RunState last = ended.status() == RunState.Status.ABANDONED ? before.run() : ahead;
+        shell().ledger().ended(new RunRow(flow, ended.last(last), origin, seq), ended.keptUntil());
+      }
+    }
+    if (after.run().running()) {
+      boolean begins = !after.run().runId().equals(before.run().runId());
+      shell().ledger().stands(new RunRow(flow, after.run(), after.origin(), seq), begins);
     }
   }
 

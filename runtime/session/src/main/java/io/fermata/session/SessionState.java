@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * The fold of a session's journal.
  *
  * @param run the session's run
+ * @param origin whom the session belongs to, while the run goes on
  * @param replies what the latest calls that named themselves were told
  * @param past the names of calls whose replies went with their run
  * @param openCall the named call that is still being driven
@@ -23,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 record SessionState(
     RunState run,
+    JournalRecord.@Nullable Origin origin,
     Map<String, JournalRecord.Reply> replies,
     List<String> past,
     @Nullable String openCall,
@@ -33,7 +35,7 @@ record SessionState(
   private static final int REMEMBERED_CALLS = 16;
 
   static final SessionState EMPTY =
-      new SessionState(RunState.NONE, Map.of(), List.of(), null, false, null, null);
+      new SessionState(RunState.NONE, null, Map.of(), List.of(), null, false, null, null);
 
   SessionState apply(JournalRecord entry) {
     if (entry instanceof JournalRecord.Step step) {
@@ -44,13 +46,14 @@ record SessionState(
 
   private SessionState step(JournalRecord.Step step) {
     RunState after = run.apply(step.events());
+    JournalRecord.Origin from = step.origin() == null ? origin : step.origin();
     String callId = step.callId();
     JournalRecord.Reply reply = step.reply();
     if (callId == null || reply == null) {
       String open = step.working() ? callId : null;
-      return new SessionState(after, replies, past, open, false, null, null);
+      return new SessionState(after, from, replies, past, open, false, null, null);
     }
-    return new SessionState(after, remember(callId, reply), past, null, false, null, null);
+    return new SessionState(after, from, remember(callId, reply), past, null, false, null, null);
   }
 
   private static SessionState ended(JournalRecord.Ended ended) {
@@ -60,7 +63,7 @@ record SessionState(
     Map<String, JournalRecord.Reply> replies =
         callId == null || reply == null ? Map.of() : Map.of(callId, reply);
     return new SessionState(
-        run, replies, ended.calls(), null, ended.unheard(), ended.result(), ended.reason());
+        run, null, replies, ended.calls(), null, ended.unheard(), ended.result(), ended.reason());
   }
 
   private Map<String, JournalRecord.Reply> remember(String callId, JournalRecord.Reply reply) {

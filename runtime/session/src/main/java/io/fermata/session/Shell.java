@@ -8,6 +8,7 @@ import org.apache.pekko.actor.typed.ActorRef;
 record Shell(
     FlowCatalog catalog,
     Audience audience,
+    RunLedger ledger,
     Settings settings,
     Retentions retentions,
     InstantSource clock,

@@ -137,6 +137,9 @@ final class Wire {
     report.put("since", time(since(run)));
     ArrayNode places = report.putArray("places");
     run.places().keySet().forEach(place -> places.add(place.node()));
+    if (!run.tags().isEmpty()) {
+      run.tags().forEach(report.putArray("tags")::add);
+    }
     report.set("state", run.data());
     return report;
   }

@@ -1,7 +1,7 @@
 /**
  * The shell: one persistent actor per session that journals, folds and performs, a gateway that
  * turns tool calls into commands and outcomes into replies, what wakes sessions and starts runs by
- * the clock, and the host that holds them.
+ * the clock, a ledger that lets the directory of runs follow, and the host that holds them.
  *
  * <p>This room may use flow, persistence and Pekko. It knows no transport: what arrives over MCP,
  * or from a test, is a {@link io.fermata.session.ToolCall}.

@@ -61,6 +61,7 @@ class JournalFormatTest {
             List.of(new Event.Emitted("told", text)),
             true,
             null),
+        new Event.Tagged(place, List.of("vip"), List.of("new")),
         new Event.Decided(
             place,
             List.of(

@@ -273,7 +273,8 @@ class SealTest {
                 null));
     RunState none = RunState.NONE;
     SessionState state =
-        new SessionState(none, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one");
+        new SessionState(
+            none, null, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one");
     return List.of(step, state);
   }
 

@@ -346,6 +346,19 @@ public final class Narrative implements Recorder {
   }
 
   @Override
+  public void onTag(Recorded.Tag event) {
+    if (!event.added().isEmpty()) {
+      say(
+          event.moment(),
+          name(event.moment()) + " tagged the run " + Words.list(event.added()) + ".");
+    }
+    if (!event.removed().isEmpty()) {
+      String tags = Words.list(event.removed());
+      say(event.moment(), name(event.moment()) + " took the tags " + tags + " off the run.");
+    }
+  }
+
+  @Override
   public void onError(Recorded.Failure event) {
     if (event.recorder() == null) {
       String what = name(event.moment()) + " failed: ";

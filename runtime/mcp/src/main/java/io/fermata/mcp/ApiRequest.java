@@ -11,16 +11,17 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A request about threads: who asks for what, as its first line and headers say. */
-final class ThreadRequest {
+/** A request about threads or runs: who asks for what, as its first line and headers say. */
+final class ApiRequest {
   private static final int MAX_KEY = 255;
+  private static final Set<String> REPEATED = Set.of("tag", "status");
 
   private final HttpServerRequest http;
   private final String principal;
   private final List<String> place;
   private final MultiMap query;
 
-  private ThreadRequest(
+  private ApiRequest(
       HttpServerRequest http, String principal, List<String> place, MultiMap query) {
     this.http = http;
     this.principal = principal;
@@ -28,15 +29,18 @@ final class ThreadRequest {
     this.query = query;
   }
 
-  static ThreadRequest of(HttpServerRequest http, String principal) {
+  /**
+   * @param root the path below which the parts of its path count
+   */
+  static ApiRequest of(HttpServerRequest http, String root, String principal) {
     try {
       List<String> place = new ArrayList<>();
-      for (String part : http.path().substring(ThreadsApi.PATH.length()).split("/", -1)) {
+      for (String part : http.path().substring(root.length()).split("/", -1)) {
         place.add(URLDecoder.decode(part.replace("+", "%2B"), StandardCharsets.UTF_8));
       }
       // What stands before the first slash is nothing.
       place.remove(0);
-      return new ThreadRequest(http, principal, place, http.params());
+      return new ApiRequest(http, principal, place, http.params());
     } catch (IllegalArgumentException e) {
       throw HttpError.of(400, "bad_request", "The address is not encoded as addresses are");
     }
@@ -54,7 +58,7 @@ final class ThreadRequest {
     return http.method().name();
   }
 
-  /** The parts of the path below {@code /threads}. */
+  /** The parts of the path below the root. */
   List<String> place() {
     return place;
   }
@@ -64,7 +68,7 @@ final class ThreadRequest {
     for (String name : query.names()) {
       if (!Set.of(known).contains(name)) {
         throw wrong(Refusal.shortened(name), "There is no such parameter");
-      } else if (query.getAll(name).size() > 1 && !name.equals("tag")) {
+      } else if (query.getAll(name).size() > 1 && !REPEATED.contains(name)) {
         throw wrong(name, "is there twice");
       }
     }

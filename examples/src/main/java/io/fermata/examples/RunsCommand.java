@@ -1,0 +1,284 @@
+package io.fermata.examples;
+
+import static io.fermata.examples.ChatCommand.now;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.persistence.StoreException;
+import io.fermata.session.RunInfo;
+import io.fermata.session.RunJson;
+import io.fermata.session.RunQuery;
+import io.fermata.session.Runs;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Lists runs: those of a store that no server has open, or those of a server's caller. */
+@Command(
+    name = "runs",
+    description = {
+      "Lists runs, the latest first: how they stand, since when, and what they wait for.",
+      "It reads the store, where no server has it open; else it asks that one with --server."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class RunsCommand implements Callable<Integer> {
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final String ROW = "%-12s %-10s %-9s %-20s %-28s %-16s %s%n";
+  private static final int SHORT = 28;
+
+  @Spec @Nullable CommandSpec command;
+
+  @Option(names = "--flow", paramLabel = "FLOW", description = "Of that flow.")
+  @Nullable String flow;
+
+  @Option(
+      names = "--principal",
+      paramLabel = "NAME",
+      description = "Of that principal; a server lists those of its caller only.")
+  @Nullable String principal;
+
+  @Option(names = "--session", paramLabel = "SESSION", description = "Of that session.")
+  @Nullable String session;
+
+  @Option(names = "--flow-version", paramLabel = "N", description = "On that version of the flow.")
+  @Nullable Integer version;
+
+  @Option(
+      names = "--status",
+      paramLabel = "STATUS",
+      description = "With that status: working, waiting, stopped, … May be repeated.")
+  List<String> statuses = new ArrayList<>();
+
+  @Option(
+      names = "--tag",
+      paramLabel = "TAG",
+      description = "With that tag. May be repeated: with all of them.")
+  List<String> tags = new ArrayList<>();
+
+  @Option(names = "--text", paramLabel = "TEXT", description = "In which the text is found.")
+  @Nullable String text;
+
+  @Option(
+      names = "--longer-than",
+      paramLabel = "DURATION",
+      description = "That have stood so for longer, for instance PT5M; the longest first.")
+  @Nullable Duration longerThan;
+
+  @Option(
+      names = "--limit",
+      paramLabel = "N",
+      defaultValue = "50",
+      description = "How many at most; ${DEFAULT-VALUE} unless told.")
+  int limit;
+
+  @Option(
+      names = "--cursor",
+      paramLabel = "CURSOR",
+      description = "The page that the one before named.")
+  @Nullable String cursor;
+
+  @Option(names = "--json", description = "One JSON object instead of a table.")
+  boolean json;
+
+  @Option(
+      names = "--rebuild",
+      description = "Makes the list anew from the journals first. It needs the store.")
+  boolean rebuild;
+
+  @Option(
+      names = "--server",
+      paramLabel = "URL",
+      description = "Asks a running server, for instance http://localhost:8080.")
+  @Nullable URI server;
+
+  @Option(names = "--api-key", paramLabel = "KEY", description = "The bearer token for it.")
+  @Nullable String key;
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() throws IOException, InterruptedException {
+    ObjectNode page = server == null ? ofStore() : ofServer(server);
+    PrintWriter out = commandLine().getOut();
+    if (json) {
+      out.println(Json.text(page));
+    } else {
+      print(page, out);
+    }
+    out.flush();
+    return 0;
+  }
+
+  // --- of a store -------------------------------------------------------------------------------
+
+  private ObjectNode ofStore() {
+    try (Runs.Opened runs = Runs.open(store.store())) {
+      if (rebuild) {
+        Runs.Rebuilt rebuilt = now(runs.rebuild());
+        commandLine()
+            .getErr()
+            .printf(
+                "Read %d journals: %d runs are listed, %d entries were none.%n",
+                rebuilt.journals(), rebuilt.entered(), rebuilt.removed());
+        commandLine().getErr().flush();
+      }
+      Runs.Page page = now(runs.list(query()));
+      ObjectNode body = Json.object();
+      ArrayNode all = body.putArray("runs");
+      page.runs().forEach(run -> all.add(RunJson.run(run)));
+      return body.put("cursor", page.cursor());
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(commandLine(), e.getMessage(), e);
+    } catch (StoreException e) {
+      throw new StoreException(
+          e.getMessage() + "\nIf a server has it open, ask that one: runs --server URL", e);
+    }
+  }
+
+  private RunQuery query() {
+    Set<RunInfo.Status> wanted = new HashSet<>();
+    for (String name : statuses) {
+      wanted.add(
+          RunJson.status(name)
+              .orElseThrow(
+                  () ->
+                      new ParameterException(
+                          commandLine(),
+                          "There is no status " + name + "; choose of " + RunJson.STATUSES)));
+    }
+    return RunQuery.ALL
+        .flow(flow)
+        .principal(principal)
+        .session(session)
+        .version(version)
+        .statuses(wanted)
+        .tags(Set.copyOf(tags))
+        .text(text)
+        .before(longerThan == null ? null : Instant.now().minus(longerThan))
+        .order(longerThan == null ? RunQuery.Order.STARTED : RunQuery.Order.LONGEST)
+        .limit(limit)
+        .cursor(cursor);
+  }
+
+  // --- of a server ------------------------------------------------------------------------------
+
+  private ObjectNode ofServer(URI url) throws IOException, InterruptedException {
+    if (rebuild || principal != null) {
+      throw new ParameterException(
+          commandLine(),
+          "--rebuild and --principal need the store; stop the server and leave --server out");
+    }
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(url.resolve("/runs?" + parameters())).timeout(PATIENCE);
+    if (key != null) {
+      request.header("authorization", "Bearer " + key);
+    }
+    HttpResponse<String> response =
+        HttpClient.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
+    JsonNode body = Json.parse(response.body());
+    if (response.statusCode() != 200 || !(body instanceof ObjectNode page)) {
+      throw new ParameterException(
+          commandLine(),
+          "The server answers %d: %s"
+              .formatted(response.statusCode(), body.at("/error/message").asText("")));
+    }
+    return page;
+  }
+
+  private String parameters() {
+    List<String> all = new ArrayList<>();
+    add(all, "flow", flow);
+    add(all, "session", session);
+    add(all, "version", version);
+    statuses.forEach(status -> add(all, "status", status));
+    tags.forEach(tag -> add(all, "tag", tag));
+    add(all, "q", text);
+    add(all, "longerThan", longerThan);
+    add(all, "sort", longerThan == null ? null : "longest");
+    add(all, "limit", limit);
+    add(all, "cursor", cursor);
+    return String.join("&", all);
+  }
+
+  private static void add(List<String> parameters, String name, @Nullable Object value) {
+    if (value != null) {
+      parameters.add(name + "=" + URLEncoder.encode(value.toString(), StandardCharsets.UTF_8));
+    }
+  }
+
+  // --- the table --------------------------------------------------------------------------------
+
+  private static void print(JsonNode page, PrintWriter out) {
+    out.printf(ROW, "FLOW", "STATUS", "FOR", "PRINCIPAL", "WAITS FOR", "TAGS", "RUN");
+    for (JsonNode run : page.path("runs")) {
+      out.printf(
+          ROW,
+          run.path("flow").asText() + " " + run.path("version").asText(),
+          run.path("status").asText(),
+          age(Instant.parse(run.path("since").asText())),
+          shortened(run.path("principal").asText()),
+          shortened(waits(run.path("waitsFor"))),
+          joined(run.path("tags")),
+          run.path("runId").asText());
+    }
+    if (page.path("cursor").isTextual()) {
+      out.println("More with --cursor " + page.path("cursor").asText());
+    }
+  }
+
+  private static String waits(JsonNode waits) {
+    List<String> texts = new ArrayList<>();
+    waits.forEach(wait -> texts.add(wait.path("kind").asText() + " " + wait.path("what").asText()));
+    return String.join(", ", texts);
+  }
+
+  private static String joined(JsonNode texts) {
+    List<String> all = new ArrayList<>();
+    texts.forEach(text -> all.add(text.asText()));
+    return String.join(",", all);
+  }
+
+  private static String shortened(String text) {
+    return text.length() <= SHORT ? text : text.substring(0, SHORT - 1) + "…";
+  }
+
+  private static String age(Instant since) {
+    long seconds = Math.max(0, Duration.between(since, Instant.now()).toSeconds());
+    if (seconds < 120) {
+      return seconds + " s";
+    } else if (seconds < 2 * 3600) {
+      return seconds / 60 + " min";
+    }
+    return seconds < 48 * 3600 ? seconds / 3600 + " h" : seconds / 86_400 + " d";
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+}

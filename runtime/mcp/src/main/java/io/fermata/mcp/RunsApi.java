@@ -1,0 +1,165 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.session.RunInfo;
+import io.fermata.session.RunJson;
+import io.fermata.session.RunQuery;
+import io.fermata.session.Runs;
+import io.vertx.core.http.HttpServerRequest;
+import java.nio.charset.StandardCharsets;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.format.DateTimeParseException;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** Runs over HTTP: whoever calls sees the runs that belong to it, and no others. */
+final class RunsApi {
+  static final String PATH = "/runs";
+
+  private static final int PAGE = 100;
+
+  private final Runs runs;
+
+  RunsApi(Runs runs) {
+    this.runs = runs;
+  }
+
+  static boolean serves(@Nullable String path) {
+    return path != null && (path.equals(PATH) || path.startsWith(PATH + "/"));
+  }
+
+  void serve(HttpServerRequest http, String principal) {
+    Exchange.answer(http, body -> answer(http, principal), HttpError::refused);
+  }
+
+  private CompletionStage<Answer> answer(HttpServerRequest http, String principal) {
+    try {
+      return route(ApiRequest.of(http, PATH, principal)).exceptionally(HttpError::answer);
+    } catch (RuntimeException e) {
+      return CompletableFuture.completedFuture(HttpError.answer(e));
+    }
+  }
+
+  private CompletionStage<Answer> route(ApiRequest request) {
+    List<String> place = request.place();
+    if (!place.isEmpty() && place.size() != 2) {
+      throw HttpError.notFound();
+    } else if (!request.method().equals("GET")) {
+      throw HttpError.methods("GET");
+    }
+    return place.isEmpty() ? list(request) : get(request, place.get(0), place.get(1));
+  }
+
+  private CompletionStage<Answer> get(ApiRequest request, String flow, String runId) {
+    request.requireQuery();
+    return runs.get(flow, runId)
+        .thenApply(
+            run ->
+                run.filter(found -> found.principal().equals(request.principal()))
+                    .map(found -> json(RunJson.run(found)))
+                    .orElseThrow(
+                        () -> HttpError.of(404, "unknown_run", "There is no such run")));
+  }
+
+  private CompletionStage<Answer> list(ApiRequest request) {
+    request.requireQuery(
+        "flow",
+        "session",
+        "version",
+        "status",
+        "tag",
+        "q",
+        "startedFrom",
+        "startedBefore",
+        "longerThan",
+        "sort",
+        "limit",
+        "cursor");
+    RunQuery query =
+        RunQuery.ALL
+            .principal(request.principal())
+            .flow(request.query("flow"))
+            .session(request.query("session"))
+            .version(
+                request.query("version") == null
+                    ? null
+                    : Integer.valueOf(request.number("version", 0, 0, Integer.MAX_VALUE)))
+            .statuses(statuses(request))
+            .tags(Set.copyOf(request.all("tag")))
+            .text(request.query("q"))
+            .started(time(request, "startedFrom"), time(request, "startedBefore"))
+            .before(longerThan(request))
+            .order(order(request))
+            .limit(request.number("limit", 50, 1, PAGE))
+            .cursor(request.query("cursor"));
+    return listed(query)
+        .thenApply(
+            page -> {
+              ObjectNode body = Json.object();
+              ArrayNode all = body.putArray("runs");
+              page.runs().forEach(run -> all.add(RunJson.run(run)));
+              return json(body.put("cursor", page.cursor()));
+            });
+  }
+
+  private CompletionStage<Runs.Page> listed(RunQuery query) {
+    try {
+      return runs.list(query);
+    } catch (IllegalArgumentException e) {
+      throw HttpError.of(400, "invalid_query", String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static Set<RunInfo.Status> statuses(ApiRequest request) {
+    Set<RunInfo.Status> statuses = new HashSet<>();
+    for (String name : request.all("status")) {
+      statuses.add(
+          RunJson.status(name)
+              .orElseThrow(
+                  () -> ApiRequest.wrong("status", "must be one of " + RunJson.STATUSES)));
+    }
+    return statuses;
+  }
+
+  private static RunQuery.Order order(ApiRequest request) {
+    String sort = request.query("sort");
+    if (sort != null && !sort.equals("started") && !sort.equals("longest")) {
+      throw ApiRequest.wrong("sort", "must be started or longest");
+    }
+    return sort == null
+        ? RunQuery.Order.STARTED
+        : RunQuery.Order.valueOf(sort.toUpperCase(Locale.ROOT));
+  }
+
+  private static @Nullable Instant time(ApiRequest request, String name) {
+    String text = request.query(name);
+    try {
+      return text == null ? null : Instant.parse(text);
+    } catch (DateTimeParseException e) {
+      throw ApiRequest.wrong(name, "must be a time such as 2026-03-01T09:00:00Z");
+    }
+  }
+
+  private static @Nullable Instant longerThan(ApiRequest request) {
+    String text = request.query("longerThan");
+    try {
+      return text == null ? null : Instant.now().minus(Duration.parse(text));
+    } catch (DateTimeException | ArithmeticException e) {
+      throw ApiRequest.wrong("longerThan", "must be a duration such as PT5M");
+    }
+  }
+
+  private static Answer json(ObjectNode body) {
+    return Answer.of(200, Wire.json(body).getBytes(StandardCharsets.UTF_8))
+        .with("cache-control", "no-store");
+  }
+}

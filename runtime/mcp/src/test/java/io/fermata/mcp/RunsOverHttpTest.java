@@ -1,0 +1,130 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.ToolCall;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
+
+/** The list of runs as a program sees it that has a key. */
+@Timeout(120)
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class RunsOverHttpTest {
+  record Order(String item) {}
+
+  private static final Flow<Order> ORDER =
+      Flow.of("order", Order.class)
+          .description("Takes an order.")
+          .act("mark", run -> run.tag("vip"))
+          .ask("ask_item", q -> q.question("item", "What?"))
+          .edge(Flow.START, "mark")
+          .edge("mark", "ask_item")
+          .edge("ask_item", Flow.END)
+          .compile();
+
+  private final HttpClient client = HttpClient.newHttpClient();
+  private Fermata host;
+  private McpServer server;
+  private String alices = "";
+
+  @BeforeAll
+  void start() throws Exception {
+    host = Fermata.host().store(Store.memory()).flow(ORDER).start();
+    server =
+        McpServer.serving(host)
+            .runs(host.runs())
+            .port(0)
+            .apiKey("alice", "a-key")
+            .apiKey("bob", "b-key")
+            .start();
+    alices = begin("alice");
+    begin("bob");
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while ((runs("a-key", "").size() == 0 || runs("b-key", "").size() == 0)
+        && System.nanoTime() < end) {
+      Thread.sleep(20);
+    }
+  }
+
+  @AfterAll
+  void stop() {
+    server.close();
+    host.close();
+  }
+
+  private String begin(String principal) throws Exception {
+    var start = Json.object().put("action", "start").put("intent", "to test");
+    ToolCall call = new ToolCall("order", principal, start, Json.object(), null);
+    return host.call(call)
+        .toCompletableFuture()
+        .get(20, TimeUnit.SECONDS)
+        .meta()
+        .path("fermata/run")
+        .path("runId")
+        .textValue();
+  }
+
+  private HttpResponse<String> get(String key, String path)
+      throws IOException, InterruptedException {
+    URI uri = server.endpoint().resolve(path);
+    return client.send(
+        HttpRequest.newBuilder(uri).header("authorization", "Bearer " + key).build(),
+        HttpResponse.BodyHandlers.ofString());
+  }
+
+  private JsonNode runs(String key, String query) throws IOException, InterruptedException {
+    HttpResponse<String> said = get(key, "/runs" + query);
+    assertThat(said.statusCode()).as(said.body()).isEqualTo(200);
+    return Json.parse(said.body()).path("runs");
+  }
+
+  @Test
+  void aPrincipalSeesItsOwnRunsAndNoOthers() throws Exception {
+    JsonNode hers = runs("a-key", "");
+    assertThat(hers).hasSize(1);
+    assertThat(hers.at("/0/runId").asText()).isEqualTo(alices);
+    assertThat(hers.at("/0/principal").asText()).isEqualTo("alice");
+    assertThat(runs("b-key", "")).hasSize(1);
+    assertThat(runs("b-key", "").at("/0/runId").asText()).isNotEqualTo(alices);
+    assertThat(get("a-key", "/runs/order/" + alices).statusCode()).isEqualTo(200);
+    assertThat(get("b-key", "/runs/order/" + alices).statusCode()).isEqualTo(404);
+    assertThat(get("b-key", "/runs?principal=alice").statusCode()).isEqualTo(400);
+    assertThat(get("no-key", "/runs").statusCode()).isEqualTo(401);
+  }
+
+  @Test
+  void runsAreFilteredByTheirParameters() throws Exception {
+    assertThat(runs("a-key", "?flow=order&status=waiting&status=working&tag=vip&version=1"))
+        .hasSize(1);
+    assertThat(runs("a-key", "?status=failed")).isEmpty();
+    assertThat(runs("a-key", "?longerThan=PT1H&sort=longest")).isEmpty();
+    assertThat(runs("a-key", "?startedFrom=2020-01-01T00:00:00Z&q=ORDER")).hasSize(1);
+    JsonNode run = runs("a-key", "").path(0);
+    assertThat(run.at("/waitsFor/0").toString())
+        .isEqualTo("{\"step\":\"ask_item\",\"kind\":\"answer\",\"what\":\"item\"}");
+    assertThat(run.path("tags").toString()).isEqualTo("[\"vip\"]");
+  }
+
+  @Test
+  void whatMakesNoSenseIsSaid() throws Exception {
+    assertThat(get("a-key", "/runs?status=asleep").body()).contains("must be one of", "stopped");
+    assertThat(get("a-key", "/runs?longerThan=soon").body()).contains("PT5M");
+    assertThat(get("a-key", "/runs?startedFrom=soon").body()).contains("2026-");
+    assertThat(get("a-key", "/runs?cursor=x").statusCode()).isEqualTo(400);
+    assertThat(get("a-key", "/runs/order").statusCode()).isEqualTo(404);
+  }
+}

@@ -1,0 +1,156 @@
+package io.fermata.session;
+
+import io.fermata.flow.RunState;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.StoredRecord;
+import io.fermata.persistence.Written;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** Reads what the journals of sessions say of their runs, without waking any. */
+final class RunJournals {
+  /** Journals of threads and of schedules are named otherwise. */
+  private static final Pattern SESSION = Pattern.compile("[a-z0-9_-]{1,64}\\|.+");
+
+  private static final int RECORDS = 64;
+  private static final int PAGE = 200;
+
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  private final OpenStore store;
+  private final Seals seals;
+
+  RunJournals(OpenStore store, Seals seals) {
+    this.store = store;
+    this.seals = seals;
+  }
+
+  /** A run that has ended, and until when its journal is kept. */
+  record End(RunRow row, long keptUntil) {}
+
+  /**
+   * What a journal says.
+   *
+   * @param seq the number of its last record, 0 if it has none
+   * @param live the run that goes on
+   * @param ended those that have ended and whose records are still there
+   */
+  record Told(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
+
+  /** The journals of sessions that were written to between two records, in portions. */
+  void writtenSince(long after, long until, Consumer<List<String>> portion) {
+    long reached = after;
+    while (reached < until) {
+      List<Written> page = now(store.written(reached, PAGE));
+      if (page.isEmpty()) {
+        return;
+      }
+      Set<String> ids = new LinkedHashSet<>();
+      page.forEach(written -> ids.add(written.persistenceId()));
+      portion.accept(sessions(ids));
+      reached = page.get(page.size() - 1).number();
+    }
+  }
+
+  /** All journals of sessions, in portions. */
+  void all(Consumer<List<String>> portion) {
+    String last = "";
+    while (true) {
+      List<String> page = now(store.journals(last, PAGE));
+      if (page.isEmpty()) {
+        return;
+      }
+      portion.accept(sessions(page));
+      last = page.get(page.size() - 1);
+    }
+  }
+
+  private static List<String> sessions(Iterable<String> persistenceIds) {
+    List<String> sessions = new ArrayList<>();
+    for (String id : persistenceIds) {
+      if (SESSION.matcher(id).matches()) {
+        sessions.add(id);
+      }
+    }
+    return sessions;
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  /** The number of a journal's last record; 0 if it has none. */
+  CompletionStage<Long> lastSeq(String entityId) {
+    return store
+        .readBack(entityId, Long.MAX_VALUE, 1)
+        .thenApply(last -> last.isEmpty() ? 0 : last.get(0).seq());
+  }
+
+  CompletionStage<Told> read(String entityId) {
+    return read(new Fold(entityId));
+  }
+
+  private CompletionStage<Told> read(Fold fold) {
+    return store
+        .read(fold.entityId, fold.seq + 1, RECORDS)
+        .thenCompose(
+            records -> {
+              records.forEach(stored -> fold.add(stored.seq(), opened(fold.entityId, stored)));
+              return records.size() < RECORDS
+                  ? CompletableFuture.completedFuture(fold.told())
+                  : read(fold);
+            });
+  }
+
+  private JournalRecord opened(String entityId, StoredRecord stored) {
+    try {
+      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      return (JournalRecord) seals.opened(entityId, read);
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
+    }
+  }
+
+  /** Only the states between are kept, however long the journal is. */
+  private static final class Fold {
+    final String entityId;
+    private final String flow;
+    private final List<End> ended = new ArrayList<>();
+    private SessionState state = SessionState.EMPTY;
+    long seq;
+
+    Fold(String entityId) {
+      this.entityId = entityId;
+      this.flow = SessionKey.flowOf(entityId);
+    }
+
+    void add(long number, JournalRecord entry) {
+      seq = number;
+      SessionState before = state;
+      state = before.apply(entry);
+      if (entry instanceof JournalRecord.Ended end && began(before, end)) {
+        RunRow row = new RunRow(flow, end.last(before.run()), before.origin(), seq);
+        ended.add(new End(row, end.keptUntil()));
+      }
+    }
+
+    /** Whether this is the end of the run before it, and not the second word of one. */
+    private static boolean began(SessionState before, JournalRecord.Ended end) {
+      return before.origin() != null && before.run().runId().equals(end.runId());
+    }
+
+    Told told() {
+      RunState run = state.run();
+      RunRow live = run.running() ? new RunRow(flow, run, state.origin(), seq) : null;
+      return new Told(entityId, seq, live, List.copyOf(ended));
+    }
+  }
+}

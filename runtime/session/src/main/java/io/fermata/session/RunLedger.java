@@ -1,0 +1,313 @@
+package io.fermata.session;
+
+import io.fermata.persistence.Directory;
+import io.fermata.persistence.DirectoryEntry;
+import io.fermata.persistence.OpenStore;
+import java.time.InstantSource;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lets the directory follow the journals of runs. Sessions tell it what they have journaled and go
+ * on; it keeps the newest of each run and enters it a few times a second, so that a run that begins
+ * and ends in between is never entered at all.
+ *
+ * <p>What it was told and could not enter, because the process died, the store failed, or it was
+ * told too much at once, it finds in the journals: the store keeps a mark up to which the directory
+ * is known to have followed. The mark stays behind by some seconds, as a record may be told of a
+ * little after it was journaled.
+ */
+final class RunLedger {
+  private static final Logger LOG = LoggerFactory.getLogger(RunLedger.class);
+
+  private static final long LAG_MILLIS = 250;
+
+  /** How long after it was journaled every record has been told of and entered. */
+  private static final long SETTLED_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+  private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** Runs whose news wait to be entered. */
+  private static final int MOST = 20_000;
+
+  private static final long LAST_SECONDS = 10;
+
+  /** What is to become of an entry. */
+  private sealed interface News {}
+
+  /**
+   * The run is to be entered.
+   *
+   * @param fresh nothing has been entered of it before
+   */
+  private record Stands(RunRow row, boolean fresh) implements News {}
+
+  /** The run is to be taken out. */
+  private record Gone() implements News {}
+
+  /** That the store had so many records at a time. */
+  private record Moment(long newest, long nanos) {}
+
+  private static final Gone GONE = new Gone();
+
+  private final Directory directory;
+  private final OpenStore store;
+  private final InstantSource clock;
+  private final RunJournals journals;
+  private final Map<String, News> news = new ConcurrentHashMap<>();
+  private final AtomicBoolean behind = new AtomicBoolean(true);
+  private final AtomicLong told = new AtomicLong();
+  private final ScheduledExecutorService thread =
+      Executors.newSingleThreadScheduledExecutor(HandlerThreads.named("fermata-runs-"));
+
+  // --- of its own thread alone
+
+  private final Deque<Moment> moments = new ArrayDeque<>();
+  private long lookedAt = System.nanoTime();
+  private long toldThen;
+  private long marked;
+  private boolean troubled;
+  private volatile boolean stopped;
+  private volatile boolean reading;
+  private volatile long readAt = System.nanoTime();
+
+  RunLedger(OpenStore store, Seals seals, InstantSource clock) {
+    this.store = store;
+    this.directory = store.directory();
+    this.clock = clock;
+    this.journals = new RunJournals(store, seals);
+  }
+
+  @SuppressWarnings("FutureReturnValueIgnored") // a tick tells of its failures itself
+  void start() {
+    thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  // --- what sessions tell ----------------------------------------------------------------------
+
+  /**
+   * A run stands so.
+   *
+   * @param begins this is the first that is told of it
+   */
+  void stands(RunRow row, boolean begins) {
+    told.incrementAndGet();
+    if (news.size() >= MOST && !news.containsKey(row.id())) {
+      behind.set(true);
+      return;
+    }
+    boolean fresh = begins && !reading();
+    news.compute(
+        row.id(),
+        (id, old) -> new Stands(row, fresh || (old instanceof Stands before && before.fresh())));
+  }
+
+  /** Whether what the journals say is entered, or was lately, so that nothing is surely fresh. */
+  private boolean reading() {
+    return reading || System.nanoTime() - readAt < SETTLED_NANOS;
+  }
+
+  /**
+   * A run has ended.
+   *
+   * @param keptUntil it is listed for as long as its journal is kept
+   */
+  void ended(RunRow row, long keptUntil) {
+    if (keptUntil > clock.millis()) {
+      stands(row, false);
+      return;
+    }
+    told.incrementAndGet();
+    if (news.size() >= MOST && !news.containsKey(row.id())) {
+      behind.set(true);
+      return;
+    }
+    news.compute(
+        row.id(), (id, old) -> old instanceof Stands before && before.fresh() ? null : GONE);
+  }
+
+  /** Journals were written to that no session speaks of. */
+  void lookAgain() {
+    behind.set(true);
+  }
+
+  /** Enters nothing any more of what it was told of sessions that are to be erased. */
+  CompletionStage<Void> forget(Predicate<String> entityIds) {
+    return CompletableFuture.runAsync(
+        () -> news.keySet().removeIf(id -> entityIds.test(RunRow.session(id))), thread);
+  }
+
+  // --- following -------------------------------------------------------------------------------
+
+  private void tick() {
+    try {
+      enter();
+      if (behind.get()) {
+        catchUp();
+      }
+      mark();
+      troubled = false;
+    } catch (RuntimeException e) {
+      behind.set(true);
+      if (!troubled && !stopped) {
+        LOG.warn("The list of runs could not follow; it catches up when the store lets it", e);
+      }
+      troubled = true;
+    }
+  }
+
+  /** Enters what was told. If that fails, it is found in the journals again. */
+  private void enter() {
+    List<CompletionStage<?>> writes = new ArrayList<>();
+    for (String id : List.copyOf(news.keySet())) {
+      News latest = news.remove(id);
+      if (latest instanceof Stands stands) {
+        write(writes, stands.row());
+      } else if (latest != null) {
+        writes.add(directory.remove(id));
+      }
+    }
+    try {
+      await(writes);
+    } catch (CompletionException e) {
+      behind.set(true);
+      throw e;
+    }
+  }
+
+  private void write(List<CompletionStage<?>> writes, RunRow row) {
+    DirectoryEntry entry;
+    try {
+      entry = row.entry();
+    } catch (IllegalArgumentException e) {
+      LOG.warn("The run {} cannot be listed", row.id(), e);
+      return;
+    }
+    writes.add(directory.put(entry));
+  }
+
+  private static void await(List<? extends CompletionStage<?>> stages) {
+    CompletableFuture<?>[] all =
+        stages.stream().map(CompletionStage::toCompletableFuture).toArray(CompletableFuture[]::new);
+    CompletableFuture.allOf(all).join();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  /** Moves the mark to where the store's records ended some seconds ago. */
+  private void mark() {
+    long nanos = System.nanoTime();
+    if (told.get() != toldThen && nanos - lookedAt >= LOOK_NANOS) {
+      toldThen = told.get();
+      lookedAt = nanos;
+      moments.add(new Moment(now(store.newest()), nanos));
+    }
+    long settled = 0;
+    while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {
+      settled = moments.remove().newest();
+    }
+    if (settled > marked && !behind.get()) {
+      mark(settled);
+    }
+  }
+
+  private void mark(long number) {
+    now(directory.mark(number));
+    marked = number;
+  }
+
+  // --- catching up -----------------------------------------------------------------------------
+
+  /** Enters what the journals of runs say that were written to since the mark. */
+  private void catchUp() {
+    behind.set(false);
+    marked = now(directory.marked());
+    long end = now(store.newest());
+    read(caught -> journals.writtenSince(marked, end, caught));
+  }
+
+  private RunCatch read(Consumer<RunCatch> source) {
+    reading = true;
+    try {
+      enter();
+      RunCatch caught = new RunCatch(journals, directory, clock, this::enter);
+      source.accept(caught);
+      caught.settle();
+      return caught;
+    } finally {
+      readAt = System.nanoTime();
+      reading = false;
+    }
+  }
+
+  /** Catches up now, for whoever opened the store to look only. */
+  CompletionStage<Void> caughtUp() {
+    return CompletableFuture.runAsync(this::catchUp, thread);
+  }
+
+  /** Makes the directory's entries of runs anew. */
+  CompletionStage<Runs.Rebuilt> rebuild() {
+    try {
+      return CompletableFuture.supplyAsync(this::rebuilt, thread);
+    } catch (RejectedExecutionException e) {
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("The host is closed and lists no runs", e));
+    }
+  }
+
+  private Runs.Rebuilt rebuilt() {
+    RunCatch caught = read(journals::all);
+    long removed = caught.removeStrangers();
+    return new Runs.Rebuilt(caught.read(), caught.entered(), removed);
+  }
+
+  // --- the end ---------------------------------------------------------------------------------
+
+  /**
+   * Enters what is left.
+   *
+   * @param quiet no session writes any more, so that nothing is left to catch up with
+   */
+  void close(boolean quiet) {
+    stopped = true;
+    thread.shutdown();
+    try {
+      if (!thread.awaitTermination(LAST_SECONDS, TimeUnit.SECONDS)) {
+        return;
+      }
+      enter();
+      if (quiet && !behind.get()) {
+        mark(now(store.newest()));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (CompletionException e) {
+      LOG.info("The list of runs follows at the next start: {}", String.valueOf(e.getCause()));
+    }
+  }
+
+  /** Ends as a lost process would. */
+  void stop() {
+    stopped = true;
+    thread.shutdownNow();
+  }
+}

@@ -1,0 +1,322 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.StepException;
+import io.fermata.persistence.Directory;
+import io.fermata.persistence.DirectoryEntry;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import io.fermata.session.RunInfo.Status;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The list of runs follows their journals, and is found in them again. */
+class RunsTest {
+  record Order(String item, String size) {}
+
+  private static final Flow<Order> ORDER =
+      Flow.of("order", Order.class)
+          .description("Takes an order.")
+          .version(3)
+          .ask("ask_item", q -> q.question("item", "What?"))
+          .act(
+              "mark",
+              run -> {
+                if ("nothing".equals(run.state().item())) {
+                  run.tag("never");
+                  throw new StepException("There is no such thing.");
+                }
+                run.tag("vip").tag(run.state().item());
+              })
+          .ask("ask_size", q -> q.question("size", "How big?"))
+          .edge(START, "ask_item")
+          .edge("ask_item", "mark")
+          .edge("mark", "ask_size")
+          .edge("ask_size", END)
+          .result(Order::item)
+          .compile();
+
+  @TempDir Path folder = Path.of("");
+
+  private Store file() {
+    return Store.sqlite(folder.resolve("fermata.db"));
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("It did not come to an end", e);
+    }
+  }
+
+  private static List<RunInfo> list(Runs runs, RunQuery query) {
+    List<RunInfo> all = new ArrayList<>();
+    @Nullable String cursor = null;
+    do {
+      Runs.Page page = now(runs.list(query.cursor(cursor)));
+      all.addAll(page.runs());
+      cursor = page.cursor();
+    } while (cursor != null);
+    return all;
+  }
+
+  /** The list follows within a second; what is asserted here is only that it follows. */
+  private static void soon(Runnable assertion) {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (true) {
+      try {
+        assertion.run();
+        return;
+      } catch (AssertionError | RuntimeException e) {
+        if (System.nanoTime() > end) {
+          throw e;
+        }
+      }
+      try {
+        Thread.sleep(20);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private static String runId(ToolReply reply) {
+    return reply.meta().path("fermata/run").path("runId").textValue();
+  }
+
+  @Test
+  void aRunIsListedWithWhatItWaitsForAndSinceWhen() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER)) {
+      TestHost.Client ann = host.client();
+      ann.principal = "ann";
+      String id = runId(ann.start());
+      soon(
+          () -> {
+            RunInfo run = list(host.fermata().runs(), RunQuery.ALL).get(0);
+            assertThat(run.runId()).isEqualTo(id);
+            assertThat(run.flow()).isEqualTo("order");
+            assertThat(run.version()).isEqualTo(3);
+            assertThat(run.principal()).isEqualTo("ann");
+            assertThat(run.session()).isEqualTo(ann.sessionId);
+            assertThat(run.status()).isEqualTo(Status.WAITING);
+            assertThat(run.waitingSince()).isGreaterThanOrEqualTo(run.startedAt());
+            assertThat(run.waitsFor())
+                .containsExactly(
+                    new RunInfo.Wait("ask_item", RunInfo.Wait.Kind.ANSWER, "item"));
+          });
+      ann.proceed("item", "chair");
+      soon(
+          () -> {
+            RunInfo run = now(host.fermata().runs().get("order", id)).orElseThrow();
+            assertThat(run.tags()).containsExactly("chair", "vip");
+            assertThat(run.waitsFor()).extracting(RunInfo.Wait::what).containsExactly("size");
+          });
+      assertThat(ann.status().structured().path("run").path("tags").toString())
+          .isEqualTo("[\"vip\",\"chair\"]");
+      ann.proceed("size", "big");
+      soon(() -> assertThat(list(host.fermata().runs(), RunQuery.ALL)).isEmpty());
+    }
+  }
+
+  @Test
+  void runsAreFoundByWhatIsKnownOfThem() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER, TestFlows.trip())) {
+      TestHost.Client ann = host.client();
+      ann.principal = "ann";
+      String chair = runId(ann.start("item", "chair"));
+      TestHost.Client bob = host.client();
+      bob.principal = "bob";
+      String stopped = runId(bob.start("item", "nothing"));
+      TestHost.Client trip = host.client("trip");
+      trip.principal = "bob";
+      String away = runId(trip.meta("sessionId", "my trip").start());
+      Runs runs = host.fermata().runs();
+      soon(() -> assertThat(list(runs, RunQuery.ALL)).hasSize(3));
+      RunQuery all = RunQuery.ALL;
+      assertFound(runs, all.principal("ann"), chair);
+      assertFound(runs, all.flow("trip"), away);
+      assertFound(runs, all.session("my trip"), away);
+      assertFound(runs, all.session("my trip").principal("ann"));
+      assertFound(runs, all.tags(Set.of("vip")), chair);
+      assertFound(runs, all.tags(Set.of("never")));
+      assertFound(runs, all.statuses(Set.of(Status.STOPPED)), stopped);
+      assertFound(runs, all.statuses(Set.of(Status.WAITING)).flow("order"), chair);
+      assertFound(runs, all.version(3).principal("bob"), stopped);
+      assertFound(runs, all.text("STEP_FAILED"), stopped);
+      Instant then = Instant.now().minus(Duration.ofHours(1));
+      assertFound(runs, all.before(then));
+      assertFound(runs, all.started(null, then));
+      assertThat(list(runs, all.started(then, null))).hasSize(3);
+      RunQuery longest = all.order(RunQuery.Order.LONGEST).before(Instant.now().plusSeconds(60));
+      assertThat(list(runs, longest))
+          .extracting(RunInfo::since)
+          .hasSize(3)
+          .isSorted();
+      assertThatThrownBy(() -> runs.list(all.limit(0)))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  private static void assertFound(Runs runs, RunQuery query, String... ids) {
+    assertThat(list(runs, query))
+        .as(query.toString())
+        .extracting(RunInfo::runId)
+        .containsExactlyInAnyOrder(ids);
+  }
+
+  @Test
+  void whatACrashKeptFromTheListIsFoundAtTheNextStartAndNobodyIsWoken() {
+    try (TestHost host = new TestHost(file(), ORDER)) {
+      TestHost.Client over = host.client();
+      over.start("item", "table");
+      soon(() -> assertThat(list(host.fermata().runs(), RunQuery.ALL)).hasSize(1));
+      String id = runId(host.client().start("item", "chair"));
+      over.proceed("size", "big");
+      host.crash();
+      soon(() -> assertFound(host.fermata().runs(), RunQuery.ALL, id));
+      RunInfo run = now(host.fermata().runs().get("order", id)).orElseThrow();
+      assertThat(run.tags()).contains("chair");
+      assertThat(now(host.fermata().awake())).isZero();
+    }
+  }
+
+  @Test
+  void aHostThatWasClosedInPeaceHasNothingToCatchUpWith() {
+    Store store = file();
+    try (TestHost host = new TestHost(store, ORDER)) {
+      host.client().start();
+    }
+    try (OpenStore open = store.open()) {
+      assertThat(now(open.directory().marked())).isEqualTo(now(open.newest())).isPositive();
+    }
+    try (Runs.Opened runs = Runs.open(store)) {
+      assertThat(list(runs, RunQuery.ALL)).hasSize(1);
+    }
+  }
+
+  @Test
+  void aRebuildFindsWhatIsMissingAndTakesOutWhatIsNoRun() {
+    Store store = file();
+    String id;
+    try (TestHost host = new TestHost(store, ORDER)) {
+      id = runId(host.client().start("item", "chair"));
+      host.client().start("item", "table", "size", "big");
+    }
+    try (OpenStore open = store.open()) {
+      Directory directory = open.directory();
+      now(directory.put(
+              now(directory.get("order|" + id)).orElseThrow().standing("failed", 1)));
+      now(directory.put(stranger(id)));
+    }
+    try (TestHost host = new TestHost(store, ORDER)) {
+      Runs runs = host.fermata().runs();
+      assertThat(list(runs, RunQuery.ALL)).hasSize(2);
+      Runs.Rebuilt rebuilt = now(runs.rebuild());
+      assertThat(rebuilt).isEqualTo(new Runs.Rebuilt(2, 1, 1));
+      assertFound(runs, RunQuery.ALL, id);
+      assertThat(now(runs.get("order", id)).orElseThrow().status()).isEqualTo(Status.WAITING);
+    }
+    try (OpenStore open = store.open()) {
+      now(open.directory().remove("order|" + id));
+    }
+    try (Runs.Opened runs = Runs.open(store)) {
+      assertThat(list(runs, RunQuery.ALL)).isEmpty();
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(2, 1, 0));
+      assertFound(runs, RunQuery.ALL, id);
+    }
+  }
+
+  private static DirectoryEntry stranger(String id) {
+    return new DirectoryEntry(
+            "order|" + id.substring(0, id.indexOf('.')) + ".none",
+            "run",
+            "",
+            "order",
+            1,
+            1,
+            1,
+            Set.of(),
+            Map.of())
+        .standing("waiting", 1);
+  }
+
+  @Test
+  void aRebuildWhileRunsComeAndGoLeavesNoneThatHasEnded() {
+    try (TestHost host = new TestHost(file(), ORDER)) {
+      Runs runs = host.fermata().runs();
+      Set<String> live = new HashSet<>();
+      List<CompletionStage<Runs.Rebuilt>> rebuilds = new ArrayList<>();
+      for (int i = 0; i < 60; i++) {
+        TestHost.Client client = host.client();
+        String id = runId(client.start("item", "chair"));
+        if (i % 3 == 0) {
+          live.add(id);
+        }
+        if (i % 10 == 0) {
+          rebuilds.add(runs.rebuild());
+        }
+        if (i % 3 != 0) {
+          client.proceed("size", "big");
+        }
+      }
+      rebuilds.forEach(RunsTest::now);
+      soon(() -> assertFound(runs, RunQuery.ALL, live.toArray(String[]::new)));
+    }
+  }
+
+  @Test
+  void pagesListEveryRunOnceWhileOthersComeAndGo() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER)) {
+      Runs runs = host.fermata().runs();
+      Set<String> stay = new HashSet<>();
+      List<TestHost.Client> leave = new ArrayList<>();
+      for (int i = 0; i < 20; i++) {
+        stay.add(runId(host.client().start()));
+        TestHost.Client client = host.client();
+        client.start("item", "chair");
+        leave.add(client);
+      }
+      soon(() -> assertThat(list(runs, RunQuery.ALL)).hasSize(40));
+      List<String> listed = new ArrayList<>();
+      @Nullable String cursor = null;
+      do {
+        Runs.Page page = now(runs.list(RunQuery.ALL.limit(5).cursor(cursor)));
+        page.runs().forEach(run -> listed.add(run.runId()));
+        cursor = page.cursor();
+        leave.remove(0).proceed("size", "big");
+        host.client().start();
+      } while (cursor != null);
+      assertThat(listed).doesNotHaveDuplicates().containsAll(stay);
+    }
+  }
+
+  @Test
+  void anotherRunInTheSessionTakesThePlaceOfTheOneThatItEnds() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER)) {
+      TestHost.Client client = host.client();
+      String first = runId(client.start());
+      Runs runs = host.fermata().runs();
+      soon(() -> assertFound(runs, RunQuery.ALL, first));
+      String second = runId(client.start());
+      soon(() -> assertFound(runs, RunQuery.ALL, second));
+    }
+  }
+}
