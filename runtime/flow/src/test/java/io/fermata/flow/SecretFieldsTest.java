@@ -65,9 +65,13 @@ class SecretFieldsTest {
 
   @Test
   void aFlowThatMarksNothingHasNoSecretFields() {
-    assertThat(Flows.ask(Flows.talk(), "a").edge(START, "ask_a").edge("ask_a", END).compile()
-            .secretFields()
-            .isEmpty())
+    assertThat(
+            Flows.ask(Flows.talk(), "a")
+                .edge(START, "ask_a")
+                .edge("ask_a", END)
+                .compile()
+                .secretFields()
+                .isEmpty())
         .isTrue();
   }
 
@@ -78,7 +82,8 @@ class SecretFieldsTest {
     assertThat(flow.fieldSchema("card").path("type").asText()).isEqualTo("string");
     assertThat(flow.fieldSchema("named").path("writeOnly").asBoolean()).isTrue();
     assertThat(flow.fieldSchema("driver.town").has("writeOnly")).isFalse();
-    assertThat(flow.updatesSchema().at("/properties/driver/properties/licence/writeOnly").asBoolean())
+    assertThat(
+            flow.updatesSchema().at("/properties/driver/properties/licence/writeOnly").asBoolean())
         .isTrue();
     assertThat(
             flow.updatesSchema()
@@ -98,11 +103,10 @@ class SecretFieldsTest {
   void whatAFailedActionMeantToKeepSecretIsNotInWhatItThrew() {
     Driver run =
         new Driver(
-            home(
-                    act -> {
-                      act.set("token", "tok-123456");
-                      throw new StepException("No one takes tok-123456");
-                    })
+            home(act -> {
+                  act.set("token", "tok-123456");
+                  throw new StepException("No one takes tok-123456");
+                })
                 .compile());
     run.start("card", "4111");
     assertThat(run.journal.toString()).contains("[redacted]").doesNotContain("tok-123456");
@@ -112,12 +116,11 @@ class SecretFieldsTest {
   void theSecretsOfARunAreThoseThatCameIntoItsSecretFields() {
     Driver run =
         new Driver(
-            home(
-                    act ->
-                        act.append("drivers", Map.of("licence", "B-appended", "town", "Graz"))
-                            .merge("driver", Map.of("licence", "B-merged"))
-                            .set("codes", List.of("first-code"))
-                            .delete("card"))
+            home(act ->
+                    act.append("drivers", Map.of("licence", "B-appended", "town", "Graz"))
+                        .merge("driver", Map.of("licence", "B-merged"))
+                        .set("codes", List.of("first-code"))
+                        .delete("card"))
                 .compile());
     run.start("card", "4111-first");
     run.proceed("inner.word", "inner-word");
@@ -128,7 +131,12 @@ class SecretFieldsTest {
     run.journal.forEach(event -> secrets.learn(fields, event));
     for (String secret :
         List.of(
-            "4111-first", "B-appended", "B-merged", "first-code", "inner-word", "each-word",
+            "4111-first",
+            "B-appended",
+            "B-merged",
+            "first-code",
+            "inner-word",
+            "each-word",
             "signal-word")) {
       assertThat(secrets.in("It is " + secret.toUpperCase(Locale.ROOT) + ".")).as(secret).isTrue();
     }
@@ -148,9 +156,7 @@ class SecretFieldsTest {
 
   @Test
   void aRecorderBehindTheRedactionOfSecretsHearsNone() {
-    Driver run =
-        new Driver(
-            home(act -> act.append("log", "Card " + act.state().card())).compile());
+    Driver run = new Driver(home(act -> act.append("log", "Card " + act.state().card())).compile());
     run.start();
     run.signal("signed", "signal-word");
     run.proceed("card", "4111-first");
