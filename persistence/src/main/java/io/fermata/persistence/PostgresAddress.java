@@ -27,7 +27,7 @@ import org.postgresql.PGProperty;
 record PostgresAddress(
     String url, @Nullable String user, @Nullable String password, int connections, String shown) {
 
-  /** Measured: fewer cost throughput, more bring none. */
+  /** As many batches as the journal writes at once. */
   static final int CONNECTIONS = 8;
 
   private static final int MOST_CONNECTIONS = 64;

@@ -41,7 +41,8 @@ final class PostgresAddressTest {
     assertThat(address.password()).isEqualTo("p:w");
     assertThat(address.shown())
         .isEqualTo("postgres://a%40b@there/db?currentSchema=s&connections=3");
-    assertThat(address(address.shown()).url()).isEqualTo("jdbc:postgresql://there/db?currentSchema=s");
+    assertThat(address(address.shown()).url())
+        .isEqualTo("jdbc:postgresql://there/db?currentSchema=s");
     assertThat(Store.postgres("postgres://there/db", "ann", "pw"))
         .hasToString("postgres://ann@there/db");
   }
