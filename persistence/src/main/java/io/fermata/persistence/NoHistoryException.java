@@ -14,7 +14,8 @@ public final class NoHistoryException extends StoreException {
   /** Whether this is why a stage failed. */
   public static boolean causes(Throwable thrown) {
     return thrown instanceof NoHistoryException
-        || (thrown instanceof CompletionException && thrown.getCause() instanceof NoHistoryException);
+        || (thrown instanceof CompletionException
+            && thrown.getCause() instanceof NoHistoryException);
   }
 
   static NoHistoryException unlisted(String store) {

@@ -148,7 +148,8 @@ public interface OpenStore extends AutoCloseable {
 
   /**
    * Deletes journals for good, in one transaction: their events with the tags, their snapshots and
-   * the entries of the directory for them and their parts. To forget what is not there does nothing.
+   * the entries of the directory for them and their parts. To forget what is not there does
+   * nothing.
    *
    * <p>Stop the actors of the journals before. One that still runs would go on at its own sequence
    * number in a journal that has lost its beginning. An actor that is started later with the same

@@ -287,15 +287,15 @@ abstract class DirectoryContract {
   private static DirectoryEntry randomEntry(Random random) {
     DirectoryEntry entry =
         new DirectoryEntry(
-        "journal " + random.nextInt(200),
-        one(random, "thread", "thread", "run"),
-        one(random, "ann", "bob", ""),
-        one(random, "Support", "Sales", ""),
-        random.nextInt(5),
-        random.nextInt(20),
-        random.nextInt(20),
-        random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
-        random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
+            "journal " + random.nextInt(200),
+            one(random, "thread", "thread", "run"),
+            one(random, "ann", "bob", ""),
+            one(random, "Support", "Sales", ""),
+            random.nextInt(5),
+            random.nextInt(20),
+            random.nextInt(20),
+            random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
+            random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
     return entry
         .inSession(one(random, "s1", "s2", ""))
         .standing(one(random, "waits", "works", "", "failed"), random.nextInt(20));
