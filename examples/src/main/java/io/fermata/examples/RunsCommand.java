@@ -153,8 +153,8 @@ final class RunsCommand implements Callable<Integer> {
     } catch (IllegalArgumentException e) {
       throw new ParameterException(commandLine(), e.getMessage(), e);
     } catch (StoreException e) {
-      throw new StoreException(
-          e.getMessage() + "\nIf a server has it open, ask that one: runs --server URL", e);
+      commandLine().getErr().println("If a server has the store open, ask it: runs --server URL");
+      throw e;
     }
   }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
 import io.fermata.flow.StepException;
 import io.fermata.persistence.Directory;
 import io.fermata.persistence.DirectoryEntry;
@@ -317,6 +318,67 @@ class RunsTest {
       soon(() -> assertFound(runs, RunQuery.ALL, first));
       String second = runId(client.start());
       soon(() -> assertFound(runs, RunQuery.ALL, second));
+    }
+  }
+
+  @Test
+  void aRunThatHasEndedIsListedForAsLongAsItsJournalIsKept() throws Exception {
+    Store store = file();
+    String id;
+    try (Fermata host = keeping(store, Duration.ofDays(1))) {
+      id = ended(host, "ann");
+      soon(
+          () -> {
+            RunInfo run = now(host.runs().get("order", id)).orElseThrow();
+            assertThat(run.status()).isEqualTo(Status.COMPLETED);
+            assertThat(run.endedAt()).isGreaterThanOrEqualTo(run.startedAt());
+            assertThat(run.waitingSince()).isNull();
+            assertThat(run.tags()).containsExactly("chair", "vip");
+            assertThat(run.principal()).isEqualTo("ann");
+          });
+      assertFound(host.runs(), RunQuery.ALL.statuses(Set.of(Status.COMPLETED)), id);
+      assertFound(host.runs(), RunQuery.ALL.order(RunQuery.Order.LONGEST));
+    }
+    try (OpenStore open = store.open()) {
+      now(open.directory().remove("order|" + id));
+    }
+    try (Fermata host = keeping(store, Duration.ofDays(1))) {
+      assertThat(now(host.runs().rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
+      assertFound(host.runs(), RunQuery.ALL, id);
+    }
+    try (OpenStore open = store.open()) {
+      now(open.sweep(Instant.now().plus(Duration.ofDays(2)).toEpochMilli()));
+      assertThat(now(open.directory().get("order|" + id))).isEmpty();
+    }
+  }
+
+  private static Fermata keeping(Store store, Duration time) {
+    return Fermata.host()
+        .store(store)
+        .flow(ORDER)
+        .retention(Retention.ofJournals(time))
+        .start();
+  }
+
+  private static String ended(Fermata host, String principal) {
+    var updates = Json.object().put("item", "chair").put("size", "big");
+    var start = Json.object().put("action", "start").put("intent", "to test");
+    start.set("stateUpdates", updates);
+    return runId(now(host.call(new ToolCall("order", principal, start, Json.object(), null))));
+  }
+
+  @Test
+  void whatIsErasedIsListedNoMore() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER)) {
+      TestHost.Client ann = host.client();
+      ann.principal = "ann";
+      String erased = runId(ann.start());
+      String stays = runId(host.client().start());
+      now(host.fermata().erase(new Erasure.Run("order", erased)));
+      soon(() -> assertFound(host.fermata().runs(), RunQuery.ALL, stays));
+      assertThat(now(host.fermata().runs().rebuild()).entered()).isEqualTo(1);
+      now(host.fermata().erase(new Erasure.Principal("local")));
+      soon(() -> assertFound(host.fermata().runs(), RunQuery.ALL));
     }
   }
 }
