@@ -62,6 +62,11 @@ public final class JournalTags {
     return tag.startsWith(SWEEP) ? at(SWEEP, tag) : at(FORGET, tag);
   }
 
+  /** The time in a tag that {@link #forget} made, empty for any other tag. */
+  static OptionalLong forgetAt(String tag) {
+    return at(FORGET, tag);
+  }
+
   private static OptionalLong at(String kind, String tag) {
     return tag.startsWith(kind)
         ? OptionalLong.of(Long.parseLong(tag, kind.length(), tag.length(), 10))

@@ -9,12 +9,12 @@ import java.util.function.Predicate;
 /** One journal of a memory store: its records, its snapshots and how far it ever came. */
 final class MemoryJournal {
 
-  private final NavigableMap<Long, MemoryRecord> records = new TreeMap<>();
-  private final NavigableMap<Long, MemorySnapshot> snapshots = new TreeMap<>();
+  private final NavigableMap<Long, SerializedRecord> records = new TreeMap<>();
+  private final NavigableMap<Long, SerializedSnapshot> snapshots = new TreeMap<>();
   private long highest;
 
-  synchronized void append(List<MemoryRecord> added) {
-    for (MemoryRecord record : added) {
+  synchronized void append(List<SerializedRecord> added) {
+    for (SerializedRecord record : added) {
       if (record.sequenceNr() <= highest) {
         throw new IllegalStateException(
             "Sequence number "
@@ -28,7 +28,7 @@ final class MemoryJournal {
     }
   }
 
-  synchronized List<MemoryRecord> read(long from, long to, long max) {
+  synchronized List<SerializedRecord> read(long from, long to, long max) {
     if (from > to) {
       return List.of();
     }
@@ -36,11 +36,11 @@ final class MemoryJournal {
   }
 
   synchronized List<StoredRecord> read(Slice slice) {
-    NavigableMap<Long, MemoryRecord> wanted =
+    NavigableMap<Long, SerializedRecord> wanted =
         slice.backwards()
             ? records.headMap(slice.edge(), false).descendingMap()
             : records.tailMap(slice.edge(), true);
-    return wanted.values().stream().limit(slice.max()).map(MemoryRecord::stored).toList();
+    return wanted.values().stream().limit(slice.max()).map(SerializedRecord::stored).toList();
   }
 
   /** Survives every deletion of records: sequence numbers are never given twice. */
@@ -58,7 +58,7 @@ final class MemoryJournal {
 
   /** Deletes what lies before the newest end whose time has come. Returns whether there is one. */
   synchronized boolean sweep(long now) {
-    Optional<MemoryRecord> end =
+    Optional<SerializedRecord> end =
         records.descendingMap().values().stream()
             .filter(record -> record.isTagged(JournalTags.sweep(0), JournalTags.sweep(now)))
             .findFirst();
@@ -81,11 +81,11 @@ final class MemoryJournal {
     snapshots.headMap(sequenceNr, false).clear();
   }
 
-  synchronized void save(MemorySnapshot snapshot) {
+  synchronized void save(SerializedSnapshot snapshot) {
     snapshots.put(snapshot.sequenceNr(), snapshot);
   }
 
-  synchronized Optional<MemorySnapshot> newestSnapshot(Predicate<MemorySnapshot> wanted) {
+  synchronized Optional<SerializedSnapshot> newestSnapshot(Predicate<SerializedSnapshot> wanted) {
     return snapshots.descendingMap().values().stream().filter(wanted).findFirst();
   }
 
@@ -93,7 +93,7 @@ final class MemoryJournal {
     return List.copyOf(snapshots.keySet());
   }
 
-  synchronized void deleteSnapshots(Predicate<MemorySnapshot> unwanted) {
+  synchronized void deleteSnapshots(Predicate<SerializedSnapshot> unwanted) {
     snapshots.values().removeIf(unwanted);
   }
 }

@@ -35,11 +35,11 @@ final class MemoryJournalPlugin extends AsyncWriteJournal {
   }
 
   private Optional<Exception> write(AtomicWrite write) {
-    List<MemoryRecord> records;
+    List<SerializedRecord> records;
     try {
       records =
           CollectionConverters.asJava(write.payload()).stream()
-              .map(event -> MemoryRecord.of(event, serialization))
+              .map(event -> SerializedRecord.of(event, serialization))
               .toList();
     } catch (Exception unserializable) {
       return Optional.of(unserializable);

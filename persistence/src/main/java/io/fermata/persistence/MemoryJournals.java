@@ -40,11 +40,11 @@ final class MemoryJournals {
     return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
   }
 
-  void append(String persistenceId, List<MemoryRecord> added) {
+  void append(String persistenceId, List<SerializedRecord> added) {
     of(persistenceId).append(added);
     newest.put(persistenceId, records.addAndGet(added.size()));
     remember(persistenceId, added.get(added.size() - 1).dueAt());
-    for (MemoryRecord record : added) {
+    for (SerializedRecord record : added) {
       record.tags().stream()
           .map(JournalTags::upkeepAt)
           .flatMapToLong(OptionalLong::stream)
@@ -157,7 +157,7 @@ final class MemoryJournals {
     if (!records.isEmpty()) {
       append(
           persistenceId,
-          records.stream().map(added -> MemoryRecord.of(persistenceId, added)).toList());
+          records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList());
     }
     return records.size();
   }

@@ -36,7 +36,7 @@ final class MemorySnapshotPlugin extends SnapshotStore {
         () -> {
           journals
               .of(metadata.persistenceId())
-              .save(MemorySnapshot.of(metadata, snapshot, serialization));
+              .save(SerializedSnapshot.of(metadata, snapshot, serialization));
           return null;
         });
   }

@@ -44,6 +44,22 @@ public interface OpenStore extends AutoCloseable {
   byte[] serverKey();
 
   /**
+   * Whether its journals and its directory can be listed and searched. What asks one for that which
+   * cannot is answered with a {@link NoHistoryException}.
+   */
+  default boolean lists() {
+    return true;
+  }
+
+  /**
+   * How many records there may be between two snapshots of a session in this store, given what its
+   * host wishes.
+   */
+  default int snapshotEvery(int wished) {
+    return wished;
+  }
+
+  /**
    * The persistence ids of the journals whose last record is tagged {@link JournalTags#WORKING}.
    */
   CompletionStage<List<String>> working();
@@ -83,13 +99,17 @@ public interface OpenStore extends AutoCloseable {
    * What is read costs, and not how much there is, and no writer waits for it. A journal that does
    * not exist has no records.
    *
+   * <p>A store that keeps no history has the latest records only. Asked for earlier ones it answers
+   * with a {@link NoHistoryException}.
+   *
    * @param fromSeq the lowest sequence number of interest
    * @param max how many are read at most, 1 to {@link #MOST_RECORDS}
    */
   CompletionStage<List<StoredRecord>> read(String persistenceId, long fromSeq, int max);
 
   /**
-   * Like {@link #read}, but the last of them first.
+   * Like {@link #read}, but the last of them first. A store that keeps no history ends where it
+   * begins.
    *
    * @param beforeSeq the sequence number below which the records lie, {@link Long#MAX_VALUE} for
    *     the end of the journal
@@ -116,7 +136,7 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<String>> journals(String after, int max);
 
-  /** What the journals of this store are about. */
+  /** What the journals of this store are about. One that keeps no history cannot list them. */
   Directory directory();
 
   /**

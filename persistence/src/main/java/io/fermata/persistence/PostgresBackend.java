@@ -89,6 +89,7 @@ final class PostgresBackend implements SqlBackend {
     return reader;
   }
 
+  /** Rows are gone when they are deleted; when their pages are overwritten is up to the server. */
   @Override
   public CompletableFuture<@Nullable Void> scrub() {
     return CompletableFuture.completedFuture(null);
@@ -96,7 +97,7 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public CompletableFuture<@Nullable Void> backup(Path file) {
-    return CompletableFuture.failedFuture(PostgresStore.notCopied(address));
+    return CompletableFuture.failedFuture(PostgresStore.noBackup());
   }
 
   @Override

@@ -25,12 +25,13 @@ final class PostgresStore implements Store {
 
   @Override
   public void backup(Path file) {
-    throw notCopied(address);
+    throw noBackup();
   }
 
-  static StoreException notCopied(PostgresAddress address) {
+  static StoreException noBackup() {
     return new StoreException(
-        address.shown() + " is a database of a server; copy it with \"pg_dump\"");
+        "A PostgreSQL database is copied by its own tools; use pg_dump, or pg_basebackup for the"
+            + " whole server");
   }
 
   @Override

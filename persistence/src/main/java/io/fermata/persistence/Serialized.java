@@ -1,5 +1,8 @@
 package io.fermata.persistence;
 
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.Serializer;
 import org.apache.pekko.serialization.Serializers;
@@ -27,6 +30,25 @@ final class Serialized {
 
   Object read(Serialization serialization) {
     return serialization.deserialize(bytes, serializer, manifest).get();
+  }
+
+  static Serialized read(DataInput in) throws IOException {
+    int serializer = in.readInt();
+    String manifest = in.readUTF();
+    byte[] bytes = new byte[in.readInt()];
+    in.readFully(bytes);
+    return new Serialized(bytes, serializer, manifest);
+  }
+
+  void write(DataOutput out) throws IOException {
+    out.writeInt(serializer);
+    out.writeUTF(manifest);
+    out.writeInt(bytes.length);
+    out.write(bytes);
+  }
+
+  int size() {
+    return bytes.length;
   }
 
   StoredRecord stored(long seq) {

@@ -9,7 +9,7 @@ import java.util.Optional;
  *
  * <p>Nothing falls back to memory silently. Whoever wants {@link #memory()} says so.
  */
-public sealed interface Store permits MemoryStore, PostgresStore, SqliteStore {
+public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore, SqliteStore {
 
   /**
    * Journals in the memory of this JVM, for tests only: they end with the process. The same
@@ -52,19 +52,31 @@ public sealed interface Store permits MemoryStore, PostgresStore, SqliteStore {
   }
 
   /**
-   * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, or an
-   * address for {@link #postgres(String)}.
+   * How sessions stand, in a key-value store of one's own. It keeps no history and cannot be
+   * listed: what asks for that is refused with a {@link NoHistoryException}. The store is not
+   * closed with the host.
+   */
+  static Store keyValue(KvStore store) {
+    return KeyValueStore.of(store);
+  }
+
+  /**
+   * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, an
+   * address for {@link #postgres(String)}, {@code redis://host:port/db} with {@code user:password@}
+   * before the host if there is one, {@code rediss:} for the same over TLS, or {@code waniwani:}
+   * followed by the address of that API, whose key is in {@code WANIWANI_API_KEY}.
    *
    * @throws IllegalArgumentException if it names no store of this version; the message lists the
    *     choices
    */
   static Store parse(String spec) {
-    return StoreSpec.parse(spec);
+    return StoreSpec.parse(spec, System.getenv());
   }
 
   /**
-   * The store that the environment variable {@code FERMATA_STORE} names, empty if it is unset or
-   * blank.
+   * The store that the environment variable {@code FERMATA_STORE} names. If it is unset or blank,
+   * the key-value store of the WaniWani account whose key is in {@code WANIWANI_API_KEY}; empty if
+   * that is not set either.
    *
    * @throws IllegalArgumentException if it is set to something {@link #parse(String)} refuses
    */

@@ -1,7 +1,7 @@
 package io.fermata.persistence;
 
 /** A store refused or failed; the message names the store, the reason and what to do next. */
-public final class StoreException extends RuntimeException {
+public sealed class StoreException extends RuntimeException permits NoHistoryException {
 
   private static final long serialVersionUID = 1L;
 

@@ -1,5 +1,8 @@
 package io.fermata.persistence;
 
+import io.lettuce.core.RedisURI;
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Map;
@@ -10,22 +13,37 @@ final class StoreSpec {
 
   static final String VARIABLE = "FERMATA_STORE";
 
+  private static final String WANIWANI_KEY = "WANIWANI_API_KEY";
+  private static final String WANIWANI_URL = "WANIWANI_API_URL";
+  private static final String WANIWANI = "waniwani:";
   private static final String MEMORY = "memory";
   private static final String SQLITE = "sqlite:";
   private static final String CHOICES =
       "choose \"memory\" (for tests, nothing survives the process)"
-          + ", \"sqlite:<file>\", for example \"sqlite:fermata.db\", or"
-          + " \"postgres://<user>@<host>/<database>\"";
+          + ", \"sqlite:<file>\", for example \"sqlite:fermata.db\","
+          + " \"postgres://<user>@<host>/<database>\", or a key-value store:"
+          + " \"redis://<host>:<port>/<db>\", or \"waniwani:<url>\" with WANIWANI_API_KEY set";
 
   private StoreSpec() {}
 
   static Optional<Store> fromEnvironment(Map<String, String> environment) {
-    return Optional.ofNullable(environment.get(VARIABLE))
-        .filter(spec -> !spec.isBlank())
-        .map(StoreSpec::parse);
+    return named(environment, VARIABLE)
+        .map(spec -> parse(spec, environment))
+        .or(
+            () ->
+                named(environment, WANIWANI_KEY)
+                    .map(
+                        key ->
+                            waniwani(
+                                named(environment, WANIWANI_URL).orElse(HttpKvStore.USUAL_BASE),
+                                key)));
   }
 
-  static Store parse(String spec) {
+  private static Optional<String> named(Map<String, String> environment, String variable) {
+    return Optional.ofNullable(environment.get(variable)).filter(value -> !value.isBlank());
+  }
+
+  static Store parse(String spec, Map<String, String> environment) {
     String trimmed = spec.strip();
     if (trimmed.equals(MEMORY)) {
       return Store.memory();
@@ -36,7 +54,47 @@ final class StoreSpec {
     if (PostgresAddress.matches(trimmed)) {
       return Store.postgres(trimmed);
     }
+    if (trimmed.startsWith("redis://") || trimmed.startsWith("rediss://")) {
+      return redis(trimmed);
+    }
+    if (trimmed.startsWith(WANIWANI)) {
+      String key =
+          named(environment, WANIWANI_KEY)
+              .orElseThrow(() -> refused(spec, "WANIWANI_API_KEY is not set"));
+      return waniwani(trimmed.substring(WANIWANI.length()), key);
+    }
     throw refused(spec, "there is no such store");
+  }
+
+  /** The address is not repeated where it is refused: it may hold a password. */
+  private static Store redis(String address) {
+    RedisURI uri;
+    try {
+      uri = RedisURI.create(address);
+    } catch (IllegalArgumentException invalid) {
+      throw refused("redis:…", "its address cannot be read");
+    }
+    return new KeyValueStore(
+        RedisKvStore.name(uri),
+        () -> {
+          RedisKvStore store = RedisKvStore.connect(uri);
+          return new KeyValueStore.Opened(store, store::close);
+        });
+  }
+
+  private static Store waniwani(String address, String key) {
+    URI base;
+    try {
+      base = new URI(address);
+    } catch (URISyntaxException invalid) {
+      throw refused(WANIWANI + address, "it is not an address: " + invalid.getReason());
+    }
+    if (base.getHost() == null
+        || base.getScheme() == null
+        || !base.getScheme().startsWith("http")) {
+      throw refused(WANIWANI + address, "its address does not begin with https://");
+    }
+    return Store.keyValue(new HttpKvStore(base, key.strip()));
   }
 
   private static Path file(String spec, String name) {

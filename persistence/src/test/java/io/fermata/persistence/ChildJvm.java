@@ -22,12 +22,15 @@ final class ChildJvm implements AutoCloseable {
   }
 
   static ChildJvm start(Path file, int writes, String... launcher) {
+    return start("sqlite:" + file, writes, launcher);
+  }
+
+  static ChildJvm start(String store, int writes, String... launcher) {
     List<String> command = new ArrayList<>(List.of(launcher));
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(
         List.of("-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path")));
-    command.addAll(
-        List.of(JournalProcess.class.getName(), file.toString(), Integer.toString(writes)));
+    command.addAll(List.of(JournalProcess.class.getName(), store, Integer.toString(writes)));
     try {
       return new ChildJvm(
           new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start());

@@ -62,6 +62,11 @@ final class Host implements AutoCloseable {
     return new Host(store.open());
   }
 
+  /** A host on a store that somebody else opened. */
+  static Host over(OpenStore store) {
+    return new Host(store);
+  }
+
   OpenStore store() {
     return store;
   }

@@ -107,38 +107,6 @@ abstract class JournalContract {
   }
 
   @Test
-  void whatWasWrittenAfterARecordIsToldInTheOrderOfItsNumbers() {
-    try (Host host = Host.on(store)) {
-      assertThat(Host.await(host.store().newest())).isEqualTo(0);
-      host.open("a").write(new Line("one"));
-      long before = Host.await(host.store().newest());
-      host.open("b").write(new Line("two")).write(new Line("three"));
-      host.open("c").write(new Line("four"));
-      List<Written> written = Host.await(host.store().written(before, 10));
-      assertThat(written.stream().map(Written::persistenceId).distinct()).containsExactly("b", "c");
-      assertThat(written.get(written.size() - 1).number())
-          .isEqualTo(Host.await(host.store().newest()));
-      List<Written> first = Host.await(host.store().written(0, 1));
-      assertThat(first).extracting(Written::persistenceId).containsExactly("a");
-      assertThat(Host.await(host.store().written(first.get(0).number(), 10))).isEqualTo(written);
-    }
-  }
-
-  @Test
-  void journalsAreListedEachOnceAndPageByPage() {
-    try (Host host = Host.on(store)) {
-      for (String name : List.of("c", "a", "b")) {
-        host.open(name).write(new Line("one"), new Line("two")).write(new Line("three"));
-      }
-      assertThat(Host.await(host.store().journals("", 2))).containsExactly("a", "b");
-      assertThat(Host.await(host.store().journals("b", 2))).containsExactly("c");
-      assertThat(Host.await(host.store().journals("c", 2))).isEmpty();
-      Host.await(host.store().forget(List.of("b")));
-      assertThat(Host.await(host.store().journals("", 10))).containsExactly("a", "c");
-    }
-  }
-
-  @Test
   void workingListsTheJournalsWhoseLastRecordLeavesWorkUnfinished() {
     try (Host host = Host.on(store)) {
       host.open("idle").write(new Line("said"));
@@ -193,131 +161,6 @@ abstract class JournalContract {
   }
 
   @Test
-  void aSweepLeavesOnlyTheEndOfEachRun() {
-    try (Host host = Host.on(store)) {
-      host.openWithSnapshots("a")
-          .write(new Line("one"))
-          .write(new Plan("two"))
-          .write(new Line("three"))
-          .write(new Conclusion("over"));
-      host.open("b").write(new Line("still going"));
-
-      assertThat(host.sweep()).isEqualTo(1);
-      assertThat(records("a")).containsExactly(4L);
-      assertThat(records("b")).containsExactly(1L);
-      assertThat(snapshots("a")).allMatch(sequenceNr -> sequenceNr >= 4);
-    }
-  }
-
-  @Test
-  void aSecondSweepFindsNothing() {
-    try (Host host = Host.on(store)) {
-      host.open("a").write(new Line("one")).write(new Conclusion("over"));
-
-      assertThat(host.sweep()).isEqualTo(1);
-      assertThat(host.sweep()).isZero();
-      assertThat(records("a")).containsExactly(2L);
-    }
-  }
-
-  @Test
-  void aSweepKeepsWhatWasWrittenAfterTheEnd() {
-    try (Host host = Host.on(store)) {
-      host.open("a")
-          .write(new Line("one"))
-          .write(new Conclusion("first run over"))
-          .write(new Line("again"))
-          .write(new Conclusion("second run over"))
-          .write(new Plan("and again"));
-
-      assertThat(host.sweep()).isEqualTo(1);
-      assertThat(records("a")).containsExactly(4L, 5L);
-      assertThat(host.working()).containsExactly("a");
-    }
-  }
-
-  @Test
-  void aJournalIsKeptUntilItsTimeHasComeHoweverOftenTheStoreIsOpened() {
-    try (Host host = Host.on(store)) {
-      host.openWithSnapshots("a")
-          .write(new Line("one"))
-          .write(new Line("two"))
-          .write(new Conclusion("over", 50, 100));
-
-      assertThat(host.sweep(49)).isZero();
-      assertThat(records("a")).containsExactly(1L, 2L, 3L);
-    }
-    try (Host host = Host.on(store)) {
-      assertThat(host.sweep(49)).isZero();
-      assertThat(host.sweep(50)).isEqualTo(1);
-      assertThat(records("a")).containsExactly(3L);
-      assertThat(snapshots("a")).isEmpty();
-      assertThat(host.sweep(99)).isZero();
-    }
-  }
-
-  @Test
-  void whatBeganAfterAnEndKeepsNeitherItNorWhatLiesBeforeItAndStays() {
-    try (Host host = Host.on(store)) {
-      host.open("a")
-          .write(new Line("one"))
-          .write(new Conclusion("first run over", 50, 60))
-          .write(new Line("again"));
-
-      assertThat(host.sweep(49)).isZero();
-      assertThat(records("a")).containsExactly(1L, 2L, 3L);
-      assertThat(host.sweep(70)).isEqualTo(1);
-      assertThat(records("a")).containsExactly(2L, 3L);
-      host.desk("b").write(new Line("of b"));
-      assertThat(host.open("a").lines()).containsExactly("first run over", "again");
-    }
-  }
-
-  @Test
-  void anEndIsForgottenWithAllThatIsKnownOfItWhenItsTimeHasCome() {
-    try (Host host = Host.on(store)) {
-      host.open("a").write(new Line("one")).write(new Conclusion("over", 50, 100));
-      host.open("b").write(new Conclusion("over", 0, 101));
-      Host.await(host.store().directory().put(DirectoryContract.entry("a")));
-    }
-    try (Host host = Host.on(store)) {
-      assertThat(host.sweep(100)).isPositive();
-      assertThat(records("a")).isEmpty();
-      assertThat(records("b")).containsExactly(1L);
-      assertThat(Host.await(host.store().directory().get("a"))).isEmpty();
-      assertThat(host.open("a").write(new Line("anew")).content())
-          .isEqualTo(new Notebook.Content(List.of("anew"), 1));
-    }
-  }
-
-  @Test
-  void journalsAreFoundByTheirNamesBehindTheFirstBar() {
-    try (Host host = Host.on(store)) {
-      for (String id :
-          List.of("trip|annA1", "trip|annB2", "quote|annA1", "agent:x|annC3", "tri|annD4")) {
-        host.open(id).write(new Line("said"));
-      }
-      for (String id : List.of("trip|bob1", "trip|ann", "annA", "annA1|trip", "trip_|anm")) {
-        host.open(id).write(new Line("said"));
-      }
-      Host.await(host.store().directory().put(DirectoryContract.entry("gone|annE5")));
-
-      assertThat(Host.await(host.store().journals("annA")))
-          .containsExactly("quote|annA1", "trip|annA1");
-      assertThat(Host.await(host.store().journals("ann")))
-          .containsExactlyInAnyOrder(
-              "agent:x|annC3",
-              "gone|annE5",
-              "quote|annA1",
-              "tri|annD4",
-              "trip|ann",
-              "trip|annA1",
-              "trip|annB2");
-      assertThat(Host.await(host.store().journals("nobody"))).isEmpty();
-    }
-  }
-
-  @Test
   void aJournalOfAnotherStoreIsAdoptedWithItsTagsAndNotTwice() {
     List<NewRecord> records = new ArrayList<>();
     try (Host other = Host.on(newStore())) {
@@ -364,17 +207,6 @@ abstract class JournalContract {
     }
     try (Host host = Host.on(store)) {
       assertThat(host.open("a").lines()).containsExactly("over", "afterwards", "more");
-    }
-  }
-
-  @Test
-  void whatACrashLeftUnsweptIsSweptAfterTheRestart() {
-    try (Host host = Host.on(store)) {
-      host.open("a").write(new Line("one")).write(new Conclusion("over"));
-    }
-    try (Host host = Host.on(store)) {
-      assertThat(host.sweep()).isEqualTo(1);
-      assertThat(host.open("a").content()).isEqualTo(new Notebook.Content(List.of("over"), 2));
     }
   }
 

@@ -1,8 +1,6 @@
 package io.fermata.persistence;
 
-import java.nio.file.Path;
-
-/** A process of its own that opens a store and does as it is told: {@code <file> <command> [n]}. */
+/** A process of its own that opens a store and does as it is told: {@code <store> <writes>}. */
 final class JournalProcess {
 
   static final String ACKNOWLEDGED = "acknowledged ";
@@ -12,7 +10,7 @@ final class JournalProcess {
   private JournalProcess() {}
 
   public static void main(String[] arguments) throws Exception {
-    Store store = Store.sqlite(Path.of(arguments[0]));
+    Store store = Store.parse(arguments[0]);
     int writes = Integer.parseInt(arguments[1]);
     try (Host host = Host.on(store)) {
       System.out.println(OPENED);

@@ -6,7 +6,7 @@ import io.fermata.persistence.Note.Line;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-final class MemoryStoreTest extends JournalContract {
+final class MemoryStoreTest extends HistoryContract {
 
   @Override
   Store newStore() {
@@ -16,7 +16,7 @@ final class MemoryStoreTest extends JournalContract {
   @Override
   List<Long> records(String persistenceId) {
     return journal(persistenceId).read(0, Long.MAX_VALUE, Long.MAX_VALUE).stream()
-        .map(MemoryRecord::sequenceNr)
+        .map(SerializedRecord::sequenceNr)
         .toList();
   }
 

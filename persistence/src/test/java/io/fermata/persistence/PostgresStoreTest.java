@@ -12,7 +12,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-final class PostgresStoreTest extends JournalContract {
+final class PostgresStoreTest extends HistoryContract {
 
   private final List<PostgresProbe> databases = new ArrayList<>();
 

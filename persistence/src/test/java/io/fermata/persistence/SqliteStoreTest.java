@@ -18,7 +18,7 @@ import org.apache.pekko.actor.ActorSystem;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-final class SqliteStoreTest extends JournalContract {
+final class SqliteStoreTest extends HistoryContract {
 
   @TempDir private Path directory = Path.of("");
   private int files;

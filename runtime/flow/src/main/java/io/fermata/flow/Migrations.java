@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
@@ -219,11 +220,8 @@ final class Migrations {
     return node == null ? Node.Waiting.none() : step.scope().flow().waiting(node.id());
   }
 
-  private static List<Event.Rewrite> rewrites(
+  private List<Event.Rewrite> rewrites(
       RunState state, @Nullable Consumer<Migrating> change, Map<String, String> fields) {
-    if (change == null) {
-      return List.of();
-    }
     IdentityHashMap<ObjectNode, List<Write>> known = new IdentityHashMap<>();
     List<Event.Rewrite> rewrites = new ArrayList<>();
     state
@@ -251,18 +249,42 @@ final class Migrations {
     return List.copyOf(rewrites);
   }
 
-  /** What the author's function writes; it is asked once for each state, however many keep it. */
-  private static List<Write> writes(
+  /** What is written to a state; that is found out once for each, however many keep it. */
+  private List<Write> writes(
       RunState run,
       ObjectNode data,
-      Consumer<Migrating> change,
+      @Nullable Consumer<Migrating> change,
       Map<String, String> fields,
       IdentityHashMap<ObjectNode, List<Write>> known) {
     List<Write> before = known.get(data);
     if (before != null) {
       return before;
     }
-    Migrating migrating = new Migrating(run, Carrying.renamed(data, fields));
+    ObjectNode renamed = Carrying.renamed(data, fields);
+    List<Write> writes = new ArrayList<>(secrets(renamed, fields));
+    if (change != null) {
+      writes.addAll(writes(run, renamed, change));
+    }
+    known.put(data, List.copyOf(writes));
+    return writes;
+  }
+
+  /** A value that comes under the name of a secret is told, so that it is known as one. */
+  private List<Write> secrets(ObjectNode renamed, Map<String, String> fields) {
+    List<Write> writes = new ArrayList<>();
+    for (String field : fields.values()) {
+      JsonNode value = Paths.get(renamed, field);
+      List<JsonNode> secret = new ArrayList<>();
+      flow.secretFields().find(field, value, secret::add);
+      if (Paths.filled(value) && !secret.isEmpty()) {
+        writes.add(new Write(Write.Verb.SET, field, value));
+      }
+    }
+    return writes;
+  }
+
+  private static List<Write> writes(RunState run, ObjectNode data, Consumer<Migrating> change) {
+    Migrating migrating = new Migrating(run, data);
     try {
       change.accept(migrating);
     } catch (Throwable e) {
@@ -270,7 +292,6 @@ final class Migrations {
       String told = e instanceof StepException ? ": " + e.getMessage() : "";
       throw new Unfit("the migration from version " + run.version() + " failed" + told, e);
     }
-    known.put(data, migrating.writes());
     return migrating.writes();
   }
 

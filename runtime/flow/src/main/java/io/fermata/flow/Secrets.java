@@ -105,6 +105,8 @@ public final class Secrets {
       writes(fields, e.writes());
     } else if (event instanceof Event.Reset e) {
       values(fields, e.corrected());
+    } else if (event instanceof Event.Migrated e) {
+      e.rewrites().forEach(rewrite -> writes(fields, rewrite.writes()));
     }
   }
 

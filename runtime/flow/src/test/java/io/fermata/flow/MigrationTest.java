@@ -475,6 +475,29 @@ class MigrationTest {
         .hasMessageContaining("the flow is version 1");
   }
 
+  record Pin(@Secret String pin) {}
+
+  @Test
+  void aValueThatComesUnderTheNameOfASecretIsToldAsOne() {
+    Flow<Pin> next =
+        Flows.chain(
+                Flow.of("order", Pin.class)
+                    .description("Orders.")
+                    .version(2)
+                    .migrate(1, m -> m.node("ask_mail", "ask").field("mail", "pin"))
+                    .ask("ask", q -> q.question("pin", "Pin?"))
+                    .waitFor("wait", "go"),
+                "ask",
+                "wait")
+            .compile();
+    Driver run = new Driver(next);
+    run.takeOver(started(first(), "mail", "1234"));
+    Secrets secrets = new Secrets();
+    run.journal.forEach(event -> secrets.learn(next.secretFields(), event));
+
+    assertThat(secrets.masked("it is 1234")).doesNotContain("1234");
+  }
+
   // --- what is told ---------------------------------------------------------------------------
 
   @Test

@@ -84,6 +84,7 @@ final class HttpError extends RuntimeException {
     int status =
         switch (exception.code()) {
           case "unknown_thread", "unknown_file" -> 404;
+          case "not_kept" -> 410;
           case "busy" -> 429;
           case "message_too_long", "file_too_large" -> 413;
           case "no_open_question", "too_many_files", "unknown_agent" -> 409;

@@ -11,6 +11,7 @@ import io.fermata.agent.ThreadState;
 import io.fermata.flow.Outcome;
 import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.DirectoryQuery;
+import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import java.io.NotSerializableException;
@@ -22,6 +23,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
@@ -349,8 +351,7 @@ final class AgentThreads implements Threads {
   }
 
   CompletionStage<byte[]> bytes(String entityId, Shelf.StoredFile file) {
-    return store
-        .read(entityId, file.seq(), 1)
+    return kept(store.read(entityId, file.seq(), 1))
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
@@ -384,9 +385,7 @@ final class AgentThreads implements Threads {
     } catch (IllegalArgumentException e) {
       return failed("invalid_query", String.valueOf(e.getMessage()));
     }
-    return store
-        .directory()
-        .list(wanted)
+    return kept(store.directory().list(wanted))
         .thenApplyAsync(
             page ->
                 new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
@@ -415,12 +414,11 @@ final class AgentThreads implements Threads {
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    store
-        .read(entityId, from, max)
+    kept(store.read(entityId, from, max))
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {
-                received.records(null, thrown);
+                received.records(null, cause(thrown));
                 return;
               }
               try {
@@ -432,6 +430,21 @@ final class AgentThreads implements Threads {
               }
             },
             feedThreads);
+  }
+
+  private static Throwable cause(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : null;
+    return cause == null ? thrown : cause;
+  }
+
+  /** Not every store has a history, or can list what it has. */
+  private static <T> CompletionStage<T> kept(CompletionStage<T> stage) {
+    return stage.exceptionallyCompose(
+        thrown -> {
+          return cause(thrown) instanceof NoHistoryException lost
+              ? failed("not_kept", String.valueOf(lost.getMessage()))
+              : CompletableFuture.failedFuture(thrown);
+        });
   }
 
   /** The key of a thread that belongs to somebody, without waking it. */

@@ -54,11 +54,11 @@ record Archive(Header header, List<NewRecord> records) {
       return kind.equals(RUN);
     }
 
-    String line(@Nullable StoredRecord first) throws IOException {
+    String line(StoredRecord first, Seals seals) {
       ObjectNode line = Json.object().put("fermata", WHAT).put("format", FORMAT);
       line.put("version", version()).put("kind", kind).put("name", name);
       line.put("journal", journal).put("id", id);
-      Owner owner = first == null ? null : Owner.of(record(first));
+      Owner owner = Owner.of(first, journal, seals);
       if (owner != null) {
         line.put("principal", owner.principal());
         if (owner.session() != null) {
@@ -108,7 +108,16 @@ record Archive(Header header, List<NewRecord> records) {
 
   /** Whom a journal belongs to, as one of its records tells. */
   private record Owner(String principal, @Nullable String session) {
-    static @Nullable Owner of(JournalRecord entry) {
+    /** Null if it is not known, or sealed with a key that the host does not have. */
+    static @Nullable Owner of(StoredRecord first, String journal, Seals seals) {
+      try {
+        return of(record(first, journal, seals));
+      } catch (SealException e) {
+        return null;
+      }
+    }
+
+    private static @Nullable Owner of(JournalRecord entry) {
       if (entry instanceof JournalRecord.Step step && step.origin() != null) {
         return new Owner(step.origin().principal(), step.origin().session());
       } else if (entry instanceof JournalRecord.Turn turn
@@ -137,10 +146,20 @@ record Archive(Header header, List<NewRecord> records) {
     return version == null ? "development" : version;
   }
 
-  private static JournalRecord record(StoredRecord stored) {
+  /** The same with nothing encrypted in it. */
+  static StoredRecord opened(StoredRecord stored, String journal, Seals seals) {
+    return written(stored.seq(), record(stored, journal, seals));
+  }
+
+  private static StoredRecord written(long seq, Object entry) {
+    return new StoredRecord(
+        seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
+  }
+
+  private static JournalRecord record(StoredRecord stored, String journal, Seals seals) {
     try {
       Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
-      if (read instanceof JournalRecord entry) {
+      if (seals.opened(journal, read) instanceof JournalRecord entry) {
         return entry;
       }
     } catch (NotSerializableException e) {
@@ -153,11 +172,13 @@ record Archive(Header header, List<NewRecord> records) {
   // --- reading --------------------------------------------------------------------------------
 
   /**
-   * Reads and checks it all.
+   * Reads and checks it all. What is sealed has to be opened for that; it is sealed again, and so
+   * is what was not and would be if it were written here.
    *
    * @param known whether the host has the flow of a run
    */
-  static Archive read(InputStream from, Predicate<String> known, long now) throws IOException {
+  static Archive read(InputStream from, Predicate<String> known, Seals seals, long now)
+      throws IOException {
     BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
     Header header = Header.read(parsed(lines.readLine(), 1));
     if (header.isRun() && !known.test(header.name())) {
@@ -165,14 +186,17 @@ record Archive(Header header, List<NewRecord> records) {
     }
     List<NewRecord> records = new ArrayList<>();
     List<JournalRecord> entries = new ArrayList<>();
+    Sealing sealing = seals.of(header.journal());
     int number = 2;
     JsonNode line = parsed(lines.readLine(), number);
     while (!line.has("end")) {
       StoredRecord stored = stored(line, number);
-      JournalRecord entry = entry(stored, number);
+      JournalRecord entry = entry(stored, header.journal(), seals, number);
       requireNext(records, stored, number);
       entries.add(entry);
-      records.add(new NewRecord(stored, now, entry.tags()));
+      StoredRecord written =
+          sealing.stored(entry) instanceof Sealed sealed ? written(stored.seq(), sealed) : stored;
+      records.add(new NewRecord(written, now, entry.tags()));
       number++;
       line = parsed(lines.readLine(), number);
     }
@@ -214,9 +238,10 @@ record Archive(Header header, List<NewRecord> records) {
     }
   }
 
-  private static JournalRecord entry(StoredRecord stored, int number) {
+  private static JournalRecord entry(
+      StoredRecord stored, String journal, Seals seals, int number) {
     try {
-      return record(stored);
+      return record(stored, journal, seals);
     } catch (RuntimeException e) {
       throw new ArchiveException(
           "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);

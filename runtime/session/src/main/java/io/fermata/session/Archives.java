@@ -5,6 +5,7 @@ import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
@@ -16,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 
 /**
  * Takes journals out of a store and into it.
@@ -25,13 +27,18 @@ import java.util.function.Consumer;
 record Archives(
     OpenStore store,
     Eraser eraser,
+    Seals seals,
     Consumer<GatewayCommand> gateway,
     Runnable adopted,
     Executor threads) {
   private static final int PAGE = 100;
 
-  /** Completes with the number of records. */
-  CompletionStage<Long> write(Archive.Header header, OutputStream to) {
+  /**
+   * Completes with the number of records.
+   *
+   * @param open what is encrypted is written as it was
+   */
+  CompletionStage<Long> write(Archive.Header header, boolean open, OutputStream to) {
     Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
     return store
         .read(header.journal(), 0, PAGE)
@@ -42,16 +49,18 @@ record Archives(
                     "The store has no journal of %s; what has ended is kept as long as the host's retention says"
                         .formatted(header.id()));
               }
-              put(lines, () -> header.line(first.get(0)));
-              return rest(header, first, 0, lines);
+              put(lines, () -> header.line(first.get(0), seals));
+              return rest(header, open, first, 0, lines);
             },
             threads);
   }
 
   private CompletionStage<Long> rest(
-      Archive.Header header, List<StoredRecord> page, long before, Writer lines) {
+      Archive.Header header, boolean open, List<StoredRecord> page, long before, Writer lines) {
     for (StoredRecord stored : page) {
-      put(lines, () -> Archive.line(stored));
+      put(
+          lines,
+          () -> Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
@@ -61,7 +70,7 @@ record Archives(
     }
     return store
         .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
-        .thenComposeAsync(next -> rest(header, next, records, lines), threads);
+        .thenComposeAsync(next -> rest(header, open, next, records, lines), threads);
   }
 
   private interface Line {
@@ -85,8 +94,22 @@ record Archives(
     }
   }
 
+  /** Reads and checks it all, and then adopts it. */
+  CompletionStage<Imported> read(InputStream from, Predicate<String> known, long now) {
+    return CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return Archive.read(from, known, seals, now);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            threads)
+        .thenComposeAsync(this::adopt, threads);
+  }
+
   /** Nobody may be awake meanwhile who believes that there is no journal. */
-  CompletionStage<Imported> adopt(Archive archive) {
+  private CompletionStage<Imported> adopt(Archive archive) {
     Archive.Header header = archive.header();
     List<NewRecord> records = archive.records();
     Scope scope = new Scope(Set.of(header.journal()), Set.of());

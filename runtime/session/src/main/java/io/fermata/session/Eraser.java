@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.persistence.Forgotten;
+import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.OpenStore;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -51,8 +52,7 @@ final class Eraser {
 
   CompletionStage<Erased> erase(Scope scope) {
     return alone(
-        scope,
-        () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
+        scope, () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
   }
 
   /** Does some work while none of the sessions is awake or can be reached. */
@@ -120,7 +120,7 @@ final class Eraser {
   private CompletionStage<Set<String>> found(Scope scope) {
     List<CompletionStage<List<String>>> asked = new ArrayList<>();
     scope.places().forEach(place -> asked.add(store.journals(place)));
-    scope.entities().forEach(id -> asked.add(store.journals(SessionKey.placeOf(id))));
+    scope.entities().forEach(id -> asked.add(named(id)));
     CompletionStage<Set<String>> all = CompletableFuture.completedFuture(new TreeSet<>());
     for (CompletionStage<List<String>> some : asked) {
       all =
@@ -133,5 +133,18 @@ final class Eraser {
               executor);
     }
     return all;
+  }
+
+  /** A session whose whole name is known is found in a store that cannot be searched, too. */
+  private CompletionStage<List<String>> named(String entityId) {
+    return store
+        .journals(SessionKey.placeOf(entityId))
+        .exceptionallyCompose(
+            thrown ->
+                NoHistoryException.causes(thrown)
+                    ? store
+                        .readBack(entityId, Long.MAX_VALUE, 1)
+                        .thenApply(records -> records.isEmpty() ? List.of() : List.of(entityId))
+                    : CompletableFuture.failedFuture(thrown));
   }
 }

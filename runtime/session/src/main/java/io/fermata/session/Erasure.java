@@ -38,5 +38,6 @@ public sealed interface Erasure {
 
   record Run(String flow, String runId) implements Erasure {}
 
+  @SuppressWarnings("JavaLangClash") // what it is called everywhere else
   record Thread(String threadId) implements Erasure {}
 }

@@ -19,10 +19,8 @@ import io.fermata.flow.SecretFields;
 import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -87,6 +85,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** Only the sweep tells, and one follows the other. */
   private volatile boolean storeFails;
+
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
   private final Agents agents;
@@ -100,7 +99,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ActorSystem<GatewayCommand> system;
 
   private Fermata(Builder builder, OpenStore store) {
-    Settings settings = builder.settings;
+    Settings settings =
+        builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
     this.limits = settings.limits();
@@ -150,7 +150,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.eraser = new Eraser(
             store, command -> actors().tell(command), audience, feeds, ledger, replies);
     this.archives = new Archives(
-            store, eraser, command -> actors().tell(command), ledger::lookAgain, handlerThreads);
+            store, eraser, seals, command -> actors().tell(command), ledger::lookAgain, handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -393,7 +393,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Rollout> check(Flow<?>... flows) {
     return CompletableFuture.supplyAsync(
-        () -> Rollout.check(store, limits, clock.instant(), flows), handlerThreads);
+        () -> Rollout.check(store, seals, limits, clock.instant(), flows), handlerThreads);
   }
 
   /**
@@ -418,7 +418,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
-   * had and that are kept. The run is not disturbed.
+   * had and that are kept. The run is not disturbed. What is encrypted in the journal is encrypted
+   * in what is written, and opens in another store with the same key.
    *
    * @param to is flushed and not closed
    * @return how many records there are; completes with an {@link IllegalArgumentException} if there
@@ -426,7 +427,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
     requireOpen();
-    return archives.write(Archive.Header.ofRun(flow, runId), to);
+    return archives.write(Archive.Header.ofRun(flow, runId), false, to);
+  }
+
+  /** As {@link #export}, with all that the run keeps secret, readable for everybody. */
+  public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
+    requireOpen();
+    return archives.write(Archive.Header.ofRun(flow, runId), true, to);
   }
 
   /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
@@ -436,7 +443,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return key == null
         ? CompletableFuture.failedFuture(
             new IllegalArgumentException("There is no thread " + threadId))
-        : archives.write(Archive.Header.ofThread(key), to);
+        : archives.write(Archive.Header.ofThread(key), false, to);
   }
 
   /**
@@ -447,22 +454,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * found as before. A session handle that the other store minted is recognised only where {@link
    * Builder#acceptHandlesOf} says so.
    *
-   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not of
-   *     a format and a flow that this host knows; with a {@link
+   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not
+   *     of a format and a flow that this host knows; with a {@link
    *     io.fermata.persistence.StoreException} if the store has the journal already
    */
   public CompletionStage<Imported> importJournal(InputStream from) {
     requireOpen();
-    return CompletableFuture.supplyAsync(
-            () -> {
-              try {
-                return Archive.read(from, catalog::has, clock.millis());
-              } catch (IOException e) {
-                throw new UncheckedIOException(e);
-              }
-            },
-            handlerThreads)
-        .thenComposeAsync(archives::adopt, handlerThreads);
+    return archives.read(from, catalog::has, clock.millis());
   }
 
   /** Copies the store into a new file while it is in use; see {@link OpenStore#backup}. */
@@ -648,7 +646,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
     private Builder() {}
 
-    /** Where sessions live. Without this the environment variable FERMATA_STORE names it. */
+    /**
+     * Where sessions live. Without this the environment names it, see {@link
+     * Store#fromEnvironment}.
+     */
     public Builder store(Store where) {
       store = where;
       return this;
@@ -820,8 +821,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
               () ->
                   new IllegalStateException(
                       "No store is named. Call store(Store.sqlite(path)) on the host, or set"
-                          + " FERMATA_STORE to sqlite:<file>; for tests only, Store.memory() or"
-                          + " FERMATA_STORE=memory"));
+                          + " FERMATA_STORE to sqlite:<file>, postgres://… or redis://…; for tests"
+                          + " only, Store.memory() or FERMATA_STORE=memory"));
     }
 
     private void checkNames() {

@@ -10,6 +10,7 @@ import io.fermata.agent.Shelf;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.ThreadInput;
+import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.OpenStore;
 import java.time.InstantSource;
 import java.util.List;
@@ -218,10 +219,23 @@ final class HostOutside implements Outside {
                       .handle((reply, thrown) -> gone(thrown)));
     }
     // Its own journal is the last to go: whoever finds that erases the rest again.
-    return done.thenCompose(nothing -> shared.eraser().erase(Scope.ofFamily(key)))
+    return done.thenCompose(nothing -> familyErased())
         .thenCompose(erased -> shared.store().forget(List.of(key.entityId())))
         .thenCompose(forgotten -> shared.store().scrub())
         .thenAccept(scrubbed -> {});
+  }
+
+  /** The runs that a thread called stay in a store that cannot be searched for them. */
+  private CompletionStage<Boolean> familyErased() {
+    return shared
+        .eraser()
+        .erase(Scope.ofFamily(key))
+        .thenApply(erased -> true)
+        .exceptionallyCompose(
+            thrown ->
+                NoHistoryException.causes(thrown)
+                    ? CompletableFuture.completedFuture(false)
+                    : CompletableFuture.failedFuture(thrown));
   }
 
   /** Who is not there any more need not be told. */

@@ -47,20 +47,21 @@ public record Rollout(List<Fate> runs) {
   }
 
   /**
-   * Looks at a store that no host has open.
+   * Looks at a store that no host has open. What is encrypted there is read with the keys that the
+   * environment names.
    *
    * @param flows all that the release registers, each in all its versions, tools of agents included
    * @throws io.fermata.persistence.StoreException if the store cannot be opened
    */
   public static Rollout check(Store store, Flow<?>... flows) {
     try (OpenStore open = store.open()) {
-      return check(open, Limits.DEFAULT, Instant.now(), flows);
+      return check(open, Seals.ofEnvironment(), Limits.DEFAULT, Instant.now(), flows);
     }
   }
 
-  static Rollout check(OpenStore store, Limits limits, Instant now, Flow<?>... flows) {
+  static Rollout check(OpenStore store, Seals seals, Limits limits, Instant now, Flow<?>... flows) {
     FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), limits);
-    return new Rollout(new RolloutCheck(store, catalog, now.toEpochMilli()).fates());
+    return new Rollout(new RolloutCheck(store, seals, catalog, now.toEpochMilli()).fates());
   }
 
   /** Whether every run can go on. */

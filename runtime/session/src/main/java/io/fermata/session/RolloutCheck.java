@@ -20,11 +20,13 @@ final class RolloutCheck {
 
   private final JournalSerializer serializer = new JournalSerializer();
   private final OpenStore store;
+  private final Seals seals;
   private final FlowCatalog catalog;
   private final long now;
 
-  RolloutCheck(OpenStore store, FlowCatalog catalog, long now) {
+  RolloutCheck(OpenStore store, Seals seals, FlowCatalog catalog, long now) {
     this.store = store;
+    this.seals = seals;
     this.catalog = catalog;
     this.now = now;
   }
@@ -50,7 +52,7 @@ final class RolloutCheck {
     try {
       RunState run = run(journal);
       return run.running() ? fate(flow, run) : null;
-    } catch (NotSerializableException e) {
+    } catch (NotSerializableException | SealException e) {
       return new Rollout.Fate(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
@@ -58,14 +60,14 @@ final class RolloutCheck {
 
   private RunState run(String journal) throws NotSerializableException {
     List<StoredRecord> last = await(store.readBack(journal, Long.MAX_VALUE, 1));
-    if (last.isEmpty() || read(last.get(0)) instanceof JournalRecord.Ended) {
+    if (last.isEmpty() || read(journal, last.get(0)) instanceof JournalRecord.Ended) {
       return RunState.NONE;
     }
     SessionState state = SessionState.EMPTY;
     List<StoredRecord> records = await(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredRecord stored : records) {
-        state = state.apply(read(stored));
+        state = state.apply(read(journal, stored));
       }
       long next = records.get(records.size() - 1).seq() + 1;
       records = await(store.read(journal, next, AT_ONCE));
@@ -73,8 +75,9 @@ final class RolloutCheck {
     return state.run();
   }
 
-  private JournalRecord read(StoredRecord stored) throws NotSerializableException {
-    return (JournalRecord) serializer.fromBinary(stored.payload(), stored.manifest());
+  private JournalRecord read(String journal, StoredRecord stored) throws NotSerializableException {
+    Object read = serializer.fromBinary(stored.payload(), stored.manifest());
+    return (JournalRecord) seals.opened(journal, read);
   }
 
   private Rollout.Fate fate(String flow, RunState run) {

@@ -33,6 +33,8 @@ import org.slf4j.LoggerFactory;
  * told too much at once, it finds in the journals: the store keeps a mark up to which the directory
  * is known to have followed. The mark stays behind by some seconds, as a record may be told of a
  * little after it was journaled.
+ *
+ * <p>Where the store cannot list runs, nothing is entered.
  */
 final class RunLedger {
   private static final Logger LOG = LoggerFactory.getLogger(RunLedger.class);
@@ -97,6 +99,9 @@ final class RunLedger {
 
   @SuppressWarnings("FutureReturnValueIgnored") // a tick tells of its failures itself
   void start() {
+    if (!store.lists()) {
+      return;
+    }
     thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
   }
 
@@ -108,6 +113,9 @@ final class RunLedger {
    * @param begins this is the first that is told of it
    */
   void stands(RunRow row, boolean begins) {
+    if (!store.lists()) {
+      return;
+    }
     told.incrementAndGet();
     if (news.size() >= MOST && !news.containsKey(row.id())) {
       behind.set(true);
@@ -130,6 +138,9 @@ final class RunLedger {
    * @param keptUntil it is listed for as long as its journal is kept
    */
   void ended(RunRow row, long keptUntil) {
+    if (!store.lists()) {
+      return;
+    }
     if (keptUntil > clock.millis()) {
       stands(row, false);
       return;
@@ -295,7 +306,7 @@ final class RunLedger {
         return;
       }
       enter();
-      if (quiet && !behind.get()) {
+      if (quiet && store.lists() && !behind.get()) {
         mark(now(store.newest()));
       }
     } catch (InterruptedException e) {

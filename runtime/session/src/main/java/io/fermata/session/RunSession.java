@@ -83,8 +83,17 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       if (tool != null) {
         account.add(entry);
       }
-      return state.apply(entry);
+      SessionState after = state.apply(entry);
+      keepSecret(state.run(), after.run());
+      return after;
     };
+  }
+
+  /** Another version of the flow may mark fields that the state has had all along. */
+  private void keepSecret(RunState before, RunState after) {
+    if (before.version() != after.version()) {
+      keepSecret(after);
+    }
   }
 
   /** The runs of a tool are short, and the account of one is told from its beginning. */
@@ -557,6 +566,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       then.run();
       return Effect().none();
     }
+    keepSecret(state.run(), ahead);
     return Effect()
         .persist(entries)
         .thenRun(

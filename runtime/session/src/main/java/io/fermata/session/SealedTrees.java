@@ -2,12 +2,9 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.BinaryNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
-import java.io.IOException;
-import java.util.Base64;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
@@ -20,9 +17,6 @@ import java.util.function.UnaryOperator;
  * comes back as it was.
  */
 final class SealedTrees {
-  /** What an encrypted part is called where it is written as JSON. */
-  static final String SHOWN = "fermata/sealed";
-
   /** What holds the name of a field in events, and what holds its values beside it. */
   private static final Set<String> NAMES = Set.of("field", "path", "what");
 
@@ -56,8 +50,7 @@ final class SealedTrees {
   private JsonNode sealed(ObjectNode object) {
     Iterator<String> names = object.fieldNames();
     while (names.hasNext()) {
-      String name = names.next();
-      if (name.equals(SHOWN) || secret.test(TextNode.valueOf(name))) {
+      if (secret.test(TextNode.valueOf(names.next()))) {
         return seal.apply(object);
       }
     }
@@ -95,36 +88,6 @@ final class SealedTrees {
       return elements(array, value -> opened(value, open));
     }
     return tree.isBinary() ? open.apply(tree) : tree;
-  }
-
-  /** The tree as JSON can have it, for an export: encrypted parts are objects of one member. */
-  static JsonNode shown(JsonNode tree) {
-    return opened(tree, part -> JsonNodeFactory.instance.objectNode().put(SHOWN, text(part)));
-  }
-
-  private static String text(JsonNode bytes) {
-    try {
-      return Base64.getEncoder().encodeToString(bytes.binaryValue());
-    } catch (IOException e) {
-      throw new IllegalStateException("Bytes are bytes", e);
-    }
-  }
-
-  /**
-   * What {@link #shown} shows, as it was.
-   *
-   * @throws IllegalArgumentException if an encrypted part is not written in base64
-   */
-  static JsonNode unshown(JsonNode tree) {
-    if (tree instanceof ObjectNode object) {
-      JsonNode part = object.path(SHOWN);
-      return part.isTextual()
-          ? BinaryNode.valueOf(Base64.getDecoder().decode(part.textValue()))
-          : members(object, (name, value) -> unshown(value));
-    } else if (tree instanceof ArrayNode array) {
-      return elements(array, SealedTrees::unshown);
-    }
-    return tree;
   }
 
   /** Whether nothing was changed in a tree: then it is the same one. */

@@ -120,7 +120,8 @@ final class Sealing {
     }
   }
 
-  private void learn(RunState run) {
+  /** Knows the secrets that a run's state has, however they came there. */
+  void learn(RunState run) {
     if (!fields.isEmpty()) {
       secrets.learn(fields, run);
     }

@@ -16,9 +16,11 @@ import org.jspecify.annotations.Nullable;
 record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
-  /** What is read with the keys that the environment has, and never written. */
+  /** What reads with the keys that the environment names, if it does. */
   static Seals ofEnvironment() {
-    return new Seals(new Sealer(Keys.fromEnvironment().orElse(null)), Seal.SECRETS, Map.of());
+    KeyProvider keys = Keys.fromEnvironment().orElse(null);
+    return new Seals(
+        new Sealer(keys == null ? null : Sealer.checked(keys)), Seal.SECRETS, Map.of());
   }
 
   /** How the records of one session go into the store and come out of it. */

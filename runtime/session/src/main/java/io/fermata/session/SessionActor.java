@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.flow.Outcome;
+import io.fermata.flow.RunState;
 import java.util.List;
 import java.util.Set;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -10,8 +11,8 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.RecoveryCompleted;
-import org.apache.pekko.persistence.typed.SnapshotAdapter;
 import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotAdapter;
 import org.apache.pekko.persistence.typed.SnapshotCompleted;
 import org.apache.pekko.persistence.typed.SnapshotFailed;
 import org.apache.pekko.persistence.typed.SnapshotMetadata;
@@ -128,6 +129,11 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     return text == null ? "" : sealing.masked(text);
   }
 
+  /** Takes what secret fields of a run's state hold for secret from now on. */
+  final void keepSecret(RunState run) {
+    sealing.learn(run);
+  }
+
   /** The number of the last record that is journaled. */
   final long seq() {
     return lastSequenceNumber(context);
@@ -205,8 +211,10 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::recovered)
         .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
-        .onSignal(SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
-        .onSignal(SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
+        .onSignal(
+            SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
+        .onSignal(
+            SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
         .onSignal(PostStop.instance(), state -> effects.giveUpAll())
         .build();
   }

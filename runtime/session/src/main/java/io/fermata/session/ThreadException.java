@@ -16,7 +16,7 @@ public final class ThreadException extends RuntimeException {
    * {@code invalid_message}, {@code message_too_long}, {@code file_too_large}, {@code
    * too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query}, {@code
    * no_open_question}, {@code missing_approval}, {@code missing_answers}, {@code overloaded},
-   * {@code shutting_down}, {@code store_unavailable}.
+   * {@code shutting_down}, {@code store_unavailable}, {@code not_kept}.
    */
   public String code() {
     return code;

@@ -200,7 +200,8 @@ class ArchiveTest {
       refused(host, good.replaceFirst("\"format\":1", "\"format\":2"), "this release reads 1");
       refused(host, good.replaceFirst("\"name\":\"order\"", "\"name\":\"other\""), "Line 1");
       refused(host, good.replaceFirst("\"origin\":", "\"origni\":"), "Line 2");
-      refused(host, good.replace("\"principal\":\"ann\"", "\"principal\":\"bob\""), "another journal");
+      refused(
+          host, good.replace("\"principal\":\"ann\"", "\"principal\":\"bob\""), "another journal");
       refused(host, "", "missing");
       refused(host, "soup\n", "not JSON");
       refused(host, change(lines, all -> all.set(all.size() - 1, "{\"end\":99}")), "should be 99");
@@ -274,9 +275,8 @@ class ArchiveTest {
       assertThat(now(host.threads().get("ann", id)).tags()).containsExactly("vip");
       TimeTest.eventually(
           () ->
-              !now(
-                      host.threads()
-                          .list(new Threads.Query("ann", null, Set.of(), null, true, 5, null)))
+              !now(host.threads()
+                      .list(new Threads.Query("ann", null, Set.of(), null, true, 5, null)))
                   .threads()
                   .isEmpty());
       assertThat(now(host.threads().messages("ann", id, null, 5, 0, true)).messages())

@@ -34,6 +34,8 @@ import io.fermata.flow.Recorder;
 import io.fermata.flow.Secret;
 import io.fermata.flow.StepException;
 import io.fermata.persistence.Store;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -166,11 +168,16 @@ class SecretsTest {
 
   private static Object[] answers() {
     return new Object[] {
-      "card", CARD,
-      "vip", true,
-      "account", ACCOUNT,
-      "address", Map.of("street", STREET, "door", 3),
-      "drivers", List.of(Map.of("licence", LICENCE, "town", "Graz"))
+      "card",
+      CARD,
+      "vip",
+      true,
+      "account",
+      ACCOUNT,
+      "address",
+      Map.of("street", STREET, "door", 3),
+      "drivers",
+      List.of(Map.of("licence", LICENCE, "town", "Graz"))
     };
   }
 
@@ -219,7 +226,9 @@ class SecretsTest {
   private static void silent(String what, String text) {
     String lower = text.toLowerCase(Locale.ROOT);
     for (String marker : MARKERS) {
-      assertThat(lower.contains(marker.toLowerCase(Locale.ROOT))).as(what + " has " + marker).isFalse();
+      assertThat(lower.contains(marker.toLowerCase(Locale.ROOT)))
+          .as(what + " has " + marker)
+          .isFalse();
     }
   }
 
@@ -315,7 +324,8 @@ class SecretsTest {
         .hasMessageContaining("FERMATA_KEYS")
         .hasMessageContaining("keys(");
     assertThatThrownBy(
-            Fermata.host().store(Store.memory()).flow(TestFlows.trip()).seal(Seal.EVERYTHING)::start)
+            Fermata.host().store(Store.memory()).flow(TestFlows.trip()).seal(Seal.EVERYTHING)
+                ::start)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("everything");
   }
@@ -401,8 +411,7 @@ class SecretsTest {
 
   @Test
   void aFlowWithoutSecretsIsWrittenAsItIs() {
-    Sealing sealing =
-        new Seals(new Sealer(Keys.parse(K1)), Seal.SECRETS, Map.of()).of("trip|x");
+    Sealing sealing = new Seals(new Sealer(Keys.parse(K1)), Seal.SECRETS, Map.of()).of("trip|x");
     JournalRecord step = new JournalRecord.Step(1, null, null, null, false, null, List.of());
     assertThat(sealing.stored(step)).isSameAs(step);
   }
@@ -447,8 +456,7 @@ class SecretsTest {
                           @Override
                           public ChatResponse doChat(ChatRequest request) {
                             int told = request.messages().size();
-                            boolean asked =
-                                request.messages().get(told - 1) instanceof UserMessage;
+                            boolean asked = request.messages().get(told - 1) instanceof UserMessage;
                             var note =
                                 ToolExecutionRequest.builder().id("1").name("note").arguments("{}");
                             return ChatResponse.builder()
@@ -504,6 +512,34 @@ class SecretsTest {
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
     return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void anExportIsEncryptedUnlessItIsAskedOtherwiseAndSoIsWhatIsImported() throws Exception {
+    String runId;
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    ByteArrayOutputStream open = new ByteArrayOutputStream();
+    try (Fermata host = host(pay(), K1).start()) {
+      runId = runId(reply(host, "1", "start", answers()));
+      now(host.export("pay", runId, exported));
+      now(host.exportWithSecrets("pay", runId, open));
+    }
+    silent("the export", exported.toString(StandardCharsets.UTF_8));
+    assertThat(open.toString(StandardCharsets.UTF_8)).contains(CARD).doesNotContain("sealed:1");
+    for (ByteArrayOutputStream lines : List.of(exported, open)) {
+      Path other = Files.createTempDirectory(folder, "other");
+      try (Fermata host =
+          host(pay(), K2 + "," + K1).store(Store.sqlite(other.resolve("o.db"))).start()) {
+        now(host.importJournal(new ByteArrayInputStream(lines.toByteArray())));
+        assertThat(code(reply(host, "2", "continue", "vault.word", INNER))).isEqualTo("waiting");
+      }
+      silent(other);
+    }
+    try (Fermata host =
+        host(pay(), K2).store(Store.sqlite(folder.resolve("third.db"))).start()) {
+      var lines = new ByteArrayInputStream(exported.toByteArray());
+      assertThatThrownBy(() -> now(host.importJournal(lines))).hasMessageContaining("key k1");
+    }
   }
 
   @Test

@@ -43,7 +43,7 @@ class TimeTest {
         .result(p -> p);
   }
 
-  private static Flow<Parcel> sleeping(Duration time) {
+  static Flow<Parcel> sleeping(Duration time) {
     return parcel().sleep("sleep", time).edge(START, "sleep").edge("sleep", "note").compile();
   }
 

@@ -6,11 +6,11 @@ import org.apache.pekko.serialization.Serialization;
 import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.OptionConverters;
 
-/** One snapshot as a memory store keeps it. */
-record MemorySnapshot(SnapshotMetadata key, Serialized state, @Nullable Serialized metadata) {
+/** One snapshot as a store of ours keeps it. */
+record SerializedSnapshot(SnapshotMetadata key, Serialized state, @Nullable Serialized metadata) {
 
-  static MemorySnapshot of(SnapshotMetadata key, Object state, Serialization serialization) {
-    return new MemorySnapshot(
+  static SerializedSnapshot of(SnapshotMetadata key, Object state, Serialization serialization) {
+    return new SerializedSnapshot(
         new SnapshotMetadata(key.persistenceId(), key.sequenceNr(), key.timestamp()),
         Serialized.of(state, serialization),
         OptionConverters.toJava(key.metadata())

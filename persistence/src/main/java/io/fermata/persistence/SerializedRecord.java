@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.jdk.javaapi.OptionConverters;
 
-/** One journal record as a memory store keeps it: serialized, so serialization faults show. */
-record MemoryRecord(
+/** One journal record as a store of ours keeps it: serialized, so serialization faults show. */
+record SerializedRecord(
     String persistenceId,
     long sequenceNr,
     String writer,
@@ -21,14 +21,14 @@ record MemoryRecord(
     Serialized event,
     @Nullable Serialized metadata) {
 
-  static MemoryRecord of(PersistentRepr written, Serialization serialization) {
+  static SerializedRecord of(PersistentRepr written, Serialization serialization) {
     Object event = written.payload();
     Set<String> tags = Set.of();
     if (event instanceof Tagged tagged) {
       event = tagged.payload();
       tags = Set.copyOf(CollectionConverters.asJava(tagged.tags()));
     }
-    return new MemoryRecord(
+    return new SerializedRecord(
         written.persistenceId(),
         written.sequenceNr(),
         written.writerUuid(),
@@ -41,9 +41,9 @@ record MemoryRecord(
             .orElse(null));
   }
 
-  static MemoryRecord of(String persistenceId, NewRecord added) {
+  static SerializedRecord of(String persistenceId, NewRecord added) {
     StoredRecord record = added.record();
-    return new MemoryRecord(
+    return new SerializedRecord(
         persistenceId,
         record.seq(),
         NewRecord.WRITER,
@@ -72,8 +72,16 @@ record MemoryRecord(
     return event.stored(sequenceNr);
   }
 
+  int size() {
+    return event.size();
+  }
+
   OptionalLong dueAt() {
     return tags.stream().map(JournalTags::dueAt).flatMapToLong(OptionalLong::stream).min();
+  }
+
+  OptionalLong forgetAt() {
+    return tags.stream().map(JournalTags::forgetAt).flatMapToLong(OptionalLong::stream).min();
   }
 
   boolean isTagged(String tag) {

@@ -1,0 +1,79 @@
+package io.fermata.persistence;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import org.apache.pekko.persistence.AtomicWrite;
+import org.apache.pekko.persistence.PersistentRepr;
+import org.apache.pekko.persistence.journal.japi.AsyncWriteJournal;
+import org.apache.pekko.serialization.Serialization;
+import org.apache.pekko.serialization.SerializationExtension;
+import org.jspecify.annotations.Nullable;
+import scala.concurrent.Future;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.jdk.javaapi.FutureConverters;
+
+/** The journal plugin of a key-value store. */
+final class KvJournalPlugin extends AsyncWriteJournal {
+
+  private final KvJournals journals = StoreSetups.of(context().system(), KvSetup.class).journals();
+  private final Serialization serialization = SerializationExtension.get(context().system());
+  private final Executor executor = context().dispatcher();
+
+  @Override
+  public Future<Iterable<Optional<Exception>>> doAsyncWriteMessages(Iterable<AtomicWrite> writes) {
+    List<CompletableFuture<Optional<Exception>>> all = new ArrayList<>();
+    writes.forEach(write -> all.add(write(write).toCompletableFuture()));
+    CompletionStage<Iterable<Optional<Exception>>> results =
+        CompletableFuture.allOf(all.toArray(CompletableFuture[]::new))
+            .thenApplyAsync(done -> all.stream().map(CompletableFuture::join).toList(), executor);
+    return FutureConverters.asScala(results);
+  }
+
+  private CompletionStage<Optional<Exception>> write(AtomicWrite write) {
+    List<SerializedRecord> records;
+    try {
+      records =
+          CollectionConverters.asJava(write.payload()).stream()
+              .map(event -> SerializedRecord.of(event, serialization))
+              .toList();
+    } catch (RuntimeException unserializable) {
+      return CompletableFuture.completedFuture(Optional.of(unserializable));
+    }
+    return journals
+        .change(write.persistenceId(), document -> document.append(records))
+        .thenApplyAsync(document -> Optional.empty(), executor);
+  }
+
+  @Override
+  public Future<@Nullable Void> doAsyncDeleteMessagesTo(String persistenceId, long toSequenceNr) {
+    return FutureConverters.asScala(
+        journals
+            .change(persistenceId, document -> document.deleteTo(toSequenceNr))
+            .thenAcceptAsync(document -> {}, executor));
+  }
+
+  @Override
+  public Future<@Nullable Void> doAsyncReplayMessages(
+      String persistenceId, long from, long to, long max, Consumer<PersistentRepr> replay) {
+    return FutureConverters.asScala(
+        journals
+            .last(persistenceId)
+            .thenAcceptAsync(
+                document ->
+                    document
+                        .read(persistenceId, from, to, max)
+                        .forEach(record -> replay.accept(record.read(serialization))),
+                executor));
+  }
+
+  @Override
+  public Future<Long> doAsyncReadHighestSequenceNr(String persistenceId, long from) {
+    return FutureConverters.asScala(
+        journals.last(persistenceId).thenApplyAsync(KvDocument::highest, executor));
+  }
+}

@@ -1,0 +1,257 @@
+package io.fermata.session;
+
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Message;
+import io.fermata.agent.Outside;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.ThreadEvent;
+import io.fermata.agent.model.Model;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.NoHistoryException;
+import io.fermata.persistence.Store;
+import io.fermata.session.TestFlows.Trip;
+import io.fermata.session.TestHost.Client;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** A host whose sessions live in a key-value store: what it promises all the same, and what not. */
+class KeyValueHostTest {
+  private final LocalKvStore kv = new LocalKvStore();
+  private final Store store = Store.keyValue(kv);
+
+  @Test
+  void everyAcknowledgedAnswerIsThereAfterACrash() {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      client.start();
+      client.proceed("from", "Ulm");
+      host.crash();
+      assertThat(client.proceed("to", "Bonn").structured().path("result"))
+          .isEqualTo(Json.object().put("from", "Ulm").put("to", "Bonn").put("price", 7));
+      assertThat(code(client.proceed())).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void anActionCutOffByACrashRunsAgainByItself() throws Exception {
+    CountDownLatch first = new CountDownLatch(1);
+    CountDownLatch second = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  (run.attempt() == 1 ? first : second).countDown();
+                  return run.attempt() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(run.set("price", 3));
+                },
+                o -> {})
+            .compile();
+    try (TestHost host = new TestHost(store, flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
+      assertThat(first.await(10, TimeUnit.SECONDS)).isTrue();
+      host.crash();
+      assertThat(second.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(field(client.proceed())).isEqualTo("to");
+      assertThat(code(lost.get(30, TimeUnit.SECONDS))).isEqualTo("shutting_down");
+    }
+  }
+
+  @Test
+  void aSleepEndsInItsTimeAlthoughTheHostWasLostMeanwhile() throws Exception {
+    try (TestHost host =
+        new TestHost(
+            store,
+            s -> s.callDeadline(Duration.ofMillis(100)),
+            TimeTest.sleeping(Duration.ofSeconds(2)))) {
+      Client client = host.client();
+      assertThat(code(client.start())).isEqualTo("waiting");
+      host.crash();
+      TimeTest.eventually(() -> status(client.proceed()).equals("complete"));
+    }
+  }
+
+  @Test
+  void ofTwoHostsTheOneThatComesLateRecoversWhatTheOtherWrote() throws Exception {
+    try (TestHost first = new TestHost(store, TestFlows.trip());
+        TestHost second = new TestHost(store, TestFlows.trip())) {
+      Client here = first.client();
+      here.start();
+      Client there = second.client();
+      there.sessionId = here.sessionId;
+      assertThat(field(there.proceed("from", "Ulm"))).isEqualTo("to");
+
+      assertThat(code(here.proceed("from", "Kiel"))).isEqualTo("store_unavailable");
+      TimeTest.eventually(() -> field(here.status()).equals("to"));
+      assertThat(here.proceed("to", "Bonn").structured().path("result").path("from").asText())
+          .isEqualTo("Ulm");
+    }
+  }
+
+  @Test
+  void callsFailClearlyWhileTheStoreIsOutOfOrderAndGoOnAfterwards() throws Exception {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      client.start();
+      kv.down(true);
+      assertThat(code(client.proceed("from", "Kiel"))).isEqualTo("store_unavailable");
+      kv.down(false);
+      TimeTest.eventually(() -> field(client.proceed("from", "Ulm")).equals("to"));
+      assertThat(client.proceed("to", "Bonn").structured().path("result").path("from").asText())
+          .isEqualTo("Ulm");
+    }
+  }
+
+  // --- threads ---------------------------------------------------------------------------------
+
+  private Fermata desk() {
+    Model model =
+        Model.of(
+            "scripted",
+            new ChatModel() {
+              @Override
+              public ChatResponse doChat(ChatRequest request) {
+                return ChatResponse.builder().aiMessage(AiMessage.from("Heard.")).build();
+              }
+            });
+    return Fermata.host()
+        .store(store)
+        .agent(Agent.aiHuman("echo", Prompt.of("p", model)))
+        .start();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+  }
+
+  private static String created(Fermata host) throws Exception {
+    Threads.NewThread thread =
+        new Threads.NewThread("ann", "echo", null, Set.of(), Map.of(), List.of());
+    return now(host.threads().create(thread)).threadId();
+  }
+
+  private static void said(Fermata host, String id, String text) throws Exception {
+    now(
+        host.threads()
+            .post("ann", id, new Threads.NewMessage(Message.user(text), List.of(), null)));
+    now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+  }
+
+  private static List<String> texts(Fermata host, String id) throws Exception {
+    return now(host.threads().messages("ann", id, null, 100, 0, true)).messages().stream()
+        .map(m -> String.valueOf(m.content()))
+        .toList();
+  }
+
+  @Test
+  void aThreadGoesOnAfterARestartAndItsMessagesAreReadAsFarBackAsTheyAreKept() throws Exception {
+    String id;
+    try (Fermata host = desk()) {
+      id = created(host);
+      said(host, id, "Hello");
+      assertThat(texts(host, id)).containsExactly("Heard.", "Hello");
+    }
+    try (Fermata host = desk()) {
+      for (int i = 0; i < 25; i++) {
+        said(host, id, i + "x".repeat(2_000));
+      }
+      assertThat(texts(host, id))
+          .hasSizeBetween(4, 51)
+          .startsWith("Heard.", "24" + "x".repeat(2_000))
+          .doesNotContain("Hello");
+      assertThat(now(host.threads().get("ann", id)).threadId()).isEqualTo(id);
+    }
+  }
+
+  @Test
+  void whatASnapshotReplacedCannotBeFollowedAndIsSaidToBeGone() throws Exception {
+    try (Fermata host = desk()) {
+      String id = created(host);
+      for (int i = 0; i < 25; i++) {
+        said(host, id, i + "x".repeat(2_000));
+      }
+      CompletableFuture<@Nullable Throwable> ended = new CompletableFuture<>();
+      Threads.Feed feed = now(
+          host.threads()
+              .follow(
+                  "ann",
+                  id,
+                  0,
+                  0,
+                  new Threads.Listener() {
+                    @Override
+                    public void happened(long offset, int index, long at, ThreadEvent event) {}
+
+                    @Override
+                    public void heard(Outside.Tiding tiding) {}
+
+                    @Override
+                    public void ended(@Nullable Throwable why) {
+                      ended.complete(why);
+                    }
+                  }));
+      feed.request(1_000);
+      assertThat(ended.get(30, TimeUnit.SECONDS))
+          .isInstanceOfSatisfying(
+              ThreadException.class, gone -> assertThat(gone.code()).isEqualTo("not_kept"))
+          .hasMessageContaining("keeps no history");
+    }
+  }
+
+  @Test
+  void threadsCannotBeListed() throws Exception {
+    try (Fermata host = desk()) {
+      created(host);
+      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
+      assertThatThrownBy(() -> now(host.threads().list(all)))
+          .cause()
+          .isInstanceOfSatisfying(
+              ThreadException.class, no -> assertThat(no.code()).isEqualTo("not_kept"))
+          .hasMessageContaining("cannot be listed");
+    }
+  }
+
+  @Test
+  void aDeletedThreadIsGoneFromTheStore() throws Exception {
+    try (Fermata host = desk()) {
+      String id = created(host);
+      String secret = id.substring(id.indexOf('.') + 1);
+      assertThat(kv.knows(secret)).isTrue();
+      now(host.threads().delete("ann", id));
+      TimeTest.eventually(() -> !kv.knows(secret));
+    }
+  }
+
+  @Test
+  void aRunIsErasedByItsNameAndAPrincipalCannotBe() throws Exception {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      String run = client.start().meta().path("fermata/run").path("runId").asText();
+      now(host.fermata().erase(Erasure.run("trip", run)));
+      assertThat(kv.knows("journal:trip|")).isFalse();
+      assertThatThrownBy(() -> now(host.fermata().erase(Erasure.principal("local"))))
+          .hasRootCauseInstanceOf(NoHistoryException.class)
+          .hasMessageContaining("cannot be listed or searched");
+    }
+  }
+}

@@ -1,0 +1,62 @@
+package io.fermata.session;
+
+import io.fermata.persistence.KvStore;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** A key-value store in memory, which several hosts can share and which can be out of order. */
+final class LocalKvStore implements KvStore {
+  private final Map<String, Versioned> values = new HashMap<>();
+  private boolean down;
+
+  synchronized void down(boolean now) {
+    down = now;
+  }
+
+  synchronized boolean knows(String part) {
+    return values.keySet().stream().anyMatch(key -> key.contains(part));
+  }
+
+  @Override
+  public CompletionStage<Optional<Versioned>> get(String key) {
+    return answer(() -> Optional.ofNullable(values.get(key)));
+  }
+
+  @Override
+  public CompletionStage<Optional<String>> set(
+      String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+    return answer(
+        () -> {
+          Versioned there = values.get(key);
+          if (!Objects.equals(there == null ? null : there.version(), expectedVersion)) {
+            return Optional.empty();
+          }
+          String version = UUID.randomUUID().toString();
+          values.put(key, new Versioned(value, version));
+          return Optional.of(version);
+        });
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> delete(String key) {
+    return answer(
+        () -> {
+          values.remove(key);
+          return null;
+        });
+  }
+
+  private synchronized <T extends @Nullable Object> CompletionStage<T> answer(Supplier<T> work) {
+    return down
+        ? CompletableFuture.failedFuture(new IllegalStateException("out of order"))
+        : CompletableFuture.completedFuture(work.get());
+  }
+}
