@@ -97,7 +97,7 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public CompletableFuture<@Nullable Void> backup(Path file) {
-    return CompletableFuture.failedFuture(PostgresStore.noBackup());
+    return CompletableFuture.failedFuture(PostgresStore.noBackup(address));
   }
 
   @Override

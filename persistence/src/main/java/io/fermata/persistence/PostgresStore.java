@@ -25,13 +25,14 @@ final class PostgresStore implements Store {
 
   @Override
   public void backup(Path file) {
-    throw noBackup();
+    throw noBackup(address);
   }
 
-  static StoreException noBackup() {
+  static StoreException noBackup(PostgresAddress address) {
     return new StoreException(
-        "A PostgreSQL database is copied by its own tools; use pg_dump, or pg_basebackup for the"
-            + " whole server");
+        address.shown()
+            + " is copied by the tools of PostgreSQL; use pg_dump, or pg_basebackup for the whole"
+            + " server");
   }
 
   @Override

@@ -25,7 +25,11 @@ public final class LoadHarness implements Callable<Integer> {
   @Option(names = "--concurrency", split = ",", defaultValue = "1,32,256")
   private List<Integer> concurrency = List.of();
 
-  @Option(names = "--stores", split = ",", defaultValue = "memory,sqlite")
+  @Option(
+      names = "--stores",
+      split = ",",
+      defaultValue = "memory,sqlite",
+      description = "memory, sqlite, or the address of a PostgreSQL database.")
   private List<String> stores = List.of();
 
   @Option(names = "--flows", split = ",", defaultValue = "load_pure,load_journaled")
@@ -59,8 +63,9 @@ public final class LoadHarness implements Callable<Integer> {
   }
 
   private void onStore(Path folder, String store, int clients) throws Exception {
-    Path file = folder.resolve(store + "-" + clients + ".db");
-    Store where = store.equals("memory") ? Store.memory() : Store.sqlite(file);
+    String name = store.substring(0, (store + ":").indexOf(':'));
+    Path file = folder.resolve(name + "-" + clients + ".db");
+    Store where = name.equals("sqlite") ? Store.sqlite(file) : Store.parse(store);
     try (Fermata host =
             Fermata.host().store(where).flow(Workload.pure()).flow(Workload.journaled()).start();
         McpServer server = McpServer.serving(host).port(0).start();
@@ -71,7 +76,7 @@ public final class LoadHarness implements Callable<Integer> {
                 ? () -> new HttpTarget(server.port())
                 : () -> new InProcess(host);
         for (String flow : flows) {
-          print(transport, store, flow, clients, measured(flow, clients, target), Workload.CALLS);
+          print(transport, name, flow, clients, measured(flow, clients, target), Workload.CALLS);
         }
       }
       if (transports.contains("http")) {

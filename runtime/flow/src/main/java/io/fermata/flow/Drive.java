@@ -517,7 +517,20 @@ final class Drive {
       throw new StepException("The run would have more than " + Tagging.MOST + " tags.");
     }
     if (!tagging.none()) {
+      requireOpenTags(tagging, wrote);
       emit(new Event.Tagged(effect.place(), tagging.added(), tagging.removed()));
+    }
+  }
+
+  /** Tags are there to be found, so they are stored as they are. */
+  private void requireOpenTags(Tagging tagging, Input.Wrote wrote) {
+    SecretFields fields = flow.secretFields();
+    Secrets secrets = new Secrets();
+    secrets.learn(fields, state);
+    secrets.writes(fields, wrote.writes());
+    if (tagging.added().stream().anyMatch(secrets::in)) {
+      throw new StepException(
+          "A tag of the run has the value of a secret field in it, for everybody to find.");
     }
   }
 

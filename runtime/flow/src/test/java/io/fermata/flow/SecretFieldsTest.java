@@ -113,6 +113,15 @@ class SecretFieldsTest {
   }
 
   @Test
+  void aTagThatTellsASecretIsRefused() {
+    Driver run = new Driver(home(act -> act.tag("card " + act.state().card())).compile());
+    Outcome outcome = run.start("card", "4111-first");
+    assertThat(Driver.code(outcome)).isEqualTo("step_failed");
+    assertThat(Driver.failure(outcome).message()).contains("A tag of the run");
+    assertThat(run.events(Event.Tagged.class)).isEmpty();
+  }
+
+  @Test
   void theSecretsOfARunAreThoseThatCameIntoItsSecretFields() {
     Driver run =
         new Driver(
