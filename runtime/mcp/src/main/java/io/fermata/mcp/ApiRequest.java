@@ -21,8 +21,7 @@ final class ApiRequest {
   private final List<String> place;
   private final MultiMap query;
 
-  private ApiRequest(
-      HttpServerRequest http, String principal, List<String> place, MultiMap query) {
+  private ApiRequest(HttpServerRequest http, String principal, List<String> place, MultiMap query) {
     this.http = http;
     this.principal = principal;
     this.place = place;

@@ -66,8 +66,7 @@ final class RunsApi {
             run ->
                 run.filter(found -> found.principal().equals(request.principal()))
                     .map(found -> json(RunJson.run(found)))
-                    .orElseThrow(
-                        () -> HttpError.of(404, "unknown_run", "There is no such run")));
+                    .orElseThrow(() -> HttpError.of(404, "unknown_run", "There is no such run")));
   }
 
   private CompletionStage<Answer> list(ApiRequest request) {
@@ -124,8 +123,7 @@ final class RunsApi {
     for (String name : request.all("status")) {
       statuses.add(
           RunJson.status(name)
-              .orElseThrow(
-                  () -> ApiRequest.wrong("status", "must be one of " + RunJson.STATUSES)));
+              .orElseThrow(() -> ApiRequest.wrong("status", "must be one of " + RunJson.STATUSES)));
     }
     return statuses;
   }

@@ -71,8 +71,7 @@ final class Eraser {
     int untold = audience.forget(scope::has);
     return ledger
         .forget(scope::has)
-        .thenComposeAsync(
-            nothing -> delete(scope, found, Forgotten.NOTHING, ATTEMPTS), executor)
+        .thenComposeAsync(nothing -> delete(scope, found, Forgotten.NOTHING, ATTEMPTS), executor)
         .thenComposeAsync(
             gone -> store.scrub().thenApply(nothing -> Erased.of(gone, untold)), executor)
         .whenComplete((erased, thrown) -> found.forEach(id -> feeds.ended(id, null)));

@@ -147,10 +147,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 catalog.offered().stream().map(ToolContracts::of),
                 agentTools.values().stream().map(AgentTool::contract))
             .toList();
-    this.eraser = new Eraser(
-            store, command -> actors().tell(command), audience, feeds, ledger, replies);
-    this.archives = new Archives(
-            store, eraser, seals, command -> actors().tell(command), ledger::lookAgain, handlerThreads);
+    this.eraser =
+        new Eraser(store, command -> actors().tell(command), audience, feeds, ledger, replies);
+    this.archives =
+        new Archives(
+            store,
+            eraser,
+            seals,
+            command -> actors().tell(command),
+            ledger::lookAgain,
+            handlerThreads);
     this.shared =
         new HostOutside.Shared(
             threads,
@@ -417,9 +423,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and session
-   * had and that are kept. The run is not disturbed. What is encrypted in the journal is encrypted
-   * in what is written, and opens in another store with the same key.
+   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and
+   * session had and that are kept. The run is not disturbed. What is encrypted in the journal is
+   * encrypted in what is written, and opens in another store with the same key.
    *
    * @param to is flushed and not closed
    * @return how many records there are; completes with an {@link IllegalArgumentException} if there

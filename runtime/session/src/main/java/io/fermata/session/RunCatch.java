@@ -38,8 +38,7 @@ final class RunCatch implements Consumer<List<String>> {
   /**
    * @param between what is to be done again and again, however long this takes
    */
-  RunCatch(
-      RunJournals journals, Directory directory, InstantSource clock, Runnable between) {
+  RunCatch(RunJournals journals, Directory directory, InstantSource clock, Runnable between) {
     this.journals = journals;
     this.directory = directory;
     this.clock = clock;

@@ -120,8 +120,7 @@ class RunsTest {
             assertThat(run.status()).isEqualTo(Status.WAITING);
             assertThat(run.waitingSince()).isGreaterThanOrEqualTo(run.startedAt());
             assertThat(run.waitsFor())
-                .containsExactly(
-                    new RunInfo.Wait("ask_item", RunInfo.Wait.Kind.ANSWER, "item"));
+                .containsExactly(new RunInfo.Wait("ask_item", RunInfo.Wait.Kind.ANSWER, "item"));
           });
       ann.proceed("item", "chair");
       soon(
@@ -167,10 +166,7 @@ class RunsTest {
       assertFound(runs, all.started(null, then));
       assertThat(list(runs, all.started(then, null))).hasSize(3);
       RunQuery longest = all.order(RunQuery.Order.LONGEST).before(Instant.now().plusSeconds(60));
-      assertThat(list(runs, longest))
-          .extracting(RunInfo::since)
-          .hasSize(3)
-          .isSorted();
+      assertThat(list(runs, longest)).extracting(RunInfo::since).hasSize(3).isSorted();
       assertThatThrownBy(() -> runs.list(all.limit(0)))
           .isInstanceOf(IllegalArgumentException.class);
     }
@@ -223,8 +219,7 @@ class RunsTest {
     }
     try (OpenStore open = store.open()) {
       Directory directory = open.directory();
-      now(directory.put(
-              now(directory.get("order|" + id)).orElseThrow().standing("failed", 1)));
+      now(directory.put(now(directory.get("order|" + id)).orElseThrow().standing("failed", 1)));
       now(directory.put(stranger(id)));
     }
     try (TestHost host = new TestHost(store, ORDER)) {
@@ -353,11 +348,7 @@ class RunsTest {
   }
 
   private static Fermata keeping(Store store, Duration time) {
-    return Fermata.host()
-        .store(store)
-        .flow(ORDER)
-        .retention(Retention.ofJournals(time))
-        .start();
+    return Fermata.host().store(store).flow(ORDER).retention(Retention.ofJournals(time)).start();
   }
 
   private static String ended(Fermata host, String principal) {
