@@ -28,7 +28,10 @@ final class EraseCommand implements Callable<Integer> {
 
   /** What is erased. */
   static final class What {
-    @Option(names = "--principal", paramLabel = "PRINCIPAL", description = "Whose runs and threads.")
+    @Option(
+        names = "--principal",
+        paramLabel = "PRINCIPAL",
+        description = "Whose runs and threads.")
     @Nullable String principal;
 
     @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")

@@ -70,8 +70,7 @@ final class ExportCommand implements Callable<Integer> {
   private long write(Examples examples, OutputStream to) {
     String run = what.run;
     if (run == null) {
-      return ChatCommand.now(
-          examples.host().exportThread(String.valueOf(what.thread), to));
+      return ChatCommand.now(examples.host().exportThread(String.valueOf(what.thread), to));
     }
     int slash = run.indexOf('/');
     if (slash < 0) {

@@ -238,8 +238,7 @@ record Archive(Header header, List<NewRecord> records) {
     }
   }
 
-  private static JournalRecord entry(
-      StoredRecord stored, String journal, Seals seals, int number) {
+  private static JournalRecord entry(StoredRecord stored, String journal, Seals seals, int number) {
     try {
       return record(stored, journal, seals);
     } catch (RuntimeException e) {

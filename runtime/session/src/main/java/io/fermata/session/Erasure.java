@@ -16,7 +16,7 @@ public sealed interface Erasure {
   /**
    * The runs of every flow in one session of a principal.
    *
-   * @param session the {@code sessionId} that results carried, or the key that the client chose
+   * @param session the handle that results carried, or the key that the client chose
    */
   static Erasure session(String principal, String session) {
     return new Session(principal, session);

@@ -134,10 +134,7 @@ class KeyValueHostTest {
                 return ChatResponse.builder().aiMessage(AiMessage.from("Heard.")).build();
               }
             });
-    return Fermata.host()
-        .store(store)
-        .agent(Agent.aiHuman("echo", Prompt.of("p", model)))
-        .start();
+    return Fermata.host().store(store).agent(Agent.aiHuman("echo", Prompt.of("p", model))).start();
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
@@ -191,25 +188,26 @@ class KeyValueHostTest {
         said(host, id, i + "x".repeat(2_000));
       }
       CompletableFuture<@Nullable Throwable> ended = new CompletableFuture<>();
-      Threads.Feed feed = now(
-          host.threads()
-              .follow(
-                  "ann",
-                  id,
-                  0,
-                  0,
-                  new Threads.Listener() {
-                    @Override
-                    public void happened(long offset, int index, long at, ThreadEvent event) {}
+      Threads.Feed feed =
+          now(
+              host.threads()
+                  .follow(
+                      "ann",
+                      id,
+                      0,
+                      0,
+                      new Threads.Listener() {
+                        @Override
+                        public void happened(long offset, int index, long at, ThreadEvent event) {}
 
-                    @Override
-                    public void heard(Outside.Tiding tiding) {}
+                        @Override
+                        public void heard(Outside.Tiding tiding) {}
 
-                    @Override
-                    public void ended(@Nullable Throwable why) {
-                      ended.complete(why);
-                    }
-                  }));
+                        @Override
+                        public void ended(@Nullable Throwable why) {
+                          ended.complete(why);
+                        }
+                      }));
       feed.request(1_000);
       assertThat(ended.get(30, TimeUnit.SECONDS))
           .isInstanceOfSatisfying(

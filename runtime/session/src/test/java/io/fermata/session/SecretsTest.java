@@ -535,8 +535,7 @@ class SecretsTest {
       }
       silent(other);
     }
-    try (Fermata host =
-        host(pay(), K2).store(Store.sqlite(folder.resolve("third.db"))).start()) {
+    try (Fermata host = host(pay(), K2).store(Store.sqlite(folder.resolve("third.db"))).start()) {
       var lines = new ByteArrayInputStream(exported.toByteArray());
       assertThatThrownBy(() -> now(host.importJournal(lines))).hasMessageContaining("key k1");
     }
