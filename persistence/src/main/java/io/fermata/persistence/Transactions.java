@@ -21,7 +21,7 @@ interface Transactions {
       connection.setAutoCommit(false);
       try {
         T result = work.on(connection);
-        connection.commit();
+        commit(connection);
         connection.setAutoCommit(true);
         return result;
       } catch (SQLException | RuntimeException failed) {
@@ -30,6 +30,18 @@ interface Transactions {
       }
     } catch (SQLException failed) {
       throw failed(failed);
+    }
+  }
+
+  private static void commit(Connection connection) throws SQLException {
+    try {
+      connection.commit();
+    } catch (SQLException cut) {
+      throw new StoreException(
+          "The store failed at the end of a request: "
+              + cut.getMessage()
+              + "; look whether it was written before you repeat it",
+          cut);
     }
   }
 

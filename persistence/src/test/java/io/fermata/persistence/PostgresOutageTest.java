@@ -21,6 +21,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
@@ -247,6 +248,7 @@ final class PostgresOutageTest {
     }
   }
 
+  @Tag("tools")
   @Test
   void aFullDiskRefusesWritesAndTheHostGoesOnWhenThereIsRoomAgain(@TempDir Path directory)
       throws Exception {
