@@ -54,7 +54,10 @@ class PropertyTest {
           walk.end();
           walk.run.journal.forEach(event -> seen.add(event.getClass()));
         });
-    assertThat(seen).as("what happened").contains(Event.class.getPermittedSubclasses());
+    Set<Class<?>> all = new HashSet<>(List.of(Event.class.getPermittedSubclasses()));
+    // A walk stays in one version of its flow.
+    all.remove(Event.Migrated.class);
+    assertThat(seen).as("what happened").containsAll(all);
   }
 
   /** One client, one host and much bad luck. */

@@ -305,6 +305,7 @@ final class RandomFlows {
             run.append("log", own(seen.toString()));
             Integer sum = run.get("sum", Integer.class);
             run.set("sum", 1 + (sum == null ? 0 : sum));
+            run.tag("t" + Math.floorMod(node.hashCode(), 8));
             if (writes != null) {
               run.set(writes, node + run.visit());
             }

@@ -91,7 +91,27 @@ class RecordingTest {
     corrected.reset("passport", "P-78");
     all.add(corrected);
     all.add(collected());
+    all.add(migrated());
     return all;
+  }
+
+  private static Driver migrated() {
+    Driver before = new Driver(asking(1).compile());
+    before.start();
+    Driver after = new Driver(asking(2).migrate(1, m -> {}).compile());
+    after.takeOver(before);
+    return after;
+  }
+
+  record Wish(String wish) {}
+
+  private static FlowBuilder<Wish> asking(int version) {
+    return Flow.of("wish", Wish.class)
+        .description("Asks what is wished for.")
+        .version(version)
+        .ask("ask_wish", q -> q.question("wish", "What?"))
+        .edge(START, "ask_wish")
+        .edge("ask_wish", END);
   }
 
   private Driver cancelled() {
