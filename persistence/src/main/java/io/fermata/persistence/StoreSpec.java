@@ -89,6 +89,10 @@ final class StoreSpec {
     } catch (URISyntaxException invalid) {
       throw refused(WANIWANI + address, "it is not an address: " + invalid.getReason());
     }
+    if (base.getUserInfo() != null) {
+      throw refused(
+          WANIWANI + address, "it names a user; the key of the account goes into " + WANIWANI_KEY);
+    }
     if (base.getHost() == null
         || base.getScheme() == null
         || !base.getScheme().startsWith("http")) {
@@ -113,6 +117,11 @@ final class StoreSpec {
 
   private static IllegalArgumentException refused(String spec, String reason) {
     return new IllegalArgumentException(
-        "The store \"" + spec + "\" cannot be used, " + reason + "; " + CHOICES);
+        "The store \""
+            + PostgresAddress.masked(spec)
+            + "\" cannot be used, "
+            + reason
+            + "; "
+            + CHOICES);
   }
 }

@@ -32,6 +32,20 @@ final class StoreSpecTest {
         .hasMessageContainingAll("\"" + spec + "\"", reason, "\"memory\"", "sqlite:fermata.db");
   }
 
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "postgresq://u:hidden@h/db",
+        "Redis://:hidden@h",
+        "waniwani:https://u:hidden@h",
+        "waniwani:https://u:hidden@h/a b"
+      })
+  void noPasswordIsShownOfAStoreThatIsRefused(String spec) {
+    assertThatThrownBy(() -> StoreSpec.parse(spec, Map.of("WANIWANI_API_KEY", "k")))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageNotContaining("hidden");
+  }
+
   @Test
   void theEnvironmentNamesAStore() {
     assertThat(StoreSpec.fromEnvironment(Map.of("FERMATA_STORE", "sqlite:a.db")))
