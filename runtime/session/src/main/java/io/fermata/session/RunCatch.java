@@ -29,6 +29,7 @@ final class RunCatch implements Consumer<List<String>> {
 
   private final RunJournals journals;
   private final Directory directory;
+  private final RunEntering entering;
   private final InstantSource clock;
   private final Runnable between;
   private List<String> moving = new ArrayList<>();
@@ -38,9 +39,15 @@ final class RunCatch implements Consumer<List<String>> {
   /**
    * @param between what is to be done again and again, however long this takes
    */
-  RunCatch(RunJournals journals, Directory directory, InstantSource clock, Runnable between) {
+  RunCatch(
+      RunJournals journals,
+      Directory directory,
+      RunEntering entering,
+      InstantSource clock,
+      Runnable between) {
     this.journals = journals;
     this.directory = directory;
+    this.entering = entering;
     this.clock = clock;
     this.between = between;
   }
@@ -105,15 +112,19 @@ final class RunCatch implements Consumer<List<String>> {
   private void write(Told journal, List<CompletionStage<?>> writes) {
     for (RunJournals.End end : journal.ended()) {
       if (end.keptUntil() > clock.millis()) {
-        writes.add(directory.put(end.row().entry()));
-        entered++;
+        enter(end.row(), writes);
       } else {
         writes.add(directory.remove(end.row().id()));
       }
     }
     RunRow live = journal.live();
     if (live != null) {
-      writes.add(directory.put(live.entry()));
+      enter(live, writes);
+    }
+  }
+
+  private void enter(RunRow row, List<CompletionStage<?>> writes) {
+    if (entering.put(row, writes)) {
       entered++;
     }
   }

@@ -1,7 +1,6 @@
 package io.fermata.session;
 
 import io.fermata.persistence.Directory;
-import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.OpenStore;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
@@ -81,6 +80,7 @@ final class RunLedger {
 
   // --- of its own thread alone
 
+  private final RunEntering entering;
   private final Deque<Moment> moments = new ArrayDeque<>();
   private long lookedAt = System.nanoTime();
   private long toldThen;
@@ -95,6 +95,7 @@ final class RunLedger {
     this.directory = store.directory();
     this.clock = clock;
     this.journals = new RunJournals(store, seals);
+    this.entering = new RunEntering(directory);
   }
 
   @SuppressWarnings("FutureReturnValueIgnored") // a tick tells of its failures itself
@@ -190,7 +191,7 @@ final class RunLedger {
     for (String id : List.copyOf(news.keySet())) {
       News latest = news.remove(id);
       if (latest instanceof Stands stands) {
-        write(writes, stands.row());
+        entering.put(stands.row(), writes);
       } else if (latest != null) {
         writes.add(directory.remove(id));
       }
@@ -201,17 +202,6 @@ final class RunLedger {
       behind.set(true);
       throw e;
     }
-  }
-
-  private void write(List<CompletionStage<?>> writes, RunRow row) {
-    DirectoryEntry entry;
-    try {
-      entry = row.entry();
-    } catch (IllegalArgumentException e) {
-      LOG.warn("The run {} cannot be listed", row.id(), e);
-      return;
-    }
-    writes.add(directory.put(entry));
   }
 
   private static void await(List<? extends CompletionStage<?>> stages) {
@@ -260,7 +250,7 @@ final class RunLedger {
     reading = true;
     try {
       enter();
-      RunCatch caught = new RunCatch(journals, directory, clock, this::enter);
+      RunCatch caught = new RunCatch(journals, directory, entering, clock, this::enter);
       source.accept(caught);
       caught.settle();
       return caught;

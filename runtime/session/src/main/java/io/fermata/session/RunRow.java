@@ -42,6 +42,9 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
 
   private static final int LONGEST_ATTRIBUTE = 1_024;
 
+  /** Stands for the character with the code 0, which the directory refuses. */
+  private static final char REPLACEMENT = '\uFFFD';
+
   private static final Set<RunInfo.Status> LIVE =
       EnumSet.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
 
@@ -72,8 +75,9 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
     if (!waits.isEmpty()) {
       attributes.put(WAITS, written(waits));
     }
-    if (session.length() > LONGEST_KEY) {
-      attributes.put(SESSION, session.substring(0, Math.min(session.length(), LONGEST_ATTRIBUTE)));
+    if (!key(session).equals(session)) {
+      String shown = session.substring(0, Math.min(session.length(), LONGEST_ATTRIBUTE));
+      attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
     }
     return new DirectoryEntry(
             id(),
@@ -167,7 +171,8 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
 
   /** What a principal or a session is looked up by. */
   private static String key(String name) {
-    return name.length() <= LONGEST_KEY ? name : SessionKey.digest(name);
+    boolean taken = name.length() <= LONGEST_KEY && name.indexOf('\0') < 0;
+    return taken ? name : SessionKey.digest(name);
   }
 
   // --- out of it -------------------------------------------------------------------------------

@@ -372,4 +372,17 @@ class RunsTest {
       soon(() -> assertFound(host.fermata().runs(), RunQuery.ALL));
     }
   }
+
+  @Test
+  void aSessionWhoseNameTheDirectoryRefusesIsListedAndFoundByIt() {
+    String name = "a\0b";
+    String id;
+    try (TestHost host = new TestHost(file(), ORDER)) {
+      id = runId(host.client().meta("sessionId", name).start());
+      soon(() -> assertFound(host.fermata().runs(), RunQuery.ALL.session(name), id));
+      assertThat(now(host.fermata().runs().rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
+      RunInfo run = now(host.fermata().runs().get("order", id)).orElseThrow();
+      assertThat(run.session()).isEqualTo("a\uFFFDb");
+    }
+  }
 }
