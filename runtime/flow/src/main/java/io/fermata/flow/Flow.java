@@ -198,9 +198,12 @@ public final class Flow<S extends Record> {
     return signals;
   }
 
-  /** The fields that it marks as {@link Secret}, and those of its sub-flows. */
+  /**
+   * The fields that it marks as {@link Secret}, those of its sub-flows, and what the versions that
+   * it takes over had in their place.
+   */
   public SecretFields secretFields() {
-    return graph().secretFields();
+    return new Migrations(this).secretFields(graph().secretFields());
   }
 
   /** Its recorders, and those of its sub-flows, which hear what happens there. */

@@ -37,7 +37,7 @@ public final class FlowProgram<S extends Record>
     this.graph = flow.graph();
     this.wanted = new Wanted(graph);
     this.standing = new Standing();
-    this.secretFields = graph.secretFields();
+    this.secretFields = flow.secretFields();
     this.migrations = new Migrations(flow);
   }
 

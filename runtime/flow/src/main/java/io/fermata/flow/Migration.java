@@ -2,8 +2,10 @@ package io.fermata.flow;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +30,7 @@ public final class Migration {
   private final Map<String, String> nodes = new LinkedHashMap<>();
   private final Map<String, String> removed = new LinkedHashMap<>();
   private final Map<String, String> fields = new LinkedHashMap<>();
+  private final Set<String> secrets = new LinkedHashSet<>();
   private final List<String> defects = new ArrayList<>();
   private @Nullable Consumer<Migrating> state;
 
@@ -46,6 +49,18 @@ public final class Migration {
   /** A field has another name. Its value and what the client answered move along. */
   public Migration field(String old, String now) {
     return put(fields, old, now);
+  }
+
+  /**
+   * A field was secret in the earlier version and is gone, or is made into something else by {@link
+   * #state}: what it held stays secret. A field that is renamed to a secret one need not be named.
+   */
+  public Migration secret(String old) {
+    if (old.isBlank()) {
+      defects.add("names a secret field without a name");
+    }
+    secrets.add(old);
+    return this;
   }
 
   /**
@@ -78,6 +93,10 @@ public final class Migration {
 
   Map<String, String> fields() {
     return fields;
+  }
+
+  Set<String> secrets() {
+    return secrets;
   }
 
   @Nullable Consumer<Migrating> state() {

@@ -46,6 +46,16 @@ final class Migrations {
     return byVersion.containsKey(version);
   }
 
+  /** The secret fields of the flow, and those of the versions that its runs come from. */
+  SecretFields secretFields(SecretFields own) {
+    SecretFields all = own;
+    for (Map.Entry<Integer, Migration> each : byVersion.descendingMap().entrySet()) {
+      Map<String, String> renamed = fields(each.getValue(), byVersion.higherKey(each.getKey()));
+      all = all.before(renamed, each.getValue().secrets());
+    }
+    return all;
+  }
+
   // --- before anything runs -------------------------------------------------------------------
 
   /** What is wrong with them, once the rest of the flow is known to be right. */
@@ -166,8 +176,7 @@ final class Migrations {
    */
   private Event.Migrated migrated(
       RunState state, Migration migration, @Nullable Integer next, long at) {
-    Map<String, String> fields = new LinkedHashMap<>(migration.fields());
-    migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
+    Map<String, String> fields = fields(migration, next);
     return new Event.Migrated(
         state.version(),
         next == null ? flow.version() : next,
@@ -177,6 +186,12 @@ final class Migrations {
         rewrites(state, migration.state(), fields),
         state.inOrder().stream().map(place -> carried(state, place, migration, next)).toList(),
         at);
+  }
+
+  private Map<String, String> fields(Migration migration, @Nullable Integer next) {
+    Map<String, String> fields = new LinkedHashMap<>(migration.fields());
+    migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
+    return fields;
   }
 
   /** The state of a sub-flow moves with the node that mounts it. */

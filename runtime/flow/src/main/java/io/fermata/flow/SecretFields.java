@@ -77,6 +77,32 @@ public final class SecretFields {
     return new SecretFields(all, coming);
   }
 
+  /**
+   * These fields, and those that a version before had for them.
+   *
+   * @param renamed the fields that came under another name, by their names before
+   * @param dropped what was secret before and is no more
+   */
+  SecretFields before(Map<String, String> renamed, Set<String> dropped) {
+    Set<String> all = new LinkedHashSet<>(paths);
+    all.addAll(dropped);
+    renamed.forEach(
+        (old, now) -> {
+          if (names(now)) {
+            all.add(old);
+          }
+          String[] moved = parts(now);
+          for (String[] pattern : patterns) {
+            if (pattern.length > moved.length && matches(moved, 0, pattern, 0)) {
+              String within =
+                  String.join(".", List.of(pattern).subList(moved.length, pattern.length));
+              all.add(old + "." + within);
+            }
+          }
+        });
+    return all.isEmpty() ? NONE : new SecretFields(all, signals);
+  }
+
   public boolean isEmpty() {
     return patterns.isEmpty();
   }

@@ -498,6 +498,30 @@ class MigrationTest {
     assertThat(secrets.masked("it is 1234")).doesNotContain("1234");
   }
 
+  @Test
+  void whatEarlierVersionsHadOfASecretIsSecretToo() {
+    record Home(@Secret String street, String town) {}
+    record Paid(@Secret String cardNumber, Home home, String city) {}
+    SecretFields secret =
+        Flow.of("order", Paid.class)
+            .description("Orders.")
+            .version(3)
+            .migrate(1, m -> m.field("card", "number").secret("cvc").field("mail", "city"))
+            .migrate(2, m -> m.field("number", "cardNumber").field("address", "home"))
+            .ask("ask", q -> q.question("city", "?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile()
+            .secretFields();
+
+    for (String path : List.of("cardNumber", "number", "card", "cvc", "address.street")) {
+      assertThat(secret.names(path)).as(path).isTrue();
+    }
+    for (String path : List.of("city", "mail", "address", "address.town")) {
+      assertThat(secret.names(path)).as(path).isFalse();
+    }
+  }
+
   // --- what is told ---------------------------------------------------------------------------
 
   @Test

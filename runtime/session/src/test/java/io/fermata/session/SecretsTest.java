@@ -568,4 +568,51 @@ class SecretsTest {
     }
     silent(folder);
   }
+
+  record Before(@Secret String card, @Secret String pin, String more) {}
+
+  record After(@Secret String cardNumber, String more) {}
+
+  private static Flow<Before> before() {
+    return Flow.of("pay", Before.class)
+        .description("Pays.")
+        .ask("ask", q -> q.question("card", "Card?").question("pin", "Pin?"))
+        .ask("more", q -> q.question("more", "More?"))
+        .edge(START, "ask")
+        .edge("ask", "more")
+        .edge("more", END)
+        .compile();
+  }
+
+  private static Flow<After> after() {
+    return Flow.of("pay", After.class)
+        .description("Pays.")
+        .version(2)
+        .migrate(
+            1, m -> m.field("card", "cardNumber").secret("pin").state(state -> state.delete("pin")))
+        .ask("ask", q -> q.question("cardNumber", "Card?"))
+        .ask("more", q -> q.question("more", "More?"))
+        .edge(START, "ask")
+        .edge("ask", "more")
+        .edge("more", END)
+        .compile();
+  }
+
+  @Test
+  void aSecretOfAVersionThatIsGoneIsKeptWhateverBecameOfItsField() throws Exception {
+    String runId;
+    try (Fermata host = host(before(), K1).settings(Settings.DEFAULT).start()) {
+      runId = runId(reply(host, "1", "start", "card", CARD, "pin", TOKEN));
+    }
+    Told replayed = new Told();
+    try (Fermata host = host(after(), K1).settings(Settings.DEFAULT).start()) {
+      now(host.replay("pay", runId, replayed));
+      assertThat(call(host, "continue", "more", "No " + TOKEN).path("status").asText())
+          .isEqualTo("complete");
+      now(host.replay("pay", runId, replayed));
+    }
+    assertThat(replayed.told).isNotEmpty();
+    replayed.told.forEach(event -> silent("a replay", event));
+    silent(folder);
+  }
 }
