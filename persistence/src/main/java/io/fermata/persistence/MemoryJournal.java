@@ -56,12 +56,16 @@ final class MemoryJournal {
     return !records.isEmpty() && records.lastEntry().getValue().isTagged(tag);
   }
 
-  /** Deletes what lies before the newest end whose time has come. Returns whether there is one. */
+  /**
+   * Deletes what lies before the newest end whose time has come and that of all before it. Returns
+   * whether there is one.
+   */
   synchronized boolean sweep(long now) {
     Optional<SerializedRecord> end =
-        records.descendingMap().values().stream()
+        records.values().stream()
+            .takeWhile(record -> !isPromised(record, now))
             .filter(record -> record.isTagged(JournalTags.sweep(0), JournalTags.sweep(now)))
-            .findFirst();
+            .reduce((earlier, later) -> later);
     end.ifPresent(newest -> forgetBefore(newest.sequenceNr()));
     return end.isPresent();
   }
@@ -69,7 +73,12 @@ final class MemoryJournal {
   /** Whether nothing of it is wanted any more. */
   synchronized boolean over(long now) {
     return !records.isEmpty()
-        && records.lastEntry().getValue().isTagged(JournalTags.forget(0), JournalTags.forget(now));
+        && records.lastEntry().getValue().isTagged(JournalTags.forget(0), JournalTags.forget(now))
+        && records.values().stream().noneMatch(record -> isPromised(record, now));
+  }
+
+  private static boolean isPromised(SerializedRecord end, long now) {
+    return end.isTagged(JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE));
   }
 
   synchronized Forgotten content(int entries) {

@@ -86,6 +86,9 @@ public interface OpenStore extends AutoCloseable {
    * deleted whole, with its entry in the directory; any other keeps its newest record. The entries
    * of parts of a journal go with the records up to which they were entered.
    *
+   * <p>An end never takes an earlier one with it whose own {@link JournalTags#sweep} is still to
+   * come: it waits for that time.
+   *
    * <p>Tags {@link JournalTags#WORKING} that a later record left behind go as well, so that {@link
    * #working()} looks at few however long the journals are.
    *

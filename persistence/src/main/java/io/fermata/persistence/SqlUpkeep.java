@@ -63,6 +63,37 @@ final class SqlUpkeep {
       GROUP BY ended.persistence_id
       """;
 
+  /** The ends whose time has not come and that lie before one whose time has. */
+  static final String PROMISED =
+      """
+      SELECT newest_end.persistence_id, promised.sequence_number, until.tag
+      FROM (%s) AS newest_end CROSS JOIN event_journal AS promised CROSS JOIN event_tag AS until
+      WHERE promised.persistence_id = newest_end.persistence_id
+        AND promised.sequence_number < newest_end.sequence_number
+        AND until.event_id = promised.ordering
+        AND until.tag BETWEEN ? AND ?
+      ORDER BY newest_end.persistence_id, promised.sequence_number
+      """
+          .formatted(NEWEST_ENDS);
+
+  static final String PROMISED_OF_JOURNAL =
+      """
+      SELECT max(until.tag)
+      FROM event_journal AS promised CROSS JOIN event_tag AS until
+      WHERE promised.persistence_id = ?
+        AND until.event_id = promised.ordering
+        AND until.tag BETWEEN ? AND ?
+      """;
+
+  static final String POSTPONE =
+      """
+      UPDATE event_tag SET tag = ?
+      WHERE tag BETWEEN ? AND ?
+        AND event_id IN (
+          SELECT later.ordering FROM event_journal AS later
+          WHERE later.persistence_id = ? AND later.sequence_number > ?)
+      """;
+
   static final String DELETE_SNAPSHOTS =
       """
       DELETE FROM snapshot WHERE (persistence_id, sequence_number) IN (
@@ -158,11 +189,44 @@ final class SqlUpkeep {
     if (last == null) {
       return 0;
     }
+    postponeEnds(connection, now, last);
     delete(connection, DELETE_PARTS, last);
     delete(connection, DELETE_SNAPSHOTS, last);
     // Takes the tags of the deleted events with it, so one end per journal remains to be counted.
     delete(connection, DELETE_EVENTS, last);
     return delete(connection, DELETE_TAGS, last);
+  }
+
+  /** An end waits for those before it that were promised a longer time. */
+  private static void postponeEnds(Connection connection, long now, String last)
+      throws SQLException {
+    List<Promised> promises = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
+      select.setString(1, JournalTags.sweep(0));
+      select.setString(2, last);
+      select.setString(3, JournalTags.sweep(now + 1));
+      select.setString(4, JournalTags.sweep(Long.MAX_VALUE));
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          promises.add(new Promised(rows.getString(1), rows.getLong(2), rows.getString(3)));
+        }
+      }
+    }
+    for (Promised promised : promises) {
+      postpone(connection, JournalTags.sweep(0), last, promised);
+    }
+  }
+
+  private static void postpone(Connection connection, String from, String to, Promised after)
+      throws SQLException {
+    try (PreparedStatement update = connection.prepareStatement(POSTPONE)) {
+      update.setString(1, after.until());
+      update.setString(2, from);
+      update.setString(3, to);
+      update.setString(4, after.persistenceId());
+      update.setLong(5, after.seq());
+      update.executeUpdate();
+    }
   }
 
   private static @Nullable String lastOfSweep(Connection connection, String now)
@@ -199,11 +263,39 @@ final class SqlUpkeep {
         }
       }
     }
+    int forgotten = 0;
     for (Over journal : over) {
-      SqlRecords.forget(connection, journal.persistenceId(), journal.lastSeq());
+      String until = promised(connection, journal.persistenceId(), now);
+      if (until == null) {
+        SqlRecords.forget(connection, journal.persistenceId(), journal.lastSeq());
+        forgotten++;
+      } else {
+        String later = JournalTags.forget(JournalTags.upkeepAt(until).orElseThrow());
+        postpone(
+            connection,
+            from,
+            to,
+            new Promised(journal.persistenceId(), journal.lastSeq() - 1, later));
+      }
     }
-    return over.size();
+    return forgotten;
+  }
+
+  /** The last time that an end of a journal was promised and that has not come. */
+  private static @Nullable String promised(Connection connection, String persistenceId, long now)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(PROMISED_OF_JOURNAL)) {
+      select.setString(1, persistenceId);
+      select.setString(2, JournalTags.sweep(now + 1));
+      select.setString(3, JournalTags.sweep(Long.MAX_VALUE));
+      try (ResultSet row = select.executeQuery()) {
+        return row.next() ? row.getString(1) : null;
+      }
+    }
   }
 
   private record Over(String persistenceId, long lastSeq) {}
+
+  /** What lies after a record waits for a time. */
+  private record Promised(String persistenceId, long seq, String until) {}
 }

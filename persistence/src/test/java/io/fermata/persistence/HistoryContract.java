@@ -125,6 +125,31 @@ abstract class HistoryContract extends JournalContract {
   }
 
   @Test
+  void anEndWaitsForAnEarlierOneThatWasPromisedMoreTime() {
+    try (Host host = Host.on(store())) {
+      host.open("a")
+          .write(new Line("one"))
+          .write(new Conclusion("first run over", 0, 200))
+          .write(new Line("two"))
+          .write(new Conclusion("second run over", 90, 200))
+          .write(new Line("three"))
+          .write(new Conclusion("third run over", 10, 20));
+      host.open("b").write(new Line("one")).write(new Conclusion("over", 10, 20));
+
+      assertThat(host.sweep(50)).isPositive();
+      assertThat(records("a")).containsExactly(2L, 3L, 4L, 5L, 6L);
+      assertThat(records("b")).isEmpty();
+      assertThat(host.sweep(89)).isZero();
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.sweep(89)).isZero();
+      assertThat(records("a")).containsExactly(2L, 3L, 4L, 5L, 6L);
+      assertThat(host.sweep(90)).isPositive();
+      assertThat(records("a")).isEmpty();
+    }
+  }
+
+  @Test
   void anEndIsForgottenWithAllThatIsKnownOfItWhenItsTimeHasCome() {
     try (Host host = Host.on(store())) {
       host.open("a").write(new Line("one")).write(new Conclusion("over", 50, 100));

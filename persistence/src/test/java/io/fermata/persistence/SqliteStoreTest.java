@@ -171,11 +171,16 @@ final class SqliteStoreTest extends HistoryContract {
         List.of(
             SqlUpkeep.WORKING,
             SqlUpkeep.OVER,
+            SqlUpkeep.PROMISED,
+            SqlUpkeep.PROMISED_OF_JOURNAL,
+            SqlUpkeep.POSTPONE,
             SqlUpkeep.DELETE_EVENTS,
             SqlUpkeep.DELETE_SNAPSHOTS,
             SqlUpkeep.DELETE_TAGS)) {
       assertThat(SqliteProbe.plan(file(), statement))
-          .noneMatch(step -> step.matches("SCAN (tag|ended|last|later|old|event_|snapshot).*"));
+          .noneMatch(
+              step ->
+                  step.matches("SCAN (tag|ended|last|later|old|promised|until|event_|snapshot).*"));
     }
   }
 

@@ -55,11 +55,14 @@ final class Eraser {
         scope, () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
   }
 
-  /** Does some work while none of the sessions is awake or can be reached. */
+  /**
+   * Does some work while none of the sessions is awake or can be reached. If it fails they go on.
+   */
   <T> CompletionStage<T> alone(Scope scope, Supplier<CompletionStage<T>> work) {
     return barred(scope)
         .thenComposeAsync(nothing -> work.get(), executor)
-        .whenComplete((done, thrown) -> gateway.accept(new GatewayCommand.Unbar(scope)));
+        .whenComplete(
+            (done, thrown) -> gateway.accept(new GatewayCommand.Unbar(scope, thrown != null)));
   }
 
   /** The threads that are found may have begun more, whose names begin with theirs. */

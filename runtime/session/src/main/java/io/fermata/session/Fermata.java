@@ -154,7 +154,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
             store,
             eraser,
             seals,
-            command -> actors().tell(command),
+            builder.dormant ? unwanted -> {} : command -> actors().tell(command),
             ledger::lookAgain,
             handlerThreads);
     this.shared =
@@ -194,9 +194,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 BootstrapSetup.create(builder.config.withFallback(configuration(store))),
                 store.setup()));
     ledger.start();
-    takeUpUnfinishedWork();
-    wakeInTime(builder.clock);
-    sweepRegularly(builder.clock);
+    if (!builder.dormant) {
+      takeUpUnfinishedWork();
+      wakeInTime(builder.clock);
+      sweepRegularly(builder.clock);
+    }
   }
 
   private ActorSystem<GatewayCommand> actors() {
@@ -649,6 +651,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private @Nullable KeyProvider keys;
     private final List<byte[]> acceptedKeys = new ArrayList<>();
     private @Nullable Store store;
+    private boolean dormant;
 
     private Builder() {}
 
@@ -762,6 +765,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return this;
     }
 
+    /**
+     * Leaves the store as it is but for what the host is told to do: no unfinished work is taken up
+     * when it starts, no timer and no schedule is kept, nothing is swept. For tools that export,
+     * import or erase while no server has the store open.
+     */
+    public Builder dormant() {
+      dormant = true;
+      return this;
+    }
+
     /** Settings of the actor system that go before the host's own. */
     public Builder config(Config overrides) {
       config = overrides;
@@ -789,7 +802,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
       OpenStore open = chosenStore().open();
       try {
         Fermata host = new Fermata(this, open);
-        timetable.start(host.system, host::call, clock);
+        if (!dormant) {
+          timetable.start(host.system, host::call, clock);
+        }
         return host;
       } catch (RuntimeException e) {
         open.close();

@@ -125,7 +125,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         .onMessage(
             GatewayCommand.Unbar.class,
             unbar -> {
-              sessions.tell(new Sessions.Unbar(unbar.scope()));
+              sessions.tell(new Sessions.Unbar(unbar.scope(), unbar.takeUp()));
               return this;
             })
         .onMessage(RunCommand.SessionReply.class, this::replied)

@@ -54,8 +54,12 @@ sealed interface GatewayCommand
   /** Stop some sessions, and let nobody reach them until they are let in. */
   record Bar(Scope scope, CompletableFuture<Void> stopped) implements GatewayCommand {}
 
-  /** Let calls reach sessions again that were barred. */
-  record Unbar(Scope scope) implements GatewayCommand {}
+  /**
+   * Let calls reach sessions again that were barred.
+   *
+   * @param takeUp whether those that were stopped are still there, to go on with what they were at
+   */
+  record Unbar(Scope scope, boolean takeUp) implements GatewayCommand {}
 
   /** Sessions that were lost while the store failed need not be left alone any longer. */
   record StoreBack() implements GatewayCommand {}

@@ -7,8 +7,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
@@ -67,7 +69,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   record Bar(Scope scope, CompletableFuture<Void> stopped) implements Message {}
 
   /** Sessions can be reached again. */
-  record Unbar(Scope scope) implements Message {}
+  record Unbar(Scope scope, boolean takeUp) implements Message {}
 
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
@@ -105,7 +107,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
-  private final List<Bar> bars = new ArrayList<>();
+  /** With those that were stopped meanwhile, or were to be woken. */
+  private final Map<Bar, Set<String>> bars = new LinkedHashMap<>();
 
   /** How long those that were lost have been left alone, until they sleep of their own accord. */
   private final Map<String, Duration> lost = new HashMap<>();
@@ -161,7 +164,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   }
 
   private Behavior<Message> bar(Bar bar) {
-    bars.add(bar);
+    bars.put(bar, new LinkedHashSet<>());
     awake.forEach(
         (entityId, entry) -> {
           if (bar.scope().has(entityId)) {
@@ -173,19 +176,34 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   }
 
   private Behavior<Message> unbar(Unbar unbar) {
-    bars.stream()
+    bars.keySet().stream()
         .filter(bar -> bar.scope().equals(unbar.scope()))
         .findFirst()
-        .ifPresent(bars::remove);
+        .ifPresent(
+            bar -> {
+              Set<String> stopped = bars.remove(bar);
+              if (unbar.takeUp() && stopped != null && !stopped.isEmpty()) {
+                gateway.tell(new GatewayCommand.Wake(List.copyOf(stopped)));
+              }
+            });
     return this;
   }
 
+  private void takeUpAfterBars(String entityId) {
+    bars.forEach(
+        (bar, stopped) -> {
+          if (bar.scope().has(entityId)) {
+            stopped.add(entityId);
+          }
+        });
+  }
+
   private boolean isBarred(String entityId) {
-    return bars.stream().anyMatch(bar -> bar.scope().has(entityId));
+    return bars.keySet().stream().anyMatch(bar -> bar.scope().has(entityId));
   }
 
   private void completeBars() {
-    for (Bar bar : bars) {
+    for (Bar bar : bars.keySet()) {
       if (!bar.stopped().isDone() && awake.keySet().stream().noneMatch(bar.scope()::has)) {
         bar.stopped().complete(null);
       }
@@ -207,6 +225,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private Behavior<Message> deliver(Envelope envelope) {
     if (isBarred(envelope.entityId())) {
       refuse(envelope.command());
+      if (envelope.command() instanceof ShellCommand.Wake) {
+        takeUpAfterBars(envelope.entityId());
+      }
       return this;
     }
     Awake entry = awake.get(envelope.entityId());
@@ -355,6 +376,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
     if (erased) {
       lost.remove(terminated.entityId());
+      takeUpAfterBars(terminated.entityId());
       held.forEach(Sessions::refuse);
       completeBars();
       finishSleepingAll();

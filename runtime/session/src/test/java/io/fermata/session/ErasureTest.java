@@ -26,6 +26,7 @@ import io.fermata.flow.Recorder;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -204,6 +205,38 @@ class ErasureTest {
     }
     try (OpenStore open = store().open()) {
       assertThat(now(open.journals(SessionKey.ownerOf("ann")))).isEmpty();
+    }
+  }
+
+  @Test
+  void aDormantHostErasesAndExportsAndTakesNothingUp() throws Exception {
+    Fermata lost = host(cook(), order("lunch")).start();
+    talk(lost, "lunch", "bob", "s");
+    String run = call(lost, "cook", "ann", "s", "start").meta().at("/fermata~1run/runId").asText();
+    later(lost, "cook", "ann", "s", "continue", "dish", MARKER);
+    assertThat(cooking.await(30, TimeUnit.SECONDS)).isTrue();
+    lost.crash();
+    cooked.countDown();
+
+    CountDownLatch again = new CountDownLatch(1);
+    Flow<Order> cook =
+        Flow.of("cook", Order.class)
+            .description("Cooks.")
+            .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+            .act("cook", going -> again.countDown())
+            .edge(START, "ask_dish")
+            .edge("ask_dish", "cook")
+            .edge("cook", END)
+            .compile();
+    try (Fermata host = host(cook, order("lunch")).dormant().start()) {
+      assertThat(now(host.erase(Erasure.principal("bob"))).journals()).isEqualTo(1);
+      assertThat(now(host.export("cook", run, OutputStream.nullOutputStream()))).isPositive();
+      assertThat(now(host.awake())).isZero();
+    }
+    assertThat(again.getCount()).isEqualTo(1);
+    try (Fermata host = host(cook, order("lunch")).start()) {
+      assertThat(host.tools()).isNotEmpty();
+      assertThat(again.await(30, TimeUnit.SECONDS)).isTrue();
     }
   }
 

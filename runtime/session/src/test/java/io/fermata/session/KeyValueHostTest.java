@@ -241,6 +241,33 @@ class KeyValueHostTest {
   }
 
   @Test
+  void anErasureThatFailsLetsWhatWasAtWorkGoOn() throws Exception {
+    CountDownLatch first = new CountDownLatch(1);
+    CountDownLatch second = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  (run.attempt() == 1 ? first : second).countDown();
+                  return run.attempt() == 1
+                      ? new CompletableFuture<>()
+                      : CompletableFuture.completedFuture(run.set("price", 3));
+                },
+                o -> {})
+            .compile();
+    try (TestHost host = new TestHost(store, flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> cutOff = client.proceedLater("from", "Ulm");
+      assertThat(first.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThatThrownBy(() -> now(host.fermata().erase(Erasure.principal("local"))))
+          .hasRootCauseInstanceOf(NoHistoryException.class);
+      assertThat(code(cutOff.get(30, TimeUnit.SECONDS))).isEqualTo("erased");
+      assertThat(second.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(field(client.proceed())).isEqualTo("to");
+    }
+  }
+
+  @Test
   void aRunIsErasedByItsNameAndAPrincipalCannotBe() throws Exception {
     try (TestHost host = new TestHost(store, TestFlows.trip())) {
       Client client = host.client();
