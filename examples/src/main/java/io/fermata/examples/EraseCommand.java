@@ -47,7 +47,7 @@ final class EraseCommand implements Callable<Integer> {
         principal != null
             ? Erasure.principal(principal)
             : Erasure.thread(String.valueOf(what.thread));
-    try (Examples examples = Examples.start(store.store())) {
+    try (Examples examples = Examples.dormant(store.store())) {
       Erased erased = ChatCommand.now(examples.host().erase(erasure));
       if (command != null) {
         command

@@ -21,18 +21,25 @@ final class Examples implements AutoCloseable {
   }
 
   static Examples start(Store store, SupportDesk desk) {
+    return open(desk.openedAt(Fermata.host().store(store)));
+  }
+
+  /** Takes nothing up that the store has. */
+  static Examples dormant(Store store) {
+    return open(DeskOptions.scripted().openedAt(Fermata.host().store(store)).dormant());
+  }
+
+  private static Examples open(Fermata.Builder builder) {
     Restaurant restaurant = Restaurant.open();
     try {
-      return new Examples(restaurant, host(store, desk, restaurant, new TravelAgency()));
+      return new Examples(restaurant, host(builder, restaurant, new TravelAgency()));
     } catch (RuntimeException e) {
       restaurant.close();
       throw e;
     }
   }
 
-  private static Fermata host(
-      Store store, SupportDesk desk, Restaurant restaurant, TravelAgency agency) {
-    Fermata.Builder builder = desk.openedAt(Fermata.host().store(store));
+  private static Fermata host(Fermata.Builder builder, Restaurant restaurant, TravelAgency agency) {
     flows(restaurant, agency).forEach(builder::flow);
     Fermata host = builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
     agency.whenPaid(

@@ -4,7 +4,8 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
@@ -52,8 +53,8 @@ final class ExportCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    try (Examples examples = Examples.start(store.store());
-        OutputStream to = Files.newOutputStream(file, StandardOpenOption.CREATE_NEW)) {
+    try (Examples examples = Examples.dormant(store.store());
+        OutputStream to = created()) {
       long records = write(examples, to);
       commandLine().getOut().println(records + " records in " + file);
       commandLine().getOut().flush();
@@ -65,6 +66,18 @@ final class ExportCommand implements Callable<Integer> {
       throw e;
     }
     return 0;
+  }
+
+  /** It holds what the journal holds: it is its owner's alone from the beginning. */
+  private OutputStream created() throws IOException {
+    FileAttribute<?>[] ownerOnly =
+        file.getFileSystem().supportedFileAttributeViews().contains("posix")
+            ? new FileAttribute<?>[] {
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+            }
+            : new FileAttribute<?>[0];
+    Files.createFile(file, ownerOnly);
+    return Files.newOutputStream(file);
   }
 
   private long write(Examples examples, OutputStream to) {

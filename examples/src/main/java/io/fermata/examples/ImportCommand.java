@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "import",
     description = {
-      "Takes a journal that was exported into the store; it goes on where it was.",
+      "Takes a journal that was exported into the store; it goes on where it was when a server starts.",
       "All of it is checked before anything is written. No server may have the store open meanwhile."
     },
     mixinStandardHelpOptions = true,
@@ -41,7 +41,7 @@ final class ImportCommand implements Callable<Integer> {
       throw new ParameterException(commandLine(), file + " cannot be read; name an exported file");
     }
     try (InputStream from = Files.newInputStream(file);
-        Examples examples = Examples.start(store.store())) {
+        Examples examples = Examples.dormant(store.store())) {
       Imported imported = ChatCommand.now(examples.host().importJournal(from));
       commandLine()
           .getOut()

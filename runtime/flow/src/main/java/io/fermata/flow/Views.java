@@ -5,7 +5,6 @@ import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonSetter;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.BeanDescription;
 import com.fasterxml.jackson.databind.BeanProperty;
@@ -20,6 +19,7 @@ import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.deser.BeanDeserializerModifier;
 import com.fasterxml.jackson.databind.deser.std.DelegatingDeserializer;
+import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TreeTraversingParser;
@@ -37,6 +37,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.RandomAccess;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,10 +76,22 @@ final class Views<S extends Record> {
     }
   }
 
+  /** Says where and what was expected; what is there may be secret, so it is not told. */
   private static IllegalArgumentException unreadable(IOException e) {
-    String reason =
-        e instanceof JsonProcessingException json ? json.getOriginalMessage() : e.getMessage();
-    return new IllegalArgumentException(reason, e);
+    String where =
+        e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
+            ? mapping.getPath().stream().map(Views::part).collect(Collectors.joining("."))
+            : "something in it";
+    Class<?> type = e instanceof MismatchedInputException wrong ? wrong.getTargetType() : null;
+    return new IllegalArgumentException(
+        where
+            + " is not "
+            + (type == null ? "what is expected" : "of type " + type.getSimpleName()),
+        e);
+  }
+
+  private static String part(JsonMappingException.Reference part) {
+    return part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName();
   }
 
   // --- reading --------------------------------------------------------------------------------

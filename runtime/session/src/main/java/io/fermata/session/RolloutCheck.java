@@ -77,7 +77,15 @@ final class RolloutCheck {
 
   private JournalRecord read(String journal, StoredRecord stored) throws NotSerializableException {
     Object read = serializer.fromBinary(stored.payload(), stored.manifest());
-    return (JournalRecord) seals.opened(journal, read);
+    try {
+      return (JournalRecord) seals.opened(journal, read);
+    } catch (IllegalStateException e) {
+      UnreadableRecord unreadable = UnreadableRecord.in(e);
+      if (unreadable != null) {
+        throw unreadable;
+      }
+      throw e;
+    }
   }
 
   private Rollout.Fate fate(String flow, RunState run) {

@@ -4,6 +4,7 @@ import io.fermata.persistence.Directory;
 import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.DirectoryPage;
 import io.fermata.persistence.DirectoryQuery;
+import io.fermata.persistence.StoreException;
 import io.fermata.session.RunJournals.Told;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -103,10 +104,23 @@ final class RunCatch implements Consumer<List<String>> {
           try {
             told.add(now(journal));
           } catch (RuntimeException e) {
+            if (failedByStore(e)) {
+              throw e;
+            }
             LOG.warn("What the journal {} says of its runs cannot be told", id, e);
           }
         });
     return told;
+  }
+
+  /** Then it can be read another time, as opposed to what cannot be read at all. */
+  private static boolean failedByStore(Throwable thrown) {
+    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+      if (cause instanceof StoreException) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void write(Told journal, List<CompletionStage<?>> writes) {

@@ -374,7 +374,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   private JournalRecord.Reply unfit(SessionState state, Outcome.Failure failure) {
-    log().warn("Run {}: {}", state.run().runId(), failure.message());
+    log().warn("Run {}: {}", state.run().runId(), masked(failure.message()));
     return replies.of(failure, state.run(), seq());
   }
 

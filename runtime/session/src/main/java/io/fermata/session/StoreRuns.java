@@ -1,7 +1,9 @@
 package io.fermata.session;
 
 import io.fermata.persistence.Directory;
+import io.fermata.persistence.NoHistoryException;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
@@ -23,14 +25,22 @@ final class StoreRuns implements Runs {
         .list(RunRow.query(query))
         .thenApplyAsync(
             page -> new Page(page.entries().stream().map(RunRow::info).toList(), page.next()),
-            executor);
+            executor)
+        .exceptionallyCompose(
+            thrown ->
+                CompletableFuture.failedFuture(
+                    NoHistoryException.causes(thrown)
+                        ? new ThreadException("not_kept", "This server's store cannot list runs")
+                        : thrown));
   }
 
   @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
     return directory
         .get(RunRow.id(flow, runId))
-        .thenApplyAsync(entry -> entry.map(RunRow::info), executor);
+        .thenApplyAsync(
+            entry -> entry.filter(found -> found.kind().equals(RunRow.KIND)).map(RunRow::info),
+            executor);
   }
 
   @Override
