@@ -105,7 +105,7 @@ final class KeyValueStoreTest extends KeyValueContract {
       Host.Desk desk = host.open("a").write(new Line("one"));
       fake().mood(mood);
       assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("two"))))
-          .hasMessageContaining("AskTimeout");
+          .hasRootCauseInstanceOf(TimeoutException.class);
       fake().mood(Mood.WELL);
       List<String> lines = host.open("a").write(new Line("three")).lines();
       assertThat(lines)
@@ -119,7 +119,7 @@ final class KeyValueStoreTest extends KeyValueContract {
       Host.Desk desk = host.open("a").write(new Line("one"));
       fake().mood(Mood.DOWN);
       assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Plan("two"))))
-          .hasMessageContaining("AskTimeout");
+          .hasRootCauseInstanceOf(TimeoutException.class);
       fake().mood(Mood.WELL);
       assertThat(host.open("a").write(new Plan("three")).lines()).containsExactly("one", "three");
       assertThat(marks("a")).containsExactly("a");

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -97,7 +98,7 @@ final class WaniwaniStoreTest extends KeyValueContract {
           .hasMessageContaining(why)
           .hasMessageNotContaining("wwk-");
       assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("two"))))
-          .hasMessageContaining("AskTimeout");
+          .hasRootCauseInstanceOf(TimeoutException.class);
       stub.answer(200, null);
       assertThat(host.open("a").write(new Line("three")).lines()).containsExactly("one", "three");
     }
