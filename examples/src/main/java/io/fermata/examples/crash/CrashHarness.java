@@ -25,7 +25,6 @@ import picocli.CommandLine.Option;
     description =
         "Kills a server with SIGKILL at random moments under load and checks every promise.")
 public final class CrashHarness implements Callable<Integer> {
-  private static final int LONGEST_LIFE_MILLIS = 2_500;
 
   private static final int TELLS = 50;
 
@@ -42,6 +41,12 @@ public final class CrashHarness implements Callable<Integer> {
   @Option(names = "--clients", defaultValue = "8")
   private int clients;
 
+  @Option(
+      names = "--longest-life",
+      defaultValue = "2500",
+      description = "of a server in milliseconds; more where the machine is slow or busy")
+  private int longestLife;
+
   @Option(names = "--seed", description = "of the moments; random unless given")
   private long seed = System.nanoTime();
 
@@ -53,7 +58,7 @@ public final class CrashHarness implements Callable<Integer> {
   public Integer call() throws Exception {
     for (String store : stores) {
       Path folder = Files.createTempDirectory("fermata-crash");
-      System.out.println(run(folder, store, kills, clients, seed));
+      System.out.println(run(folder, store, kills, clients, longestLife, seed));
     }
     return 0;
   }
@@ -82,7 +87,8 @@ public final class CrashHarness implements Callable<Integer> {
    * @param store {@code sqlite} for a file in the folder, else as {@link Store#parse} reads it
    * @throws IllegalStateException if a promise was broken
    */
-  public static Report run(Path folder, String store, int kills, int clients, long seed)
+  public static Report run(
+      Path folder, String store, int kills, int clients, int longestLife, long seed)
       throws Exception {
     String name = store.substring(0, (store + ":").indexOf(':'));
     String where = store.equals("sqlite") ? "sqlite:" + folder.resolve("ledger.db") : store;
@@ -95,7 +101,7 @@ public final class CrashHarness implements Callable<Integer> {
     ExecutorService threads = Executors.newFixedThreadPool(clients);
     try {
       for (int kill = 0; kill < kills; kill++) {
-        workUntilKilled(where, effects, bookkeepers, threads, moments.nextInt(LONGEST_LIFE_MILLIS));
+        workUntilKilled(where, effects, bookkeepers, threads, moments.nextInt(longestLife));
         if ((kill + 1) % TELLS == 0) {
           System.out.printf("%s: %d kills, %d answers%n", name, kill + 1, answers(bookkeepers));
         }

@@ -14,7 +14,7 @@ class CrashTest {
   @TempDir Path folder;
 
   private void keepsItsPromises(String store) throws Exception {
-    CrashHarness.Report report = CrashHarness.run(folder, store, 6, 6, System.nanoTime());
+    CrashHarness.Report report = CrashHarness.run(folder, store, 6, 6, 2_500, System.nanoTime());
     assertThat(report.acknowledged()).as(report.toString()).isPositive();
   }
 
