@@ -72,22 +72,33 @@ final class PostgresTlsTest {
   void aServerThatAnotherAuthorityCertifiedIsRefused() throws Exception {
     refuses(
         address("localhost", TestAuthority.in(folder.resolve("theirs")).certificate()),
-        "sslrootcert");
+        "SSL error: PKIX path",
+        "check",
+        "the network and sslmode");
   }
 
   @Test
   void aServerOfAnotherNameIsRefused() {
-    refuses(address("127.0.0.1", authority.certificate()), "127.0.0.1", "certificate");
+    refuses(
+        address("127.0.0.1", authority.certificate()),
+        "The hostname 127.0.0.1 could not be verified",
+        "the network and sslmode");
   }
 
   @Test
   void anAuthorityThatIsNotThereIsNamed() {
-    refuses(address("localhost", folder.resolve("missing.pem")), "missing.pem");
+    refuses(
+        address("localhost", folder.resolve("missing.pem")),
+        "Could not open SSL root certificate file",
+        "the network and sslmode");
   }
 
   @Test
   void aServerWithoutTlsIsRefusedWhereItWasAskedFor() {
     PostgresProbe plain = PostgresProbe.fresh();
-    refuses(plain.address() + "?sslmode=verify-full", "does not support SSL", "sslmode");
+    refuses(
+        plain.address() + "?sslmode=verify-full",
+        "does not support SSL",
+        "the network and sslmode");
   }
 }
