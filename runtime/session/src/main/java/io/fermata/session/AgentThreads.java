@@ -43,8 +43,6 @@ final class AgentThreads implements Threads {
 
   private static final int PAGE = 64;
 
-  private static final JournalSerializer SERIALIZER = new JournalSerializer();
-
   private final Seals seals;
   private final Supplier<ActorSystem<GatewayCommand>> system;
   private final OpenStore store;
@@ -325,8 +323,7 @@ final class AgentThreads implements Threads {
 
   private JournalRecord.Turn turn(String entityId, StoredRecord stored) {
     try {
-      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
-      return (JournalRecord.Turn) seals.opened(entityId, read);
+      return (JournalRecord.Turn) seals.read(entityId, stored);
     } catch (SealException e) {
       throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (NotSerializableException e) {

@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
 final class RolloutCheck {
   private static final int AT_ONCE = 500;
 
-  private final JournalSerializer serializer = new JournalSerializer();
   private final OpenStore store;
   private final Seals seals;
   private final FlowCatalog catalog;
@@ -60,32 +59,19 @@ final class RolloutCheck {
 
   private RunState run(String journal) throws NotSerializableException {
     List<StoredRecord> last = await(store.readBack(journal, Long.MAX_VALUE, 1));
-    if (last.isEmpty() || read(journal, last.get(0)) instanceof JournalRecord.Ended) {
+    if (last.isEmpty() || seals.read(journal, last.get(0)) instanceof JournalRecord.Ended) {
       return RunState.NONE;
     }
     SessionState state = SessionState.EMPTY;
     List<StoredRecord> records = await(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredRecord stored : records) {
-        state = state.apply(read(journal, stored));
+        state = state.apply(seals.read(journal, stored));
       }
       long next = records.get(records.size() - 1).seq() + 1;
       records = await(store.read(journal, next, AT_ONCE));
     }
     return state.run();
-  }
-
-  private JournalRecord read(String journal, StoredRecord stored) throws NotSerializableException {
-    Object read = serializer.fromBinary(stored.payload(), stored.manifest());
-    try {
-      return (JournalRecord) seals.opened(journal, read);
-    } catch (IllegalStateException e) {
-      UnreadableRecord unreadable = UnreadableRecord.in(e);
-      if (unreadable != null) {
-        throw unreadable;
-      }
-      throw e;
-    }
   }
 
   private Rollout.Fate fate(String flow, RunState run) {

@@ -23,8 +23,6 @@ final class RunJournals {
   private static final int RECORDS = 64;
   private static final int PAGE = 200;
 
-  private static final JournalSerializer SERIALIZER = new JournalSerializer();
-
   private final OpenStore store;
   private final Seals seals;
 
@@ -112,8 +110,7 @@ final class RunJournals {
 
   private JournalRecord opened(String entityId, StoredRecord stored) {
     try {
-      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
-      return (JournalRecord) seals.opened(entityId, read);
+      return seals.read(entityId, stored);
     } catch (NotSerializableException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }

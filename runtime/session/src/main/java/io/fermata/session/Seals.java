@@ -3,6 +3,7 @@ package io.fermata.session;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.BinaryNode;
 import io.fermata.flow.SecretFields;
+import io.fermata.persistence.StoredRecord;
 import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.Map;
@@ -36,11 +37,30 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
   }
 
   /**
+   * A record of a session's journal, as it is when it is open.
+   *
+   * @throws NotSerializableException if this release cannot read it
+   * @throws SealException if it cannot be opened
+   */
+  JournalRecord read(String entityId, StoredRecord stored) throws NotSerializableException {
+    Object plain = opened(entityId, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
+    if (plain instanceof JournalRecord entry) {
+      return entry;
+    }
+    throw new UnreadableRecord(
+        SERIALIZER.manifest(plain),
+        ", which belongs to no run and no thread",
+        "restore the journal from a backup, or erase the session",
+        null);
+  }
+
+  /**
    * What was written in a journal, as it is when it is open.
    *
-   * @throws SealException if that cannot be had
+   * @throws NotSerializableException if this release cannot read it
+   * @throws SealException if it cannot be opened
    */
-  Object opened(String entityId, Object stored) {
+  Object opened(String entityId, Object stored) throws NotSerializableException {
     if (!(stored instanceof Sealed sealed)) {
       return stored;
     }
@@ -49,11 +69,7 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
         tree.isBinary()
             ? sealer.open(bytes(tree), entityId)
             : SealedBytes.of(SealedTrees.opened(tree, part -> openedPart(entityId, part)));
-    try {
-      return SERIALIZER.fromBinary(bytes, sealed.manifest());
-    } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
-    }
+    return SERIALIZER.fromBinary(bytes, sealed.manifest());
   }
 
   JsonNode openedPart(String entityId, JsonNode part) {
