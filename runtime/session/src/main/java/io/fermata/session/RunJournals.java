@@ -12,14 +12,10 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Reads what the journals of sessions say of their runs, without waking any. */
 final class RunJournals {
-  /** Journals of threads and of schedules are named otherwise. */
-  private static final Pattern SESSION = Pattern.compile("[a-z0-9_-]{1,64}\\|.+");
-
   private static final int RECORDS = 64;
   private static final int PAGE = 200;
 
@@ -74,7 +70,7 @@ final class RunJournals {
   private static List<String> sessions(Iterable<String> persistenceIds) {
     List<String> sessions = new ArrayList<>();
     for (String id : persistenceIds) {
-      if (SESSION.matcher(id).matches()) {
+      if (SessionKey.isOfRun(id)) {
         sessions.add(id);
       }
     }
