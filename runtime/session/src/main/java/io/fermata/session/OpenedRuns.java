@@ -24,7 +24,7 @@ final class OpenedRuns implements Runs.Opened {
   static OpenedRuns open(Store store) {
     OpenedRuns opened = new OpenedRuns(store.open());
     try {
-      opened.ledger.caughtUp().toCompletableFuture().join();
+      Stages.now(opened.ledger.caughtUp());
       return opened;
     } catch (RuntimeException e) {
       opened.close();

@@ -11,7 +11,6 @@ import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** Reads every journal of a store and says what flows would make of its run. It may block. */
@@ -32,7 +31,7 @@ final class RolloutCheck {
 
   List<Rollout.Fate> fates() {
     List<Rollout.Fate> fates = new ArrayList<>();
-    List<String> journals = await(store.journals("", AT_ONCE));
+    List<String> journals = Stages.now(store.journals("", AT_ONCE));
     while (!journals.isEmpty()) {
       for (String journal : journals) {
         Rollout.Fate fate = SessionKey.isOfRun(journal) ? fate(journal) : null;
@@ -40,7 +39,7 @@ final class RolloutCheck {
           fates.add(fate);
         }
       }
-      journals = await(store.journals(journals.get(journals.size() - 1), AT_ONCE));
+      journals = Stages.now(store.journals(journals.get(journals.size() - 1), AT_ONCE));
     }
     return fates;
   }
@@ -58,18 +57,18 @@ final class RolloutCheck {
   }
 
   private RunState run(String journal) throws NotSerializableException {
-    List<StoredRecord> last = await(store.readBack(journal, Long.MAX_VALUE, 1));
+    List<StoredRecord> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
     if (last.isEmpty() || seals.read(journal, last.get(0)) instanceof JournalRecord.Ended) {
       return RunState.NONE;
     }
     SessionState state = SessionState.EMPTY;
-    List<StoredRecord> records = await(store.read(journal, 1, AT_ONCE));
+    List<StoredRecord> records = Stages.now(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredRecord stored : records) {
         state = state.apply(seals.read(journal, stored));
       }
       long next = records.get(records.size() - 1).seq() + 1;
-      records = await(store.read(journal, next, AT_ONCE));
+      records = Stages.now(store.read(journal, next, AT_ONCE));
     }
     return state.run();
   }
@@ -96,9 +95,5 @@ final class RolloutCheck {
 
   private static Rollout.Fate fate(String flow, RunState run, Rollout.Verdict verdict, String why) {
     return new Rollout.Fate(flow, run.runId(), run.version(), verdict, why);
-  }
-
-  private static <T> T await(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 }

@@ -13,7 +13,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
@@ -82,13 +81,13 @@ final class RunCatch implements Consumer<List<String>> {
     List<CompletionStage<?>> writes = new ArrayList<>();
     List<Told> told = told(entityIds);
     told.forEach(journal -> write(journal, writes));
-    all(writes);
+    Stages.all(writes);
     List<CompletionStage<Boolean>> moved = new ArrayList<>();
     for (Told journal : told) {
       moved.add(journals.lastSeq(journal.entityId()).thenApply(seq -> seq != journal.seq()));
     }
     for (int i = 0; i < told.size(); i++) {
-      if (now(moved.get(i))) {
+      if (Stages.now(moved.get(i))) {
         moving.add(told.get(i).entityId());
       }
     }
@@ -102,7 +101,7 @@ final class RunCatch implements Consumer<List<String>> {
     reading.forEach(
         (id, journal) -> {
           try {
-            told.add(now(journal));
+            told.add(Stages.now(journal));
           } catch (RuntimeException e) {
             if (failedByStore(e)) {
               throw e;
@@ -148,13 +147,13 @@ final class RunCatch implements Consumer<List<String>> {
     long removed = 0;
     DirectoryQuery query =
         DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.CREATION).limitedTo(PAGE);
-    DirectoryPage page = now(directory.list(query));
+    DirectoryPage page = Stages.now(directory.list(query));
     while (true) {
       removed += removeStrangers(page.entries());
       if (page.next() == null) {
         return removed;
       }
-      page = now(directory.list(query.after(page.next())));
+      page = Stages.now(directory.list(query.after(page.next())));
     }
   }
 
@@ -179,22 +178,12 @@ final class RunCatch implements Consumer<List<String>> {
         removals.add(directory.remove(entry.persistenceId()));
       }
     }
-    all(removals);
+    Stages.all(removals);
     between.run();
     return removals.size();
   }
 
   private static String session(DirectoryEntry entry) {
     return RunRow.session(entry.persistenceId());
-  }
-
-  private static void all(List<CompletionStage<?>> stages) {
-    CompletableFuture<?>[] all =
-        stages.stream().map(CompletionStage::toCompletableFuture).toArray(CompletableFuture[]::new);
-    CompletableFuture.allOf(all).join();
-  }
-
-  private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 }

@@ -43,7 +43,7 @@ final class RunJournals {
   void writtenSince(long after, long until, Consumer<List<String>> portion) {
     long reached = after;
     while (reached < until) {
-      List<Written> page = now(store.written(reached, PAGE));
+      List<Written> page = Stages.now(store.written(reached, PAGE));
       if (page.isEmpty()) {
         return;
       }
@@ -58,7 +58,7 @@ final class RunJournals {
   void all(Consumer<List<String>> portion) {
     String last = "";
     while (true) {
-      List<String> page = now(store.journals(last, PAGE));
+      List<String> page = Stages.now(store.journals(last, PAGE));
       if (page.isEmpty()) {
         return;
       }
@@ -75,10 +75,6 @@ final class RunJournals {
       }
     }
     return sessions;
-  }
-
-  private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 
   /** The number of a journal's last record; 0 if it has none. */
