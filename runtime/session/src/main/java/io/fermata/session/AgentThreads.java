@@ -23,7 +23,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
@@ -415,7 +414,7 @@ final class AgentThreads implements Threads {
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {
-                received.records(null, cause(thrown));
+                received.records(null, Causes.of(thrown));
                 return;
               }
               try {
@@ -429,16 +428,11 @@ final class AgentThreads implements Threads {
             feedThreads);
   }
 
-  private static Throwable cause(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : null;
-    return cause == null ? thrown : cause;
-  }
-
   /** Not every store has a history, or can list what it has. */
   private static <T> CompletionStage<T> kept(CompletionStage<T> stage) {
     return stage.exceptionallyCompose(
         thrown -> {
-          return cause(thrown) instanceof NoHistoryException lost
+          return Causes.of(thrown) instanceof NoHistoryException lost
               ? failed("not_kept", String.valueOf(lost.getMessage()))
               : CompletableFuture.failedFuture(thrown);
         });

@@ -103,23 +103,14 @@ final class RunCatch implements Consumer<List<String>> {
           try {
             told.add(Stages.now(journal));
           } catch (RuntimeException e) {
-            if (failedByStore(e)) {
+            // Then it can be read another time, as opposed to what cannot be read at all.
+            if (Causes.find(e, StoreException.class) != null) {
               throw e;
             }
             LOG.warn("What the journal {} says of its runs cannot be told", id, e);
           }
         });
     return told;
-  }
-
-  /** Then it can be read another time, as opposed to what cannot be read at all. */
-  private static boolean failedByStore(Throwable thrown) {
-    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
-      if (cause instanceof StoreException) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private void write(Told journal, List<CompletionStage<?>> writes) {

@@ -309,7 +309,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   private void unrecovered(Throwable failure) {
-    UnreadableRecord unreadable = UnreadableRecord.in(failure);
+    UnreadableRecord unreadable = Causes.find(failure, UnreadableRecord.class);
     if (unreadable != null) {
       log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
       shell.sessions().tell(new Sessions.Unreadable(entityId, self()));

@@ -29,7 +29,7 @@ final class StoreRuns implements Runs {
         .exceptionallyCompose(
             thrown ->
                 CompletableFuture.failedFuture(
-                    NoHistoryException.causes(thrown)
+                    Causes.find(thrown, NoHistoryException.class) != null
                         ? new ThreadException("not_kept", "This server's store cannot list runs")
                         : thrown));
   }
