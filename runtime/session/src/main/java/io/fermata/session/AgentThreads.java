@@ -11,7 +11,6 @@ import io.fermata.agent.ThreadState;
 import io.fermata.flow.Outcome;
 import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.DirectoryQuery;
-import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import java.io.NotSerializableException;
@@ -347,7 +346,7 @@ final class AgentThreads implements Threads {
   }
 
   CompletionStage<byte[]> bytes(String entityId, Shelf.StoredFile file) {
-    return kept(store.read(entityId, file.seq(), 1))
+    return NotKept.told(store.read(entityId, file.seq(), 1))
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
@@ -381,7 +380,7 @@ final class AgentThreads implements Threads {
     } catch (IllegalArgumentException e) {
       return failed("invalid_query", String.valueOf(e.getMessage()));
     }
-    return kept(store.directory().list(wanted))
+    return NotKept.told(store.directory().list(wanted))
         .thenApplyAsync(
             page ->
                 new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
@@ -410,7 +409,7 @@ final class AgentThreads implements Threads {
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    kept(store.read(entityId, from, max))
+    NotKept.told(store.read(entityId, from, max))
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {
@@ -426,16 +425,6 @@ final class AgentThreads implements Threads {
               }
             },
             feedThreads);
-  }
-
-  /** Not every store has a history, or can list what it has. */
-  private static <T> CompletionStage<T> kept(CompletionStage<T> stage) {
-    return stage.exceptionallyCompose(
-        thrown -> {
-          return Causes.of(thrown) instanceof NoHistoryException lost
-              ? failed("not_kept", String.valueOf(lost.getMessage()))
-              : CompletableFuture.failedFuture(thrown);
-        });
   }
 
   /** The key of a thread that belongs to somebody, without waking it. */

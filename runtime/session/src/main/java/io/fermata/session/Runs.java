@@ -35,7 +35,7 @@ public interface Runs {
 
   /**
    * The runs of a query, page by page. Pages list every run once, whatever starts and ends
-   * meanwhile.
+   * meanwhile. A store that cannot list fails it with a {@link ThreadException}, {@code not_kept}.
    *
    * @throws IllegalArgumentException if the query makes no sense
    */

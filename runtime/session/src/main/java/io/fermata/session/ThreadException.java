@@ -1,6 +1,9 @@
 package io.fermata.session;
 
-/** A thread could not do what it was asked; the code tells why, and clients may rely on it. */
+/**
+ * A thread, or the list of runs, could not do what it was asked; the code tells why, and clients
+ * may rely on it.
+ */
 public final class ThreadException extends RuntimeException {
   private static final long serialVersionUID = 1;
 

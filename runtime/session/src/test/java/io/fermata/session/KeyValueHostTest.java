@@ -230,6 +230,18 @@ class KeyValueHostTest {
   }
 
   @Test
+  void runsCannotBeListed() throws Exception {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      host.client().start();
+      assertThatThrownBy(() -> now(host.fermata().runs().list(RunQuery.ALL)))
+          .cause()
+          .isInstanceOfSatisfying(
+              ThreadException.class, no -> assertThat(no.code()).isEqualTo("not_kept"))
+          .hasMessageContaining("cannot be listed");
+    }
+  }
+
+  @Test
   void aDeletedThreadIsGoneFromTheStore() throws Exception {
     try (Fermata host = desk()) {
       String id = created(host);
