@@ -219,8 +219,10 @@ class RunsTest {
     }
     try (OpenStore open = store.open()) {
       Directory directory = open.directory();
-      now(directory.put(now(directory.get("order|" + id)).orElseThrow().standing("failed", 1)));
-      now(directory.put(stranger(id)));
+      DirectoryEntry there = now(directory.get("order|" + id)).orElseThrow();
+      now(directory.put(standing(there.persistenceId(), there.seq(), "failed")));
+      String stranger = "order|" + id.substring(0, id.indexOf('.')) + ".none";
+      now(directory.put(standing(stranger, 1, "waiting")));
     }
     try (TestHost host = new TestHost(store, ORDER)) {
       Runs runs = host.fermata().runs();
@@ -240,18 +242,9 @@ class RunsTest {
     }
   }
 
-  private static DirectoryEntry stranger(String id) {
+  private static DirectoryEntry standing(String name, long seq, String how) {
     return new DirectoryEntry(
-            "order|" + id.substring(0, id.indexOf('.')) + ".none",
-            "run",
-            "",
-            "order",
-            1,
-            1,
-            1,
-            Set.of(),
-            Map.of())
-        .standing("waiting", 1);
+        name, RunRow.KIND, "", "order", seq, 1, 1, Set.of(), Map.of(), "", how, 1);
   }
 
   @Test
