@@ -15,17 +15,10 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.langchain4j.agent.tool.ToolExecutionRequest;
-import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
-import io.fermata.agent.model.Model;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
@@ -448,25 +441,7 @@ class SecretsTest {
     Agent agent =
         Agent.aiHuman(
             "noter",
-            Prompt.of(
-                    "p",
-                    Model.of(
-                        "scripted",
-                        new ChatModel() {
-                          @Override
-                          public ChatResponse doChat(ChatRequest request) {
-                            int told = request.messages().size();
-                            boolean asked = request.messages().get(told - 1) instanceof UserMessage;
-                            var note =
-                                ToolExecutionRequest.builder().id("1").name("note").arguments("{}");
-                            return ChatResponse.builder()
-                                .aiMessage(
-                                    asked
-                                        ? AiMessage.from(note.build())
-                                        : AiMessage.from("Vermerkt: " + CARD))
-                                .build();
-                          }
-                        }))
+            Prompt.of("p", ScriptedModels.calling("note", "{}", told -> "Vermerkt: " + CARD))
                 .tools(
                     Tool.of(
                         "note",
