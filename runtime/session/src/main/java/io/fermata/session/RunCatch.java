@@ -15,6 +15,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,7 +34,10 @@ final class RunCatch implements Consumer<List<String>> {
   private final RunEntering entering;
   private final InstantSource clock;
   private final Runnable between;
-  private List<String> moving = new ArrayList<>();
+
+  /** Journals that were written to or erased meanwhile, with the runs that were entered of each. */
+  private Map<String, Set<String>> moving = new HashMap<>();
+
   private long read;
   private long entered;
 
@@ -63,24 +68,30 @@ final class RunCatch implements Consumer<List<String>> {
   @Override
   public void accept(List<String> entityIds) {
     read += entityIds.size();
-    enter(entityIds);
+    enter(entityIds, Map.of());
   }
 
   /** Compares once more what was written to meanwhile. */
   void settle() {
     while (!moving.isEmpty()) {
-      List<String> again = moving;
-      moving = new ArrayList<>();
+      Map<String, Set<String>> before = moving;
+      moving = new HashMap<>();
+      List<String> again = List.copyOf(before.keySet());
       for (int from = 0; from < again.size(); from += PAGE) {
-        enter(again.subList(from, Math.min(from + PAGE, again.size())));
+        enter(again.subList(from, Math.min(from + PAGE, again.size())), before);
       }
     }
   }
 
-  private void enter(List<String> entityIds) {
+  /**
+   * @param before the runs that were entered of a journal when it was read before
+   */
+  private void enter(List<String> entityIds, Map<String, Set<String>> before) {
     List<CompletionStage<?>> writes = new ArrayList<>();
     List<Told> told = told(entityIds);
-    told.forEach(journal -> write(journal, writes));
+    for (Told journal : told) {
+      write(journal, before.getOrDefault(journal.entityId(), Set.of()), writes);
+    }
     Stages.all(writes);
     List<CompletionStage<Boolean>> moved = new ArrayList<>();
     for (Told journal : told) {
@@ -88,7 +99,8 @@ final class RunCatch implements Consumer<List<String>> {
     }
     for (int i = 0; i < told.size(); i++) {
       if (Stages.now(moved.get(i))) {
-        moving.add(told.get(i).entityId());
+        Told journal = told.get(i);
+        moving.put(journal.entityId(), listed(journal).map(RunRow::id).collect(Collectors.toSet()));
       }
     }
     between.run();
@@ -113,24 +125,27 @@ final class RunCatch implements Consumer<List<String>> {
     return told;
   }
 
-  private void write(Told journal, List<CompletionStage<?>> writes) {
-    for (RunJournals.End end : journal.ended()) {
-      if (end.keptUntil() > clock.millis()) {
-        enter(end.row(), writes);
-      } else {
-        writes.add(directory.remove(end.row().id()));
-      }
-    }
-    RunRow live = journal.live();
-    if (live != null) {
-      enter(live, writes);
-    }
+  /** What the journal no longer tells of was erased meanwhile. */
+  private void write(Told journal, Set<String> before, List<CompletionStage<?>> writes) {
+    Set<String> gone = new HashSet<>(before);
+    journal.ended().forEach(end -> gone.add(end.row().id()));
+    listed(journal)
+        .forEach(
+            row -> {
+              gone.remove(row.id());
+              if (entering.put(row, writes)) {
+                entered++;
+              }
+            });
+    gone.forEach(id -> writes.add(directory.remove(id)));
   }
 
-  private void enter(RunRow row, List<CompletionStage<?>> writes) {
-    if (entering.put(row, writes)) {
-      entered++;
-    }
+  /** The runs of a journal that are to be listed. */
+  private Stream<RunRow> listed(Told journal) {
+    long now = clock.millis();
+    return Stream.concat(
+        journal.ended().stream().filter(end -> end.keptUntil() > now).map(RunJournals.End::row),
+        Stream.ofNullable(journal.live()));
   }
 
   /** Takes out what the journals know nothing of. Returns how much that was. */
@@ -154,13 +169,7 @@ final class RunCatch implements Consumer<List<String>> {
     Set<String> known = new HashSet<>();
     for (Told journal : told(List.copyOf(sessions))) {
       sessions.remove(journal.entityId());
-      RunRow live = journal.live();
-      if (live != null) {
-        known.add(live.id());
-      }
-      journal.ended().stream()
-          .filter(end -> end.keptUntil() > clock.millis())
-          .forEach(end -> known.add(end.row().id()));
+      listed(journal).forEach(row -> known.add(row.id()));
     }
     List<CompletionStage<?>> removals = new ArrayList<>();
     for (DirectoryEntry entry : entries) {
