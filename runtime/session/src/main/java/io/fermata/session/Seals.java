@@ -19,9 +19,14 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
 
   /** What reads with the keys that the environment names, if it does. */
   static Seals ofEnvironment() {
-    KeyProvider keys = Keys.fromEnvironment().orElse(null);
-    return new Seals(
-        new Sealer(keys == null ? null : Sealer.checked(keys)), Seal.SECRETS, Map.of());
+    return Keys.fromEnvironment()
+        .map(Seals::reading)
+        .orElseGet(() -> new Seals(new Sealer(null), Seal.SECRETS, Map.of()));
+  }
+
+  /** What reads with some keys. */
+  static Seals reading(KeyProvider keys) {
+    return new Seals(new Sealer(Sealer.checked(keys)), Seal.SECRETS, Map.of());
   }
 
   /** How the records of one session go into the store and come out of it. */

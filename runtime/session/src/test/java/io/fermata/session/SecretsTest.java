@@ -9,6 +9,7 @@ import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -26,6 +27,7 @@ import io.fermata.flow.Recorded;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.Secret;
 import io.fermata.flow.StepException;
+import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -542,6 +544,28 @@ class SecretsTest {
       assertThat(call(host, "continue", "more", "x").path("status").asText()).isEqualTo("complete");
     }
     silent(folder);
+  }
+
+  @Test
+  void aStoreThatNoHostHasOpenIsReadWithTheKeysThatAreGiven() throws Exception {
+    String runId;
+    try (Fermata host = host(pay(), K1).seal(Seal.EVERYTHING).start()) {
+      runId = runId(reply(host, "1", "start", answers()));
+    }
+    assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
+    assertThat(Rollout.check(store(), Keys.parse(K1), pay()).runs())
+        .extracting(Rollout.Fate::runId, Rollout.Fate::verdict)
+        .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
+    try (OpenStore open = store().open()) {
+      now(open.directory().remove(RunRow.id("pay", runId)));
+    }
+    try (Runs.Opened runs = Runs.open(store())) {
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 0, 0));
+    }
+    try (Runs.Opened runs = Runs.open(store(), Keys.parse(K1))) {
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
+      assertThat(now(runs.get("pay", runId))).isPresent();
+    }
   }
 
   record Before(@Secret String card, @Secret String pin, String more) {}
