@@ -24,7 +24,7 @@ final class RolloutCheck {
 
   RolloutCheck(OpenStore store, Seals seals, FlowCatalog catalog, long now) {
     this.store = store;
-    this.seals = seals;
+    this.seals = seals.knowing(catalog.secretFields());
     this.catalog = catalog;
     this.now = now;
   }
@@ -47,16 +47,23 @@ final class RolloutCheck {
   /** What becomes of the run in a journal; null if it has ended. */
   private Rollout.@Nullable Fate fate(String journal) {
     String flow = SessionKey.flowOf(journal);
+    Sealing sealing = seals.of(journal);
     try {
-      RunState run = run(journal);
-      return run.running() ? fate(flow, run) : null;
+      RunState run = run(journal, sealing);
+      return run.running() ? masked(fate(flow, run), sealing) : null;
     } catch (NotSerializableException | SealException e) {
       return new Rollout.Fate(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
   }
 
-  private RunState run(String journal) throws NotSerializableException {
+  /** A migration may quote in its refusal what the run holds. */
+  private static Rollout.Fate masked(Rollout.Fate fate, Sealing sealing) {
+    return new Rollout.Fate(
+        fate.flow(), fate.runId(), fate.version(), fate.verdict(), sealing.masked(fate.why()));
+  }
+
+  private RunState run(String journal, Sealing sealing) throws NotSerializableException {
     List<StoredRecord> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
     if (last.isEmpty() || seals.read(journal, last.get(0)) instanceof JournalRecord.Ended) {
       return RunState.NONE;
@@ -65,7 +72,9 @@ final class RolloutCheck {
     List<StoredRecord> records = Stages.now(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredRecord stored : records) {
-        state = state.apply(seals.read(journal, stored));
+        JournalRecord entry = seals.read(journal, stored);
+        sealing.learn(entry);
+        state = state.apply(entry);
       }
       long next = records.get(records.size() - 1).seq() + 1;
       records = Stages.now(store.read(journal, next, AT_ONCE));

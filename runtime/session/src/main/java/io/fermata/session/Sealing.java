@@ -110,7 +110,8 @@ final class Sealing {
     }
   }
 
-  private void learn(JournalRecord entry) {
+  /** Knows the secrets that a record has. */
+  void learn(JournalRecord entry) {
     if (fields.isEmpty() || !(entry instanceof JournalRecord.Step step)) {
       return;
     }

@@ -6,6 +6,7 @@ import io.fermata.flow.SecretFields;
 import io.fermata.persistence.StoredRecord;
 import java.io.IOException;
 import java.io.NotSerializableException;
+import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +28,13 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
   /** What reads with some keys. */
   static Seals reading(KeyProvider keys) {
     return new Seals(new Sealer(Sealer.checked(keys)), Seal.SECRETS, Map.of());
+  }
+
+  /** The same where flows have other secret fields, too. */
+  Seals knowing(Map<String, SecretFields> others) {
+    Map<String, SecretFields> all = new HashMap<>(fields);
+    others.forEach((flow, more) -> all.merge(flow, more, SecretFields::and));
+    return new Seals(sealer, what, all);
   }
 
   /** How the records of one session go into the store and come out of it. */

@@ -23,6 +23,7 @@ import io.fermata.agent.Tool;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.flow.Migrating;
 import io.fermata.flow.Recorded;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.Secret;
@@ -49,6 +50,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -568,6 +570,21 @@ class SecretsTest {
     }
   }
 
+  @Test
+  void aCheckBeforeARolloutQuotesNoSecret() throws Exception {
+    try (Fermata host = host(before(), K1).start()) {
+      reply(host, "1", "start", "card", CARD, "pin", TOKEN);
+    }
+    Consumer<Migrating> quotes =
+        state -> {
+          throw new StepException(
+              state.get("card", String.class) + " and " + state.get("pin", String.class));
+        };
+    String said = Rollout.check(store(), Keys.parse(K1), after(quotes)).text();
+    assertThat(said).contains("CANNOT GO ON", "[redacted] and [redacted]");
+    silent("the check", said);
+  }
+
   record Before(@Secret String card, @Secret String pin, String more) {}
 
   record After(@Secret String cardNumber, String more) {}
@@ -584,11 +601,14 @@ class SecretsTest {
   }
 
   private static Flow<After> after() {
+    return after(state -> state.delete("pin"));
+  }
+
+  private static Flow<After> after(Consumer<Migrating> change) {
     return Flow.of("pay", After.class)
         .description("Pays.")
         .version(2)
-        .migrate(
-            1, m -> m.field("card", "cardNumber").secret("pin").state(state -> state.delete("pin")))
+        .migrate(1, m -> m.field("card", "cardNumber").secret("pin").state(change))
         .ask("ask", q -> q.question("cardNumber", "Card?"))
         .ask("more", q -> q.question("more", "More?"))
         .edge(START, "ask")
