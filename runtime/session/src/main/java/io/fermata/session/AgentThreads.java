@@ -33,6 +33,8 @@ import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The threads of a host, through their session actors, the directory, and the journals. */
 final class AgentThreads implements Threads {
@@ -40,6 +42,8 @@ final class AgentThreads implements Threads {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
   private static final int PAGE = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
   private final Seals seals;
   private final Supplier<ActorSystem<GatewayCommand>> system;
@@ -325,7 +329,9 @@ final class AgentThreads implements Threads {
     } catch (SealException e) {
       throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
+      LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
+      Outcome.Failure unreadable = HostError.JOURNAL_UNREADABLE.failure();
+      throw new ThreadException(unreadable.code(), unreadable.message());
     }
   }
 

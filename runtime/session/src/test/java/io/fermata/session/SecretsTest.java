@@ -578,7 +578,7 @@ class SecretsTest {
     Consumer<Migrating> quotes =
         state -> {
           throw new StepException(
-              state.get("card", String.class) + " and " + state.get("pin", String.class));
+              state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
         };
     String said = Rollout.check(store(), Keys.parse(K1), after(quotes)).text();
     assertThat(said).contains("CANNOT GO ON", "[redacted] and [redacted]");
