@@ -144,8 +144,7 @@ class RunsOverHttpTest {
 
   @Test
   void aListThatTheStoreCannotGiveIsSaidNotToBeKept() throws Exception {
-    try (Fermata unlisted =
-            Fermata.host().store(Store.keyValue(new Values())).flow(ORDER).start();
+    try (Fermata unlisted = Fermata.host().store(Store.keyValue(new Values())).flow(ORDER).start();
         McpServer serving =
             McpServer.serving(unlisted)
                 .runs(unlisted.runs())
