@@ -1,6 +1,7 @@
 package io.fermata.persistence;
 
 import java.sql.SQLException;
+import javax.net.ssl.SSLException;
 
 /** Says of a failure of PostgreSQL what is to be done about it. */
 final class PostgresFailure {
@@ -61,7 +62,14 @@ final class PostgresFailure {
       case "25006" ->
           "accepts no writes (" + reason + "); name the primary server, or end its read-only mode";
       default ->
-          state.startsWith("08")
+          unproven(failed)
+              ? "does not prove that it is "
+                  + address.servers()
+                  + " ("
+                  + reason
+                  + "); name the authority that certified it with sslrootcert=<file>, and the server"
+                  + " as its certificate does"
+              : state.startsWith("08")
               ? "cannot be reached at "
                   + address.servers()
                   + " ("
@@ -69,6 +77,11 @@ final class PostgresFailure {
                   + "); check that the server runs there, the network and sslmode"
               : "cannot be opened (" + reason + "); check the server's log";
     };
+  }
+
+  private static boolean unproven(SQLException failed) {
+    return failed.getCause() instanceof SSLException
+        || message(failed).contains("could not be verified");
   }
 
   /** The first line, without what the driver adds for its own developers. */
