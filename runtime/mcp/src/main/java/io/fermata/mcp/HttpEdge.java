@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -193,7 +194,8 @@ final class HttpEdge extends VerticleBase {
     String session = Objects.requireNonNull(request.getHeader(Exchange.SESSION));
     try {
       protocol.listen(session, principal, stream.progress(), ended);
-      ended.thenRun(() -> context.runOnContext(home -> stream.end()));
+      CompletionStage<Void> over = ended;
+      over.thenRun(() -> context.runOnContext(home -> stream.end()));
     } catch (Refusal refusal) {
       refuse(request, refusal);
     }

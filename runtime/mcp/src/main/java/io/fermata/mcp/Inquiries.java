@@ -20,7 +20,17 @@ import java.util.concurrent.TimeUnit;
 final class Inquiries {
   private static final int MINUTES_TO_REPLY = 30;
 
-  private record Open(String principal, CompletableFuture<JsonNode> reply) {}
+  private record Open(String key, McpAsk ask, String principal, CompletableFuture<JsonNode> reply) {
+    void take(JsonNode result) {
+      if (ask.fits(result)) {
+        reply.complete(result);
+      } else {
+        // Asked again, a program would reply the same again.
+        reply.completeExceptionally(
+            Refusal.unanswered("its reply to " + key + " is not what was asked for"));
+      }
+    }
+  }
 
   private final Map<String, Open> open = new ConcurrentHashMap<>();
   private final SecureRandom random = new SecureRandom();
@@ -34,7 +44,7 @@ final class Inquiries {
     asks.forEach(
         (key, ask) ->
             replies.add(
-                ask(ask, principal, way)
+                ask(key, ask, principal, way)
                     .whenComplete(
                         (reply, failure) -> {
                           if (reply != null) {
@@ -48,16 +58,15 @@ final class Inquiries {
         .thenApply(done -> all);
   }
 
-  private CompletableFuture<JsonNode> ask(McpAsk ask, String principal, Progress way) {
+  private CompletableFuture<JsonNode> ask(String key, McpAsk ask, String principal, Progress way) {
     byte[] bytes = new byte[16];
     random.nextBytes(bytes);
     String id = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
-    open.put(id, new Open(principal, reply));
+    open.put(id, new Open(key, ask, principal, reply));
     way.insist(Wire.request(id, ask.method(), ask.params()));
-    reply
-        .orTimeout(MINUTES_TO_REPLY, TimeUnit.MINUTES)
-        .whenComplete((done, failure) -> open.remove(id));
+    CompletionStage<JsonNode> replied = reply.orTimeout(MINUTES_TO_REPLY, TimeUnit.MINUTES);
+    replied.whenComplete((done, failure) -> open.remove(id));
     return reply;
   }
 
@@ -69,7 +78,7 @@ final class Inquiries {
     }
     JsonNode result = response.get("result");
     if (result != null) {
-      asked.reply().complete(result);
+      asked.take(result);
     } else {
       asked
           .reply()

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -78,13 +79,12 @@ final class Subscriptions implements AutoCloseable {
       throw Refusal.tooManyStreams();
     }
     all.add(subscription);
-    subscription
-        .ended()
-        .whenComplete(
-            (done, failure) -> {
-              all.remove(subscription);
-              streams.leave(principal);
-            });
+    CompletionStage<Void> ended = subscription.ended();
+    ended.whenComplete(
+        (done, failure) -> {
+          all.remove(subscription);
+          streams.leave(principal);
+        });
     subscription.way().hold();
     subscription.way().whenGone(() -> subscription.ended().complete(null));
     if (closed) {

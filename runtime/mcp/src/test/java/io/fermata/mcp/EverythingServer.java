@@ -71,8 +71,7 @@ final class EverythingServer {
                                 "application/json",
                                 "{\"test\":\"data\",\"value\":123}")))),
         McpTool.of("test_error_handling", "Fails")
-            .call(
-                call -> McpResult.error("This tool intentionally returns an error for testing")));
+            .call(call -> McpResult.error("This tool intentionally returns an error for testing")));
   }
 
   private static List<McpTool> tells() {
@@ -117,14 +116,14 @@ final class EverythingServer {
                 call ->
                     McpResult.text(
                         "LLM response: "
-                            + call.ask("said", McpAsk.model(call.argument("prompt"), 100))
-                                .text())),
+                            + call.ask("said", McpAsk.model(call.argument("prompt"), 100)).text())),
         McpTool.of("test_elicitation", "Asks the user")
             .input(Message.class)
-            .call(call -> told(call.ask("user", form(call.argument("message"), "name", "string")))),
-        McpTool.of("test_elicitation_sep1034_defaults", "Asks with defaults")
             .call(
-                call -> told(call.ask("user", McpAsk.form("Please review", parsed(DEFAULTS))))),
+                call ->
+                    told(call.ask("user", form(call.argument("message"), "username", "string")))),
+        McpTool.of("test_elicitation_sep1034_defaults", "Asks with defaults")
+            .call(call -> told(call.ask("user", McpAsk.form("Please review", parsed(DEFAULTS))))),
         McpTool.of("test_elicitation_sep1330_enums", "Asks with choices")
             .call(call -> told(call.ask("user", McpAsk.form("Please choose", parsed(CHOICES))))),
         McpTool.of("test_missing_capability", "Needs the client's model")
@@ -171,8 +170,7 @@ final class EverythingServer {
             call -> {
               String name = field(call.ask("step1", NAME), "name");
               McpAsk question = form("Which colour does " + name + " like?", "color", "string");
-              return McpResult.text(
-                  name + " likes " + field(call.ask("step2", question), "color"));
+              return McpResult.text(name + " likes " + field(call.ask("step2", question), "color"));
             }),
         round(
             "tampered_state",
@@ -189,8 +187,7 @@ final class EverythingServer {
   }
 
   private static McpTool round(String name, McpHandler<McpResult> handler) {
-    return McpTool.of("test_input_required_result_" + name, "Asks before it answers")
-        .call(handler);
+    return McpTool.of("test_input_required_result_" + name, "Asks before it answers").call(handler);
   }
 
   private static McpResult greeted(McpReply reply) {
@@ -262,8 +259,7 @@ final class EverythingServer {
     builder
         .prompt(
             McpPrompt.of("test_simple_prompt", "Says something")
-                .get(
-                    call -> List.of(McpMessage.user("This is a simple prompt for testing."))))
+                .get(call -> List.of(McpMessage.user("This is a simple prompt for testing."))))
         .prompt(
             McpPrompt.of("test_prompt_with_arguments", "Says what it is given")
                 .required("arg1", "First test argument")
@@ -299,8 +295,7 @@ final class EverythingServer {
             McpPrompt.of("test_input_required_result_prompt", "Asks before it says anything")
                 .get(
                     call -> {
-                      McpAsk ask =
-                          form("What context should the prompt use?", "context", "string");
+                      McpAsk ask = form("What context should the prompt use?", "context", "string");
                       return List.of(
                           McpMessage.user(field(call.ask("user_context", ask), "context")));
                     }));
