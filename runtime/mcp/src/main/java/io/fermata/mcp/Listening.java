@@ -44,8 +44,12 @@ final class Listening {
     Subscriptions.Subscription subscription =
         new Subscriptions.Subscription(
             request.id(), wanted, watched, way, new CompletableFuture<>());
-    subscription.tell("notifications/subscriptions/acknowledged", acknowledged(wanted, watched));
-    subscriptions.add(subscription, request.principal());
+    subscriptions.add(
+        subscription,
+        request.principal(),
+        () ->
+            subscription.tell(
+                "notifications/subscriptions/acknowledged", acknowledged(wanted, watched)));
     return subscription.ended().thenApply(ended -> over(request));
   }
 
@@ -68,7 +72,9 @@ final class Listening {
   /** Has a legacy client hear of all lists and of what it watches, as long as it is there. */
   void attach(Peer peer, String principal, Progress way, CompletableFuture<Void> ended) {
     subscriptions.add(
-        new Subscriptions.Subscription(null, kinds, peer.watched, way, ended), principal);
+        new Subscriptions.Subscription(null, kinds, peer.watched, way, ended),
+        principal,
+        () -> {});
   }
 
   /** The method {@code resources/subscribe}. */

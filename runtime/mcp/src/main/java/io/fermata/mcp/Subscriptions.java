@@ -72,12 +72,14 @@ final class Subscriptions implements AutoCloseable {
   /**
    * Listens until the client goes away or the server closes.
    *
+   * @param first what to tell before anything else
    * @throws Refusal if the principal has as many streams as it may
    */
-  void add(Subscription subscription, String principal) {
+  void add(Subscription subscription, String principal, Runnable first) {
     if (!streams.tryEnter(principal)) {
       throw Refusal.tooManyStreams();
     }
+    first.run();
     all.add(subscription);
     CompletionStage<Void> ended = subscription.ended();
     ended.whenComplete(
