@@ -83,38 +83,6 @@ public record DirectoryEntry(
         activeAt);
   }
 
-  public DirectoryEntry inSession(String other) {
-    return new DirectoryEntry(
-        persistenceId,
-        kind,
-        principal,
-        name,
-        seq,
-        createdAt,
-        activeAt,
-        tags,
-        attributes,
-        other,
-        standing,
-        since);
-  }
-
-  public DirectoryEntry standing(String how, long from) {
-    return new DirectoryEntry(
-        persistenceId,
-        kind,
-        principal,
-        name,
-        seq,
-        createdAt,
-        activeAt,
-        tags,
-        attributes,
-        session,
-        how,
-        from);
-  }
-
   /** The journal that an entry of that name speaks of, or of a part of which. */
   static String journalOf(String name) {
     int part = name.indexOf('.', name.indexOf('|') + 1);

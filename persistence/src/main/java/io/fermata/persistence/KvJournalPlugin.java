@@ -14,7 +14,6 @@ import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.SerializationExtension;
 import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.jdk.javaapi.FutureConverters;
 
 /** The journal plugin of a key-value store. */
@@ -37,10 +36,7 @@ final class KvJournalPlugin extends AsyncWriteJournal {
   private CompletionStage<Optional<Exception>> write(AtomicWrite write) {
     List<SerializedRecord> records;
     try {
-      records =
-          CollectionConverters.asJava(write.payload()).stream()
-              .map(event -> SerializedRecord.of(event, serialization))
-              .toList();
+      records = SerializedRecord.all(write, serialization);
     } catch (RuntimeException unserializable) {
       return CompletableFuture.completedFuture(Optional.of(unserializable));
     }

@@ -13,7 +13,6 @@ import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.SerializationExtension;
 import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** The journal plugin of a memory store. */
 final class MemoryJournalPlugin extends AsyncWriteJournal {
@@ -37,10 +36,7 @@ final class MemoryJournalPlugin extends AsyncWriteJournal {
   private Optional<Exception> write(AtomicWrite write) {
     List<SerializedRecord> records;
     try {
-      records =
-          CollectionConverters.asJava(write.payload()).stream()
-              .map(event -> SerializedRecord.of(event, serialization))
-              .toList();
+      records = SerializedRecord.all(write, serialization);
     } catch (Exception unserializable) {
       return Optional.of(unserializable);
     }

@@ -1,7 +1,5 @@
 package io.fermata.persistence;
 
-import java.util.concurrent.CompletionException;
-
 /** A store was asked for what only one with history, or an order of its own, could tell. */
 public final class NoHistoryException extends StoreException {
 
@@ -9,13 +7,6 @@ public final class NoHistoryException extends StoreException {
 
   NoHistoryException(String message) {
     super(message);
-  }
-
-  /** Whether this is why a stage failed. */
-  public static boolean causes(Throwable thrown) {
-    return thrown instanceof NoHistoryException
-        || (thrown instanceof CompletionException
-            && thrown.getCause() instanceof NoHistoryException);
   }
 
   static NoHistoryException unlisted(String store) {

@@ -2,6 +2,9 @@ package io.fermata.persistence;
 
 import com.typesafe.config.Config;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -19,7 +22,8 @@ final class OpenSqlStore implements OpenStore {
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
-  private final SqlChanges changes;
+  private final SqlBatches<Change, @Nullable Void> changes;
+  private final SqlJournals journals;
   private final Directory directory = new OpenDirectory();
   private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -27,7 +31,22 @@ final class OpenSqlStore implements OpenStore {
     this.name = name;
     this.serverKey = serverKey;
     this.backend = backend;
-    this.changes = new SqlChanges(backend.writer());
+    this.changes =
+        new SqlBatches<>(backend.writer()::transact, OpenSqlStore::make, failure -> false);
+    this.journals = new SqlJournals(backend);
+  }
+
+  /** A small change of the store's own tables. */
+  interface Change {
+    void on(Connection connection) throws SQLException;
+  }
+
+  private static List<@Nullable Void> make(Connection connection, List<Change> together)
+      throws SQLException {
+    for (Change change : together) {
+      change.on(connection);
+    }
+    return Arrays.asList(new @Nullable Void[together.size()]);
   }
 
   @Override
@@ -42,7 +61,7 @@ final class OpenSqlStore implements OpenStore {
 
   @Override
   public Setup setup() {
-    return new SqlSetup(backend.journals());
+    return new SqlSetup(journals);
   }
 
   @Override
@@ -122,7 +141,7 @@ final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<List<String>> journals(String place) {
     return whileOpen(
-        () -> backend.reader().transact(connection -> SqlJournals.named(connection, place)));
+        () -> backend.reader().transact(connection -> SqlNames.named(connection, place)));
   }
 
   /** In order with the changes of the directory, so that none of them enters a journal again. */
@@ -133,7 +152,7 @@ final class OpenSqlStore implements OpenStore {
     return whileOpen(
         () ->
             changes
-                .make(connection -> gone.set(SqlRecords.forget(connection, ids)))
+                .ask(connection -> gone.set(SqlRecords.forget(connection, ids)))
                 .thenApply(made -> gone.get()));
   }
 
@@ -171,13 +190,13 @@ final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
-      return whileOpen(() -> changes.make(connection -> SqlDirectory.put(connection, entry)));
+      return whileOpen(() -> changes.ask(connection -> SqlDirectory.put(connection, entry)));
     }
 
     @Override
     public CompletionStage<@Nullable Void> remove(String persistenceId) {
       return whileOpen(
-          () -> changes.make(connection -> SqlDirectory.remove(connection, persistenceId)));
+          () -> changes.ask(connection -> SqlDirectory.remove(connection, persistenceId)));
     }
 
     @Override
@@ -198,7 +217,7 @@ final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<@Nullable Void> mark(long number) {
-      return whileOpen(() -> changes.make(connection -> SqlDirectory.mark(connection, number)));
+      return whileOpen(() -> changes.ask(connection -> SqlDirectory.mark(connection, number)));
     }
 
     @Override

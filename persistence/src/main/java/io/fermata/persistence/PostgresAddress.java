@@ -27,8 +27,8 @@ import org.postgresql.PGProperty;
 record PostgresAddress(
     String url, @Nullable String user, @Nullable String password, int connections, String shown) {
 
-  /** As many batches as the journal writes at once. */
-  static final int CONNECTIONS = 8;
+  /** More make smaller batches, each with a way to the server and a sync of its own. */
+  static final int CONNECTIONS = 2;
 
   private static final int MOST_CONNECTIONS = 64;
   private static final Pattern SCHEME = Pattern.compile("(jdbc:)?postgres(ql)?:");

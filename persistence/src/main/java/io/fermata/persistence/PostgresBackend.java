@@ -1,19 +1,18 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
-import com.typesafe.config.ConfigValueFactory;
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
 import java.nio.file.Path;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A claimed PostgreSQL schema with its connections: those of the journals, one for the store's own
- * changes, so that they keep their order, and some that only read.
+ * A claimed PostgreSQL schema with its connections: some append to journals, some read them for
+ * sessions that begin, one is for the store's own changes, so that they keep their order, and some
+ * are for lists and searches.
  */
 final class PostgresBackend implements SqlBackend {
 
@@ -22,12 +21,10 @@ final class PostgresBackend implements SqlBackend {
   /** One more than a long search can occupy. */
   private static final int READERS = 2;
 
-  private static final int MOST_PARALLEL = 8;
-
   private final PostgresAddress address;
   private final PostgresClaim claim;
-  private final int connections;
-  private final PostgresJournals journals;
+  private final SqlPool journals;
+  private final SqlPool waking;
   private final SqlPool writer;
   private final SqlPool reader;
 
@@ -35,12 +32,13 @@ final class PostgresBackend implements SqlBackend {
       PostgresAddress address,
       PostgresClaim claim,
       PostgresPool journals,
+      PostgresPool waking,
       PostgresPool writer,
       PostgresPool reader) {
     this.address = address;
     this.claim = claim;
-    this.connections = journals.getMaximumPoolSize();
-    this.journals = new PostgresJournals(journals);
+    this.journals = SqlPool.over(journals);
+    this.waking = SqlPool.over(waking);
     this.writer = SqlPool.over(writer);
     this.reader = SqlPool.over(reader);
   }
@@ -49,6 +47,7 @@ final class PostgresBackend implements SqlBackend {
     List<PostgresPool> pools = new ArrayList<>();
     try {
       pools.add(PostgresPool.writing(address, claim, NAME, address.connections()));
+      pools.add(PostgresPool.reading(address, claim, NAME + "-wake", READERS));
       pools.add(PostgresPool.writing(address, claim, NAME + "-write", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-read", READERS));
     } catch (PoolInitializationException refused) {
@@ -58,7 +57,8 @@ final class PostgresBackend implements SqlBackend {
           : refused;
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
-    return new PostgresBackend(address, claim, pools.get(0), pools.get(1), pools.get(2));
+    return new PostgresBackend(
+        address, claim, pools.get(0), pools.get(1), pools.get(2), pools.get(3));
   }
 
   @Override
@@ -68,15 +68,27 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public Config config() {
-    return StoreConfig.load("postgres-store.conf")
-        .withValue(
-            "jdbc-journal.parallelism",
-            ConfigValueFactory.fromAnyRef(Math.min(MOST_PARALLEL, connections)));
+    return StoreConfig.load("postgres-store.conf");
   }
 
   @Override
-  public SlickDatabase journals() {
+  public SqlJournal journal() {
+    return new PostgresJournal();
+  }
+
+  @Override
+  public <T> CompletableFuture<T> append(Transactions.Work<T> work) {
+    return journals.query(work);
+  }
+
+  @Override
+  public Transactions journalWriter() {
     return journals;
+  }
+
+  @Override
+  public Transactions journalReader() {
+    return waking;
   }
 
   @Override
@@ -104,8 +116,9 @@ final class PostgresBackend implements SqlBackend {
   public void close() {
     try {
       reader.close();
+      waking.close();
       writer.close();
-      journals.database().close();
+      journals.close();
     } finally {
       claim.release();
     }

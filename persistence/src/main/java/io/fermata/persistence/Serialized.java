@@ -3,9 +3,14 @@ package io.fermata.persistence;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Types;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.Serializer;
 import org.apache.pekko.serialization.Serializers;
+import org.jspecify.annotations.Nullable;
 
 /** An object as the actor system's serializers wrote it. */
 final class Serialized {
@@ -45,6 +50,41 @@ final class Serialized {
     out.writeUTF(manifest);
     out.writeInt(bytes.length);
     out.write(bytes);
+  }
+
+  /** A row's payload, serializer and manifest, from a column on. */
+  static Serialized get(ResultSet row, int column) throws SQLException {
+    return new Serialized(row.getBytes(column), row.getInt(column + 1), row.getString(column + 2));
+  }
+
+  static @Nullable Serialized getIfThere(ResultSet row, int column) throws SQLException {
+    return row.getBytes(column) == null ? null : get(row, column);
+  }
+
+  /** Sets payload, serializer and manifest, from a parameter on. */
+  static void set(PreparedStatement statement, int parameter, @Nullable Serialized written)
+      throws SQLException {
+    if (written == null) {
+      statement.setNull(parameter, Types.VARBINARY);
+      statement.setNull(parameter + 1, Types.INTEGER);
+      statement.setNull(parameter + 2, Types.VARCHAR);
+    } else {
+      statement.setBytes(parameter, written.bytes);
+      statement.setInt(parameter + 1, written.serializer);
+      statement.setString(parameter + 2, written.manifest);
+    }
+  }
+
+  byte[] bytes() {
+    return bytes;
+  }
+
+  int serializer() {
+    return serializer;
+  }
+
+  String manifest() {
+    return manifest;
   }
 
   int size() {

@@ -1,8 +1,10 @@
 package io.fermata.persistence;
 
+import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
 import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.persistence.AtomicWrite;
 import org.apache.pekko.persistence.PersistentRepr;
 import org.apache.pekko.persistence.journal.Tagged;
 import org.apache.pekko.serialization.Serialization;
@@ -21,7 +23,14 @@ record SerializedRecord(
     Serialized event,
     @Nullable Serialized metadata) {
 
-  static SerializedRecord of(PersistentRepr written, Serialization serialization) {
+  /** The records of one write, in their order. */
+  static List<SerializedRecord> all(AtomicWrite write, Serialization serialization) {
+    return CollectionConverters.asJava(write.payload()).stream()
+        .map(event -> of(event, serialization))
+        .toList();
+  }
+
+  private static SerializedRecord of(PersistentRepr written, Serialization serialization) {
     Object event = written.payload();
     Set<String> tags = Set.of();
     if (event instanceof Tagged tagged) {

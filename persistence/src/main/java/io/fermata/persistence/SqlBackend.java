@@ -3,7 +3,6 @@ package io.fermata.persistence;
 import com.typesafe.config.Config;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
-import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
 import org.jspecify.annotations.Nullable;
 
 /** The open database of a store: its connections and its own words. */
@@ -11,11 +10,20 @@ interface SqlBackend {
 
   Dialect dialect();
 
-  /** The settings of the JDBC plugins. */
+  /** The settings of the plugins. */
   Config config();
 
-  /** The connections of the JDBC plugins. */
-  SlickDatabase journals();
+  /** What the plugins say to this database. */
+  SqlJournal journal();
+
+  /** Gives a connection to whoever appends to journals. */
+  <T> CompletableFuture<T> append(Transactions.Work<T> work);
+
+  /** Makes other changes of journals and snapshots. */
+  Transactions journalWriter();
+
+  /** Reads journals and snapshots for sessions that begin. */
+  Transactions journalReader();
 
   /** Makes the store's own changes, in the order they are asked for. */
   Transactions writer();

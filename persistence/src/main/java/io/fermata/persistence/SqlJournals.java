@@ -1,77 +1,71 @@
 package io.fermata.persistence;
 
-import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
-import java.util.SortedSet;
-import java.util.TreeSet;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds what there is of journals by the part of their names that lies behind the first bar. The
- * names are walked by their index, from one beginning to the next, however many have it.
+ * The journals and snapshots of a relational database, for the plugins. What many sessions ask at
+ * the same time is done together: the sync of a disk, and the way to a server, cost what hundreds
+ * of records do.
  */
 final class SqlJournals {
 
-  private static final List<String> TABLES = List.of("event_journal", "snapshot", "directory");
+  private final Transactions writer;
+  private final Transactions reader;
+  private final SqlBatches<List<SerializedRecord>, @Nullable Void> appends;
+  private final SqlBatches<String, Long> highest;
+  private final SqlBatches<SnapshotRange, Optional<SerializedSnapshot>> snapshots;
 
-  private static final char BAR = '|';
-
-  /** What follows on the bar, and on every character of a name, in the order of the index. */
-  private static final char BEHIND_BAR = '}';
-
-  private static final char BEHIND_ALL = '\u007f';
-
-  static final String NEXT = "SELECT min(persistence_id) FROM %s WHERE persistence_id >= ?";
-
-  static final String WITHIN =
-      "SELECT DISTINCT persistence_id FROM %s WHERE persistence_id >= ? AND persistence_id < ?";
-
-  private SqlJournals() {}
-
-  static List<String> named(Connection connection, String place) throws SQLException {
-    SortedSet<String> found = new TreeSet<>();
-    for (String table : TABLES) {
-      String from = "";
-      for (String next = next(connection, table, from);
-          next != null;
-          next = next(connection, table, from)) {
-        int bar = next.indexOf(BAR);
-        if (bar < 0) {
-          from = next + '\u0001';
-        } else {
-          String kind = next.substring(0, bar);
-          addWithin(connection, table, kind + BAR + place, found);
-          from = kind + BEHIND_BAR;
-        }
-      }
-    }
-    return List.copyOf(found);
+  SqlJournals(SqlBackend backend) {
+    SqlJournal journal = backend.journal();
+    this.writer = backend.journalWriter();
+    this.reader = backend.journalReader();
+    this.appends =
+        new SqlBatches<>(
+            backend::append,
+            (connection, writes) -> {
+              journal.append(connection, writes.stream().flatMap(Collection::stream).toList());
+              return Arrays.asList(new @Nullable Void[writes.size()]);
+            },
+            failure ->
+                failure.getCause() instanceof SQLException failed && journal.refusesRecord(failed));
+    this.highest = new SqlBatches<>(reader::query, journal::highest, failure -> false);
+    this.snapshots = new SqlBatches<>(reader::query, journal::snapshots, failure -> false);
   }
 
-  private static @Nullable String next(Connection connection, String table, String from)
-      throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(NEXT.formatted(table))) {
-      select.setString(1, from);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getString(1) : null;
-      }
-    }
+  /** Appends the records of one write, all of them or none. */
+  CompletableFuture<@Nullable Void> append(List<SerializedRecord> write) {
+    return appends.ask(write);
   }
 
-  private static void addWithin(
-      Connection connection, String table, String beginning, SortedSet<String> found)
-      throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(WITHIN.formatted(table))) {
-      select.setString(1, beginning);
-      select.setString(2, beginning + BEHIND_ALL);
-      try (ResultSet rows = select.executeQuery()) {
-        while (rows.next()) {
-          found.add(DirectoryEntry.journalOf(rows.getString(1)));
-        }
-      }
-    }
+  CompletableFuture<Long> highest(String persistenceId) {
+    return highest.ask(persistenceId);
+  }
+
+  CompletableFuture<List<SerializedRecord>> read(
+      String persistenceId, long from, long to, long max) {
+    return reader.query(connection -> SqlRecords.replay(connection, persistenceId, from, to, max));
+  }
+
+  /** Deletes records; the newest one leaves a mark, so that its number is not given again. */
+  CompletableFuture<Integer> deleteTo(String persistenceId, long to) {
+    return writer.transact(connection -> SqlRecords.deleteTo(connection, persistenceId, to));
+  }
+
+  CompletableFuture<Optional<SerializedSnapshot>> snapshot(SnapshotRange range) {
+    return snapshots.ask(range);
+  }
+
+  CompletableFuture<Integer> save(SerializedSnapshot snapshot) {
+    return writer.transact(connection -> SqlSnapshots.save(connection, snapshot));
+  }
+
+  CompletableFuture<Integer> deleteSnapshots(SnapshotRange range) {
+    return writer.transact(connection -> SqlSnapshots.delete(connection, range));
   }
 }

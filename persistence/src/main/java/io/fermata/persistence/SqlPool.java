@@ -9,6 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -51,6 +52,15 @@ final class SqlPool implements Transactions {
 
   @Override
   public <T> CompletableFuture<T> transact(Work<T> work) {
+    return onConnection(connection -> Transactions.transact(connection, work));
+  }
+
+  @Override
+  public <T> CompletableFuture<T> query(Work<T> work) {
+    return onConnection(connection -> Transactions.query(connection, work));
+  }
+
+  private <T> CompletableFuture<T> onConnection(Function<Connection, T> work) {
     try {
       return CompletableFuture.supplyAsync(() -> now(work), threads);
     } catch (RejectedExecutionException refused) {
@@ -63,9 +73,9 @@ final class SqlPool implements Transactions {
     }
   }
 
-  private <T> T now(Work<T> work) {
+  private <T> T now(Function<Connection, T> work) {
     try (Connection connection = source.getConnection()) {
-      return Transactions.transact(connection, work);
+      return work.apply(connection);
     } catch (SQLException failed) {
       throw Transactions.failed(failed);
     }

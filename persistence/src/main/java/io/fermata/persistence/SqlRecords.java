@@ -7,6 +7,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 
 /** Reads and removes the records of single journals. */
 final class SqlRecords {
@@ -29,9 +30,10 @@ final class SqlRecords {
   private static final String INSERT =
       """
       INSERT INTO event_journal (
-        deleted, persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
-        event_payload, event_ser_id, event_ser_manifest)
-      VALUES (FALSE, ?, ?, ?, ?, '', ?, ?, ?)
+        persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest,
+        meta_payload, meta_ser_id, meta_ser_manifest)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """;
 
   private static final String INSERT_TAG =
@@ -57,6 +59,31 @@ final class SqlRecords {
       """
       SELECT ordering, persistence_id FROM event_journal
       WHERE ordering > ? ORDER BY ordering LIMIT ?
+      """;
+
+  /** Whole records, as far as a session that begins needs them. */
+  static final String REPLAY =
+      """
+      SELECT sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest,
+        meta_payload, meta_ser_id, meta_ser_manifest
+      FROM event_journal
+      WHERE persistence_id = ? AND deleted = FALSE AND sequence_number BETWEEN ? AND ?
+      ORDER BY sequence_number LIMIT ?
+      """;
+
+  private static final String DELETE_BEFORE_NEWEST =
+      """
+      DELETE FROM event_journal
+      WHERE persistence_id = ? AND sequence_number <= ?
+        AND sequence_number < (
+          SELECT max(sequence_number) FROM event_journal WHERE persistence_id = ?)
+      """;
+
+  private static final String MARK_DELETED =
+      """
+      UPDATE event_journal SET deleted = TRUE
+      WHERE persistence_id = ? AND sequence_number <= ?
       """;
 
   private SqlRecords() {}
@@ -147,26 +174,74 @@ final class SqlRecords {
     if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewRecord.present(persistenceId);
     }
-    for (NewRecord added : records) {
-      try (PreparedStatement insert = connection.prepareStatement(INSERT)) {
-        insert.setString(1, persistenceId);
-        insert.setLong(2, added.record().seq());
-        insert.setString(3, NewRecord.WRITER);
-        insert.setLong(4, added.at());
-        insert.setBytes(5, added.record().payload());
-        insert.setInt(6, added.record().serializerId());
-        insert.setString(7, added.record().manifest());
+    insert(
+        connection,
+        records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList());
+    return records.size();
+  }
+
+  static void insert(Connection connection, List<SerializedRecord> records) throws SQLException {
+    try (PreparedStatement insert = connection.prepareStatement(INSERT);
+        PreparedStatement tag = connection.prepareStatement(INSERT_TAG)) {
+      for (SerializedRecord record : records) {
+        insert.setString(1, record.persistenceId());
+        insert.setLong(2, record.sequenceNr());
+        insert.setString(3, record.writer());
+        insert.setLong(4, record.timestamp());
+        insert.setString(5, record.manifest());
+        Serialized.set(insert, 6, record.event());
+        Serialized.set(insert, 9, record.metadata());
         insert.executeUpdate();
-      }
-      for (String tag : added.tags()) {
-        try (PreparedStatement insert = connection.prepareStatement(INSERT_TAG)) {
-          insert.setString(1, tag);
-          insert.setString(2, persistenceId);
-          insert.setLong(3, added.record().seq());
-          insert.executeUpdate();
+        for (String name : record.tags()) {
+          tag.setString(1, name);
+          tag.setString(2, record.persistenceId());
+          tag.setLong(3, record.sequenceNr());
+          tag.executeUpdate();
         }
       }
     }
-    return records.size();
+  }
+
+  /**
+   * Reads a journal in one statement: a sweep between two of them would leave a gap that looks like
+   * the end of the journal.
+   */
+  static List<SerializedRecord> replay(
+      Connection connection, String persistenceId, long from, long to, long max)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(REPLAY)) {
+      select.setString(1, persistenceId);
+      select.setLong(2, from);
+      select.setLong(3, to);
+      select.setLong(4, max);
+      try (ResultSet row = select.executeQuery()) {
+        List<SerializedRecord> records = new ArrayList<>();
+        while (row.next()) {
+          records.add(
+              new SerializedRecord(
+                  persistenceId,
+                  row.getLong(1),
+                  row.getString(2),
+                  row.getString(4),
+                  row.getLong(3),
+                  Set.of(),
+                  Serialized.get(row, 5),
+                  Serialized.getIfThere(row, 8)));
+        }
+        return records;
+      }
+    }
+  }
+
+  static int deleteTo(Connection connection, String persistenceId, long to) throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_BEFORE_NEWEST);
+        PreparedStatement mark = connection.prepareStatement(MARK_DELETED)) {
+      delete.setString(1, persistenceId);
+      delete.setLong(2, to);
+      delete.setString(3, persistenceId);
+      mark.setString(1, persistenceId);
+      mark.setLong(2, to);
+      return delete.executeUpdate() + mark.executeUpdate();
+    }
   }
 }

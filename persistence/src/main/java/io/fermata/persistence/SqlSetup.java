@@ -1,18 +1,17 @@
 package io.fermata.persistence;
 
 import org.apache.pekko.actor.setup.Setup;
-import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
 
-/** Carries the database of a store to its plugins. */
+/** Carries the journals of a store to its plugins. */
 final class SqlSetup extends Setup {
 
-  private final SlickDatabase database;
+  private final SqlJournals journals;
 
-  SqlSetup(SlickDatabase database) {
-    this.database = database;
+  SqlSetup(SqlJournals journals) {
+    this.journals = journals;
   }
 
-  SlickDatabase database() {
-    return database;
+  SqlJournals journals() {
+    return journals;
   }
 }

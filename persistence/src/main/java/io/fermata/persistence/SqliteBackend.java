@@ -1,7 +1,6 @@
 package io.fermata.persistence;
 
 import com.typesafe.config.Config;
-import com.zaxxer.hikari.HikariConfig;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -9,7 +8,6 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import org.apache.pekko.persistence.jdbc.db.SlickDatabase;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * write-ahead log those see what was committed when they began, and neither wait for a writer nor
  * hold one up.
  */
-record SqliteBackend(SqliteFile file, SqliteDatabase writer, SqlPool reader, FileClaim claim)
+record SqliteBackend(SqliteFile file, SqlPool writer, SqlPool reader, FileClaim claim)
     implements SqlBackend {
 
   /** A thread of its own: a copy takes as long as the file is large. */
@@ -28,23 +26,14 @@ record SqliteBackend(SqliteFile file, SqliteDatabase writer, SqlPool reader, Fil
         thread.start();
       };
 
-  /** One more than a long search can occupy. */
-  private static final int READERS = 2;
-
   static SqliteBackend connect(SqliteFile file, FileClaim claim) {
-    SqliteDatabase writer = SqliteDatabase.connect(file);
+    SqlPool writer = SqliteConnections.writing(file);
     try {
-      return new SqliteBackend(file, writer, SqlPool.connect(readers(file)), claim);
+      return new SqliteBackend(file, writer, SqliteConnections.reading(file), claim);
     } catch (RuntimeException refused) {
       writer.close();
       throw refused;
     }
-  }
-
-  static HikariConfig readers(SqliteFile file) {
-    HikariConfig pool = SqliteDatabase.pool(file, "fermata-sqlite-read", READERS);
-    pool.setConnectionInitSql("PRAGMA query_only = ON");
-    return pool;
   }
 
   @Override
@@ -54,18 +43,33 @@ record SqliteBackend(SqliteFile file, SqliteDatabase writer, SqlPool reader, Fil
 
   @Override
   public Config config() {
-    return StoreConfig.load("sqlite-store.conf");
+    return StoreConfig.load("sql-store.conf");
   }
 
   @Override
-  public SlickDatabase journals() {
+  public SqlJournal journal() {
+    return new SqliteJournal();
+  }
+
+  @Override
+  public <T> CompletableFuture<T> append(Transactions.Work<T> work) {
+    return writer.transact(work);
+  }
+
+  @Override
+  public Transactions journalWriter() {
     return writer;
+  }
+
+  @Override
+  public Transactions journalReader() {
+    return reader;
   }
 
   @Override
   public CompletableFuture<@Nullable Void> scrub() {
     return writer
-        .alone(SqliteBackend::emptyLog)
+        .query(SqliteBackend::emptyLog)
         .thenAccept(
             emptied -> {
               if (!emptied) {

@@ -12,25 +12,25 @@ import org.sqlite.SQLiteException;
 
 /**
  * Owns the tables of a SQLite store: creates them in an empty file, brings an older file up to date
- * and refuses any other. The journal and snapshot tables are those the JDBC plugin reads and
- * writes.
+ * and refuses any other. The journal and snapshot tables are those of pekko-persistence-jdbc, so
+ * that what reads these reads ours.
  */
 final class SqliteSchema {
 
   private static final String VERSION = "schema_version";
   private static final String SERVER_KEY = "server_key";
 
-  /** The statements that lead from each version to the next, beginning with an empty file. */
-  private static final List<List<String>> STEPS =
-      List.of(
+  private static final SchemaSteps STEPS =
+      new SchemaSteps(
           List.of(
-              """
+              List.of(
+                  """
               CREATE TABLE fermata_meta (
                 key TEXT NOT NULL PRIMARY KEY,
                 value ANY NOT NULL
               ) STRICT, WITHOUT ROWID
               """,
-              """
+                  """
               CREATE TABLE event_journal (
                 ordering INTEGER NOT NULL PRIMARY KEY,
                 deleted INTEGER NOT NULL DEFAULT 0,
@@ -48,15 +48,15 @@ final class SqliteSchema {
                 UNIQUE (persistence_id, sequence_number)
               ) STRICT
               """,
-              """
+                  """
               CREATE TABLE event_tag (
                 event_id INTEGER NOT NULL REFERENCES event_journal (ordering) ON DELETE CASCADE,
                 tag TEXT NOT NULL,
                 PRIMARY KEY (event_id, tag)
               ) STRICT, WITHOUT ROWID
               """,
-              "CREATE INDEX event_tag_by_tag ON event_tag (tag, event_id)",
-              """
+                  "CREATE INDEX event_tag_by_tag ON event_tag (tag, event_id)",
+                  """
               CREATE TABLE snapshot (
                 persistence_id TEXT NOT NULL,
                 sequence_number INTEGER NOT NULL,
@@ -70,8 +70,8 @@ final class SqliteSchema {
                 PRIMARY KEY (persistence_id, sequence_number)
               ) STRICT
               """),
-          List.of(
-              """
+              List.of(
+                  """
               CREATE TABLE directory (
                 persistence_id TEXT NOT NULL PRIMARY KEY,
                 kind TEXT NOT NULL,
@@ -84,26 +84,26 @@ final class SqliteSchema {
                 searchable TEXT NOT NULL
               ) STRICT
               """,
-              "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
-              "CREATE INDEX directory_created ON directory (kind, created_at, persistence_id)",
-              """
+                  "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
+                  "CREATE INDEX directory_created ON directory (kind, created_at, persistence_id)",
+                  """
               CREATE INDEX directory_active_principal
               ON directory (kind, principal, active_at, persistence_id)
               """,
-              """
+                  """
               CREATE INDEX directory_created_principal
               ON directory (kind, principal, created_at, persistence_id)
               """,
-              """
+                  """
               CREATE INDEX directory_active_name
               ON directory (kind, name, active_at, persistence_id)
               """,
-              """
+                  """
               CREATE INDEX directory_created_name
               ON directory (kind, name, created_at, persistence_id)
               """,
-              // Repeats the times, so that what has a tag is found in the order of a list.
-              """
+                  // Repeats the times, so that what has a tag is found in the order of a list.
+                  """
               CREATE TABLE directory_tag (
                 persistence_id TEXT NOT NULL
                   REFERENCES directory (persistence_id) ON DELETE CASCADE,
@@ -114,28 +114,28 @@ final class SqliteSchema {
                 PRIMARY KEY (persistence_id, tag)
               ) STRICT, WITHOUT ROWID
               """,
-              """
+                  """
               CREATE INDEX directory_tag_active
               ON directory_tag (kind, tag, active_at, persistence_id)
               """,
-              """
+                  """
               CREATE INDEX directory_tag_created
               ON directory_tag (kind, tag, created_at, persistence_id)
               """),
-          List.of(
-              "ALTER TABLE directory ADD COLUMN session TEXT NOT NULL DEFAULT ''",
-              "ALTER TABLE directory ADD COLUMN standing TEXT NOT NULL DEFAULT ''",
-              "ALTER TABLE directory ADD COLUMN since INTEGER NOT NULL DEFAULT 0",
-              "CREATE INDEX directory_session ON directory (kind, session)",
-              """
+              List.of(
+                  "ALTER TABLE directory ADD COLUMN session TEXT NOT NULL DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN standing TEXT NOT NULL DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN since INTEGER NOT NULL DEFAULT 0",
+                  "CREATE INDEX directory_session ON directory (kind, session)",
+                  """
               CREATE INDEX directory_created_standing
               ON directory (kind, standing, created_at, persistence_id)
               """,
-              """
+                  """
               CREATE INDEX directory_since_standing
               ON directory (kind, standing, since, persistence_id)
               """,
-              "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT"));
+                  "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
 
   private final SqliteFile file;
   private final Connection connection;
@@ -211,24 +211,11 @@ final class SqliteSchema {
   }
 
   private void migrateFrom(int version) throws SQLException {
-    if (version > STEPS.size()) {
-      throw new StoreException(
-          file.name()
-              + " was written by a newer Fermata (schema "
-              + version
-              + ", this one knows up to "
-              + STEPS.size()
-              + "); upgrade Fermata or choose another file");
+    STEPS.requireKnown(file.name(), version, "file");
+    if (version < STEPS.newest()) {
+      STEPS.migrate(connection, version);
+      putMeta(VERSION, STEPS.newest());
     }
-    if (version == STEPS.size()) {
-      return;
-    }
-    for (List<String> step : STEPS.subList(version, STEPS.size())) {
-      for (String statement : step) {
-        execute(statement);
-      }
-    }
-    putMeta(VERSION, STEPS.size());
   }
 
   private byte[] serverKey() throws SQLException {
@@ -256,12 +243,6 @@ final class SqliteSchema {
       put.setString(1, key);
       put.setObject(2, value);
       put.executeUpdate();
-    }
-  }
-
-  private void execute(String sql) throws SQLException {
-    try (Statement statement = connection.createStatement()) {
-      statement.execute(sql);
     }
   }
 

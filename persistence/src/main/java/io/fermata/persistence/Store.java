@@ -37,7 +37,7 @@ public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore,
    * shorter {@code postgres://user@host:5432/database?sslmode=verify-full}. Two parameters matter
    * here: {@code currentSchema} names the schema, created if it is missing, else it is the first of
    * the role's search path; {@code connections} tells how many write journals, {@value
-   * PostgresAddress#CONNECTIONS} if it is left out, besides four others. A password that is not in
+   * PostgresAddress#CONNECTIONS} if it is left out, besides six others. A password that is not in
    * the address is read from {@code PGPASSWORD} or {@code ~/.pgpass}.
    *
    * @throws IllegalArgumentException if the address cannot be read

@@ -15,6 +15,9 @@ interface Transactions {
   /** Does the work in one transaction. */
   <T> CompletableFuture<T> transact(Work<T> work);
 
+  /** Does work of a single statement, which needs no transaction around it. */
+  <T> CompletableFuture<T> query(Work<T> work);
+
   /** Does the work in one transaction of that connection, now. */
   static <T> T transact(Connection connection, Work<T> work) {
     try {
@@ -37,12 +40,30 @@ interface Transactions {
     try {
       connection.commit();
     } catch (SQLException cut) {
-      throw new StoreException(
-          "The store failed at the end of a request: "
-              + cut.getMessage()
-              + "; look whether it was written before you repeat it",
-          cut);
+      throw unsure(cut);
     }
+  }
+
+  private static StoreException unsure(SQLException cut) {
+    return new StoreException(
+        "The store failed at the end of a request: "
+            + cut.getMessage()
+            + "; look whether it was written before you repeat it",
+        cut);
+  }
+
+  /** Does the work of a single statement, now. */
+  static <T> T query(Connection connection, Work<T> work) {
+    try {
+      return work.on(connection);
+    } catch (SQLException failed) {
+      throw connectionGone(failed) ? unsure(failed) : failed(failed);
+    }
+  }
+
+  private static boolean connectionGone(SQLException failed) {
+    String state = failed.getSQLState();
+    return state == null || state.startsWith("08") || state.startsWith("57");
   }
 
   /** What went wrong first is told, even if the connection went with it. */

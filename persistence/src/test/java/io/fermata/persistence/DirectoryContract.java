@@ -54,6 +54,27 @@ abstract class DirectoryContract {
     return new DirectoryEntry(id, "thread", principal, name, 1, 1, 1, tags, attributes);
   }
 
+  private static DirectoryEntry standing(String id, String how, long since) {
+    return standing(entry(id), "", how, since);
+  }
+
+  private static DirectoryEntry standing(
+      DirectoryEntry entry, String session, String how, long since) {
+    return new DirectoryEntry(
+        entry.persistenceId(),
+        entry.kind(),
+        entry.principal(),
+        entry.name(),
+        entry.seq(),
+        entry.createdAt(),
+        entry.activeAt(),
+        entry.tags(),
+        entry.attributes(),
+        session,
+        how,
+        since);
+  }
+
   private void put(DirectoryEntry... entries) {
     for (DirectoryEntry entry : entries) {
       Host.await(open.directory().put(entry));
@@ -296,9 +317,11 @@ abstract class DirectoryContract {
             random.nextInt(20),
             random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
             random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
-    return entry
-        .inSession(one(random, "s1", "s2", ""))
-        .standing(one(random, "waits", "works", "", "failed"), random.nextInt(20));
+    return standing(
+        entry,
+        one(random, "s1", "s2", ""),
+        one(random, "waits", "works", "", "failed"),
+        random.nextInt(20));
   }
 
   private static DirectoryQuery randomQuery(Random random) {
@@ -343,10 +366,10 @@ abstract class DirectoryContract {
   @Test
   void whatHasStoodSoForLongestIsListedFirst() {
     put(
-        entry("late").standing("waits", 30),
-        entry("early").standing("waits", 10),
-        entry("works").standing("works", 5),
-        entry("done").standing("done", 1));
+        standing("late", "waits", 30),
+        standing("early", "waits", 10),
+        standing("works", "works", 5),
+        standing("done", "done", 1));
     DirectoryQuery longest = THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING);
     assertThat(ids(longest)).containsExactly("early", "late");
     assertThat(ids(longest.since(new Span(null, 30L)))).containsExactly("early");
@@ -357,7 +380,7 @@ abstract class DirectoryContract {
   @Test
   void pagesInThatOrderListEverythingOnce() {
     for (int i = 0; i < 20; i++) {
-      put(entry("j" + i).standing(i % 2 == 0 ? "waits" : "works", i % 7));
+      put(standing("j" + i, i % 2 == 0 ? "waits" : "works", i % 7));
     }
     DirectoryQuery query =
         THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING).limitedTo(3);
@@ -380,7 +403,10 @@ abstract class DirectoryContract {
 
   @Test
   void whatBeganInATimeOrBelongsToASessionIsFound() {
-    put(entry("old", 1, 10, 10), entry("new", 1, 20, 20), entry("other", 1, 15, 15).inSession("s"));
+    put(
+        entry("old", 1, 10, 10),
+        entry("new", 1, 20, 20),
+        standing(entry("other", 1, 15, 15), "s", "", 15));
     assertThat(ids(THREADS.created(new Span(11L, null)))).containsExactly("new", "other");
     assertThat(ids(THREADS.created(new Span(null, 15L)))).containsExactly("old");
     assertThat(ids(THREADS.inSession("s"))).containsExactly("other");
@@ -388,9 +414,10 @@ abstract class DirectoryContract {
 
   @Test
   void anEntryThatIsPutAgainStandsAsItSaysAndHasTheTagsItSays() {
-    put(entry("j", "ann", "support", Set.of("vip"), Map.of("a", "1")).standing("works", 1));
-    DirectoryEntry again =
-        entry("j", "ann", "support", Set.of("late"), Map.of("a", "2")).standing("waits", 2);
+    DirectoryEntry first = entry("j", "ann", "support", Set.of("vip"), Map.of("a", "1"));
+    DirectoryEntry second = entry("j", "ann", "support", Set.of("late"), Map.of("a", "2"));
+    put(standing(first, "", "works", 1));
+    DirectoryEntry again = standing(second, "", "waits", 2);
     put(again);
     assertThat(Host.await(open.directory().get("j"))).contains(again);
     assertThat(ids(THREADS.tagged("vip"))).isEmpty();

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -66,6 +67,37 @@ abstract class JournalContract {
           .hasSize(7)
           .startsWith("line 1")
           .endsWith("line 7");
+    }
+  }
+
+  @Test
+  void aWriteThatIsRefusedTakesNoOtherWithIt() {
+    try (Host host = Host.on(store)) {
+      Host.Desk first = host.open("a");
+      Host.Desk second = host.open("a");
+      first.lines();
+      second.lines();
+      List<CompletionStage<Long>> others = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        others.add(host.open("other " + i).begin(new Line("mine")));
+      }
+      List<CompletionStage<Long>> both =
+          Stream.of(first, second)
+              .map(desk -> desk.begin(Duration.ofSeconds(2), new Line("one")))
+              .toList();
+
+      others.forEach(other -> assertThat(Host.await(other)).isEqualTo(1));
+      assertThat(both.stream().filter(JournalContract::written)).hasSize(1);
+      assertThat(host.open("a").lines()).containsExactly("one");
+    }
+  }
+
+  private static boolean written(CompletionStage<Long> write) {
+    try {
+      return Host.await(write) == 1;
+    } catch (AssertionError refused) {
+      assertThat(refused).hasRootCauseInstanceOf(TimeoutException.class);
+      return false;
     }
   }
 

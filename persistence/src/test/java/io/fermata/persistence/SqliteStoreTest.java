@@ -48,7 +48,7 @@ final class SqliteStoreTest extends HistoryContract {
 
   @Test
   void everyCommitOfTheLiveConnectionIsSyncedToTheWriteAheadLog() {
-    SqliteDatabase database = SqliteDatabase.connect(prepared());
+    SqlPool database = SqliteConnections.writing(prepared());
     try {
       assertThat(pragma(database, "journal_mode")).isEqualTo("wal");
       assertThat(pragma(database, "synchronous")).isEqualTo("2");
@@ -65,7 +65,7 @@ final class SqliteStoreTest extends HistoryContract {
     return located;
   }
 
-  private static String pragma(SqliteDatabase database, String name) {
+  private static String pragma(SqlPool database, String name) {
     return Host.await(
         database.transact(
             connection -> {
@@ -214,7 +214,7 @@ final class SqliteStoreTest extends HistoryContract {
   void journalsAreFoundByTheIndexOfTheirNames() {
     prepared();
     for (String table : List.of("event_journal", "snapshot", "directory")) {
-      for (String statement : List.of(SqlJournals.NEXT, SqlJournals.WITHIN)) {
+      for (String statement : List.of(SqlNames.NEXT, SqlNames.WITHIN)) {
         assertThat(SqliteProbe.plan(file(), statement.formatted(table)))
             .as(table)
             .allMatch(step -> step.startsWith("SEARCH"))
@@ -275,7 +275,7 @@ final class SqliteStoreTest extends HistoryContract {
 
   @Test
   void aFailedStatementRollsEverythingBack() throws SQLException {
-    SqliteDatabase database = SqliteDatabase.connect(prepared());
+    SqlPool database = SqliteConnections.writing(prepared());
     try {
       assertThatThrownBy(
               () ->

@@ -1,9 +1,11 @@
 package io.fermata.flow;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamWriteFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -13,6 +15,7 @@ import com.fasterxml.jackson.databind.cfg.CoercionAction;
 import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
+import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.BooleanNode;
 import com.fasterxml.jackson.databind.node.IntNode;
@@ -21,7 +24,9 @@ import com.fasterxml.jackson.databind.node.TextNode;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
+import java.io.IOException;
 import java.lang.reflect.Type;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -103,7 +108,7 @@ public final class Json {
     try {
       return MAPPER.treeToValue(tree, type);
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+      throw unreadable(e);
     }
   }
 
@@ -116,7 +121,7 @@ public final class Json {
     try {
       return read(tree, type);
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+      throw unreadable(e);
     }
   }
 
@@ -124,16 +129,36 @@ public final class Json {
     return MAPPER.treeToValue(tree, MAPPER.constructType(type));
   }
 
+  /** Says where and what was expected; what is there may be secret, so it is not told. */
+  static IllegalArgumentException unreadable(IOException e) {
+    String where =
+        e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
+            ? mapping.getPath().stream().map(Json::part).collect(Collectors.joining("."))
+            : "it";
+    Class<?> type = e instanceof MismatchedInputException wrong ? wrong.getTargetType() : null;
+    return new IllegalArgumentException(
+        where
+            + " is not "
+            + (type == null ? "what is expected" : "of type " + type.getSimpleName()),
+        e);
+  }
+
+  private static String part(JsonMappingException.Reference part) {
+    return part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName();
+  }
+
   /**
    * The tree of a text that is one JSON value and no more, with its decimals as they are written.
    *
-   * @throws IllegalArgumentException if it is no JSON, with the reason
+   * @throws IllegalArgumentException if it is no JSON, which tells where and not what is there
    */
   public static JsonNode parse(String text) {
     try {
       return WHOLE.readTree(text);
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+      JsonLocation at = e.getLocation();
+      throw new IllegalArgumentException(
+          "It is no JSON at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr()), e);
     }
   }
 

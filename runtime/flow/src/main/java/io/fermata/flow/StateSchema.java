@@ -272,7 +272,7 @@ final class StateSchema<S extends Record> {
     try {
       return field == null ? value : Json.MAPPER.treeToValue(value, field.type());
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+      throw Json.unreadable(e);
     }
   }
 

@@ -19,7 +19,6 @@ import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.deser.BeanDeserializerModifier;
 import com.fasterxml.jackson.databind.deser.std.DelegatingDeserializer;
-import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TreeTraversingParser;
@@ -37,7 +36,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.RandomAccess;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -72,26 +70,8 @@ final class Views<S extends Record> {
     try {
       return type.cast(reader.readValue(walk));
     } catch (IOException e) {
-      throw unreadable(e);
+      throw Json.unreadable(e);
     }
-  }
-
-  /** Says where and what was expected; what is there may be secret, so it is not told. */
-  private static IllegalArgumentException unreadable(IOException e) {
-    String where =
-        e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
-            ? mapping.getPath().stream().map(Views::part).collect(Collectors.joining("."))
-            : "something in it";
-    Class<?> type = e instanceof MismatchedInputException wrong ? wrong.getTargetType() : null;
-    return new IllegalArgumentException(
-        where
-            + " is not "
-            + (type == null ? "what is expected" : "of type " + type.getSimpleName()),
-        e);
-  }
-
-  private static String part(JsonMappingException.Reference part) {
-    return part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName();
   }
 
   // --- reading --------------------------------------------------------------------------------
@@ -257,7 +237,7 @@ final class Views<S extends Record> {
       try {
         return reader.readValue(element);
       } catch (IOException e) {
-        throw unreadable(e);
+        throw Json.unreadable(e);
       }
     }
   }

@@ -6,11 +6,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
+import java.lang.reflect.Type;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** Which fields are secret, and what becomes of their values. */
@@ -110,6 +114,29 @@ class SecretFieldsTest {
                 .compile());
     run.start("card", "4111");
     assertThat(run.journal.toString()).contains("[redacted]").doesNotContain("tok-123456");
+  }
+
+  @Test
+  void aValueThatCannotBeReadIsNotQuoted() {
+    JsonNode card = Json.tree("4111-first");
+    StateSchema<?> schema = home(run -> {}).compile().schema();
+    Stream.<ThrowingCallable>of(
+            () -> Json.value(card, Integer.class),
+            () -> Json.value(card, (Type) Integer.class),
+            () -> Json.value(Json.object().set("card", Json.tree(List.of(card))), Home.class),
+            () -> Json.parse("4111-first"),
+            () -> Json.parse("first"),
+            () -> schema.value("card", Json.tree(List.of(card))))
+        .forEach(
+            reading ->
+                assertThatThrownBy(reading)
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .message()
+                    .doesNotContain("4111", "first"));
+    assertThatThrownBy(() -> Json.value(card, Integer.class))
+        .hasMessage("it is not of type Integer");
+    assertThatThrownBy(() -> Json.parse("{\n  first"))
+        .hasMessageStartingWith("It is no JSON at line 2, column");
   }
 
   @Test

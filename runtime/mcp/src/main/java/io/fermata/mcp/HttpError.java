@@ -89,6 +89,7 @@ final class HttpError extends RuntimeException {
           case "message_too_long", "file_too_large" -> 413;
           case "no_open_question", "too_many_files", "unknown_agent" -> 409;
           case "overloaded", "shutting_down", "store_unavailable" -> 503;
+          case "journal_unreadable", "key_missing", "seal_broken" -> 500;
           default -> 400;
         };
     Answer answer =

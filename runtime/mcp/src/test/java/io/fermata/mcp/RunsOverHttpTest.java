@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.persistence.KvStore;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ToolCall;
@@ -13,7 +14,15 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -80,6 +89,11 @@ class RunsOverHttpTest {
 
   private HttpResponse<String> get(String key, String path)
       throws IOException, InterruptedException {
+    return get(server, key, path);
+  }
+
+  private HttpResponse<String> get(McpServer server, String key, String path)
+      throws IOException, InterruptedException {
     URI uri = server.endpoint().resolve(path);
     return client.send(
         HttpRequest.newBuilder(uri).header("authorization", "Bearer " + key).build(),
@@ -126,5 +140,45 @@ class RunsOverHttpTest {
     assertThat(get("a-key", "/runs?startedFrom=soon").body()).contains("2026-");
     assertThat(get("a-key", "/runs?cursor=x").statusCode()).isEqualTo(400);
     assertThat(get("a-key", "/runs/order").statusCode()).isEqualTo(404);
+  }
+
+  @Test
+  void aListThatTheStoreCannotGiveIsSaidNotToBeKept() throws Exception {
+    try (Fermata unlisted = Fermata.host().store(Store.keyValue(new Values())).flow(ORDER).start();
+        McpServer serving =
+            McpServer.serving(unlisted)
+                .runs(unlisted.runs())
+                .port(0)
+                .apiKey("alice", "a-key")
+                .start()) {
+      HttpResponse<String> said = get(serving, "a-key", "/runs");
+      assertThat(said.statusCode()).isEqualTo(410);
+      assertThat(said.body()).contains("not_kept", "cannot be listed");
+    }
+  }
+
+  /** A key-value store of one host. */
+  private static final class Values implements KvStore {
+    private final Map<String, Versioned> values = new ConcurrentHashMap<>();
+    private final AtomicLong versions = new AtomicLong();
+
+    @Override
+    public CompletionStage<Optional<Versioned>> get(String key) {
+      return CompletableFuture.completedFuture(Optional.ofNullable(values.get(key)));
+    }
+
+    @Override
+    public CompletionStage<Optional<String>> set(
+        String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+      String version = Long.toString(versions.incrementAndGet());
+      values.put(key, new Versioned(value, version));
+      return CompletableFuture.completedFuture(Optional.of(version));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> delete(String key) {
+      values.remove(key);
+      return CompletableFuture.completedFuture(null);
+    }
   }
 }

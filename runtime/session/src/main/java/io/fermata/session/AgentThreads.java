@@ -11,7 +11,6 @@ import io.fermata.agent.ThreadState;
 import io.fermata.flow.Outcome;
 import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.DirectoryQuery;
-import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
 import java.io.NotSerializableException;
@@ -23,7 +22,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
@@ -35,6 +33,8 @@ import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The threads of a host, through their session actors, the directory, and the journals. */
 final class AgentThreads implements Threads {
@@ -43,7 +43,7 @@ final class AgentThreads implements Threads {
 
   private static final int PAGE = 64;
 
-  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+  private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
   private final Seals seals;
   private final Supplier<ActorSystem<GatewayCommand>> system;
@@ -325,12 +325,13 @@ final class AgentThreads implements Threads {
 
   private JournalRecord.Turn turn(String entityId, StoredRecord stored) {
     try {
-      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
-      return (JournalRecord.Turn) seals.opened(entityId, read);
+      return (JournalRecord.Turn) seals.read(entityId, stored);
     } catch (SealException e) {
       throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
+      LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
+      Outcome.Failure unreadable = HostError.JOURNAL_UNREADABLE.failure();
+      throw new ThreadException(unreadable.code(), unreadable.message());
     }
   }
 
@@ -351,7 +352,7 @@ final class AgentThreads implements Threads {
   }
 
   CompletionStage<byte[]> bytes(String entityId, Shelf.StoredFile file) {
-    return kept(store.read(entityId, file.seq(), 1))
+    return NotKept.told(store.read(entityId, file.seq(), 1))
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
@@ -385,7 +386,7 @@ final class AgentThreads implements Threads {
     } catch (IllegalArgumentException e) {
       return failed("invalid_query", String.valueOf(e.getMessage()));
     }
-    return kept(store.directory().list(wanted))
+    return NotKept.told(store.directory().list(wanted))
         .thenApplyAsync(
             page ->
                 new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
@@ -414,11 +415,11 @@ final class AgentThreads implements Threads {
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    kept(store.read(entityId, from, max))
+    NotKept.told(store.read(entityId, from, max))
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {
-                received.records(null, cause(thrown));
+                received.records(null, Causes.of(thrown));
                 return;
               }
               try {
@@ -430,21 +431,6 @@ final class AgentThreads implements Threads {
               }
             },
             feedThreads);
-  }
-
-  private static Throwable cause(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : null;
-    return cause == null ? thrown : cause;
-  }
-
-  /** Not every store has a history, or can list what it has. */
-  private static <T> CompletionStage<T> kept(CompletionStage<T> stage) {
-    return stage.exceptionallyCompose(
-        thrown -> {
-          return cause(thrown) instanceof NoHistoryException lost
-              ? failed("not_kept", String.valueOf(lost.getMessage()))
-              : CompletableFuture.failedFuture(thrown);
-        });
   }
 
   /** The key of a thread that belongs to somebody, without waking it. */

@@ -21,7 +21,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -378,9 +377,8 @@ final class AgentTool {
   }
 
   private static ToolReply failed(ToolCall call, Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
     ObjectNode body;
-    if (cause instanceof ThreadException known) {
+    if (Causes.of(thrown) instanceof ThreadException known) {
       body = error(known.code(), String.valueOf(known.getMessage()));
     } else {
       LOG.error("A call of the agent {} failed inside the host", call.tool(), thrown);

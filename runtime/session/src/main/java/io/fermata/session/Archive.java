@@ -158,15 +158,10 @@ record Archive(Header header, List<NewRecord> records) {
 
   private static JournalRecord record(StoredRecord stored, String journal, Seals seals) {
     try {
-      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
-      if (seals.opened(journal, read) instanceof JournalRecord entry) {
-        return entry;
-      }
+      return seals.read(journal, stored);
     } catch (NotSerializableException e) {
       throw new ArchiveException(String.valueOf(e.getMessage()), e);
     }
-    throw new ArchiveException(
-        "A record %s belongs to no run and no thread".formatted(stored.manifest()));
   }
 
   // --- reading --------------------------------------------------------------------------------

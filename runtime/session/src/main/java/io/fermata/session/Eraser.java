@@ -143,7 +143,7 @@ final class Eraser {
         .journals(SessionKey.placeOf(entityId))
         .exceptionallyCompose(
             thrown ->
-                NoHistoryException.causes(thrown)
+                Causes.find(thrown, NoHistoryException.class) != null
                     ? store
                         .readBack(entityId, Long.MAX_VALUE, 1)
                         .thenApply(records -> records.isEmpty() ? List.of() : List.of(entityId))

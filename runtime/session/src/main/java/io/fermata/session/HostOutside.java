@@ -233,22 +233,16 @@ final class HostOutside implements Outside {
         .thenApply(erased -> true)
         .exceptionallyCompose(
             thrown ->
-                NoHistoryException.causes(thrown)
+                Causes.find(thrown, NoHistoryException.class) != null
                     ? CompletableFuture.completedFuture(false)
                     : CompletableFuture.failedFuture(thrown));
   }
 
   /** Who is not there any more need not be told. */
   private static Void gone(@Nullable Throwable thrown) {
-    Throwable cause =
-        thrown instanceof CompletionException && thrown.getCause() != null
-            ? thrown.getCause()
-            : thrown;
-    boolean absent =
-        cause == null
-            || (cause instanceof ThreadException known && known.code().equals("unknown_thread"));
-    if (!absent) {
-      throw new CompletionException(cause);
+    ThreadException known = Causes.find(thrown, ThreadException.class);
+    if (thrown != null && (known == null || !known.code().equals("unknown_thread"))) {
+      throw new CompletionException(Causes.of(thrown));
     }
     return null;
   }

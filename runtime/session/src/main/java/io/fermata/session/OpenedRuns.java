@@ -14,17 +14,17 @@ final class OpenedRuns implements Runs.Opened {
   private final ExecutorService executor;
   private final Runs runs;
 
-  private OpenedRuns(OpenStore store) {
+  private OpenedRuns(OpenStore store, Seals seals) {
     this.store = store;
-    this.ledger = new RunLedger(store, Seals.ofEnvironment(), InstantSource.system());
+    this.ledger = new RunLedger(store, seals, InstantSource.system());
     this.executor = HandlerThreads.replies();
     this.runs = new StoreRuns(store.directory(), ledger, executor);
   }
 
-  static OpenedRuns open(Store store) {
-    OpenedRuns opened = new OpenedRuns(store.open());
+  static OpenedRuns open(Store store, Seals seals) {
+    OpenedRuns opened = new OpenedRuns(store.open(), seals);
     try {
-      opened.ledger.caughtUp().toCompletableFuture().join();
+      Stages.now(opened.ledger.caughtUp());
       return opened;
     } catch (RuntimeException e) {
       opened.close();

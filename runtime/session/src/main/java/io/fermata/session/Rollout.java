@@ -54,8 +54,17 @@ public record Rollout(List<Fate> runs) {
    * @throws io.fermata.persistence.StoreException if the store cannot be opened
    */
   public static Rollout check(Store store, Flow<?>... flows) {
+    return check(store, Seals.ofEnvironment(), flows);
+  }
+
+  /** Like {@link #check(Store, Flow...)}, with the keys that read what is encrypted there. */
+  public static Rollout check(Store store, KeyProvider keys, Flow<?>... flows) {
+    return check(store, Seals.reading(keys), flows);
+  }
+
+  private static Rollout check(Store store, Seals seals, Flow<?>... flows) {
     try (OpenStore open = store.open()) {
-      return check(open, Seals.ofEnvironment(), Limits.DEFAULT, Instant.now(), flows);
+      return check(open, seals, Limits.DEFAULT, Instant.now(), flows);
     }
   }
 

@@ -11,14 +11,12 @@ import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** Reads every journal of a store and says what flows would make of its run. It may block. */
 final class RolloutCheck {
   private static final int AT_ONCE = 500;
 
-  private final JournalSerializer serializer = new JournalSerializer();
   private final OpenStore store;
   private final Seals seals;
   private final FlowCatalog catalog;
@@ -26,14 +24,14 @@ final class RolloutCheck {
 
   RolloutCheck(OpenStore store, Seals seals, FlowCatalog catalog, long now) {
     this.store = store;
-    this.seals = seals;
+    this.seals = seals.knowing(catalog.secretFields());
     this.catalog = catalog;
     this.now = now;
   }
 
   List<Rollout.Fate> fates() {
     List<Rollout.Fate> fates = new ArrayList<>();
-    List<String> journals = await(store.journals("", AT_ONCE));
+    List<String> journals = Stages.now(store.journals("", AT_ONCE));
     while (!journals.isEmpty()) {
       for (String journal : journals) {
         Rollout.Fate fate = SessionKey.isOfRun(journal) ? fate(journal) : null;
@@ -41,7 +39,7 @@ final class RolloutCheck {
           fates.add(fate);
         }
       }
-      journals = await(store.journals(journals.get(journals.size() - 1), AT_ONCE));
+      journals = Stages.now(store.journals(journals.get(journals.size() - 1), AT_ONCE));
     }
     return fates;
   }
@@ -49,43 +47,39 @@ final class RolloutCheck {
   /** What becomes of the run in a journal; null if it has ended. */
   private Rollout.@Nullable Fate fate(String journal) {
     String flow = SessionKey.flowOf(journal);
+    Sealing sealing = seals.of(journal);
     try {
-      RunState run = run(journal);
-      return run.running() ? fate(flow, run) : null;
+      RunState run = run(journal, sealing);
+      return run.running() ? masked(fate(flow, run), sealing) : null;
     } catch (NotSerializableException | SealException e) {
       return new Rollout.Fate(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
   }
 
-  private RunState run(String journal) throws NotSerializableException {
-    List<StoredRecord> last = await(store.readBack(journal, Long.MAX_VALUE, 1));
-    if (last.isEmpty() || read(journal, last.get(0)) instanceof JournalRecord.Ended) {
+  /** A migration may quote in its refusal what the run holds. */
+  private static Rollout.Fate masked(Rollout.Fate fate, Sealing sealing) {
+    return new Rollout.Fate(
+        fate.flow(), fate.runId(), fate.version(), fate.verdict(), sealing.masked(fate.why()));
+  }
+
+  private RunState run(String journal, Sealing sealing) throws NotSerializableException {
+    List<StoredRecord> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
+    if (last.isEmpty() || seals.read(journal, last.get(0)) instanceof JournalRecord.Ended) {
       return RunState.NONE;
     }
     SessionState state = SessionState.EMPTY;
-    List<StoredRecord> records = await(store.read(journal, 1, AT_ONCE));
+    List<StoredRecord> records = Stages.now(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredRecord stored : records) {
-        state = state.apply(read(journal, stored));
+        JournalRecord entry = seals.read(journal, stored);
+        sealing.learn(entry);
+        state = state.apply(entry);
       }
       long next = records.get(records.size() - 1).seq() + 1;
-      records = await(store.read(journal, next, AT_ONCE));
+      records = Stages.now(store.read(journal, next, AT_ONCE));
     }
     return state.run();
-  }
-
-  private JournalRecord read(String journal, StoredRecord stored) throws NotSerializableException {
-    Object read = serializer.fromBinary(stored.payload(), stored.manifest());
-    try {
-      return (JournalRecord) seals.opened(journal, read);
-    } catch (IllegalStateException e) {
-      UnreadableRecord unreadable = UnreadableRecord.in(e);
-      if (unreadable != null) {
-        throw unreadable;
-      }
-      throw e;
-    }
   }
 
   private Rollout.Fate fate(String flow, RunState run) {
@@ -110,9 +104,5 @@ final class RolloutCheck {
 
   private static Rollout.Fate fate(String flow, RunState run, Rollout.Verdict verdict, String why) {
     return new Rollout.Fate(flow, run.runId(), run.version(), verdict, why);
-  }
-
-  private static <T> T await(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 }

@@ -13,9 +13,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,7 +34,10 @@ final class RunCatch implements Consumer<List<String>> {
   private final RunEntering entering;
   private final InstantSource clock;
   private final Runnable between;
-  private List<String> moving = new ArrayList<>();
+
+  /** Journals that were written to or erased meanwhile, with the runs that were entered of each. */
+  private Map<String, Set<String>> moving = new HashMap<>();
+
   private long read;
   private long entered;
 
@@ -64,32 +68,39 @@ final class RunCatch implements Consumer<List<String>> {
   @Override
   public void accept(List<String> entityIds) {
     read += entityIds.size();
-    enter(entityIds);
+    enter(entityIds, Map.of());
   }
 
   /** Compares once more what was written to meanwhile. */
   void settle() {
     while (!moving.isEmpty()) {
-      List<String> again = moving;
-      moving = new ArrayList<>();
+      Map<String, Set<String>> before = moving;
+      moving = new HashMap<>();
+      List<String> again = List.copyOf(before.keySet());
       for (int from = 0; from < again.size(); from += PAGE) {
-        enter(again.subList(from, Math.min(from + PAGE, again.size())));
+        enter(again.subList(from, Math.min(from + PAGE, again.size())), before);
       }
     }
   }
 
-  private void enter(List<String> entityIds) {
+  /**
+   * @param before the runs that were entered of a journal when it was read before
+   */
+  private void enter(List<String> entityIds, Map<String, Set<String>> before) {
     List<CompletionStage<?>> writes = new ArrayList<>();
     List<Told> told = told(entityIds);
-    told.forEach(journal -> write(journal, writes));
-    all(writes);
+    for (Told journal : told) {
+      write(journal, before.getOrDefault(journal.entityId(), Set.of()), writes);
+    }
+    Stages.all(writes);
     List<CompletionStage<Boolean>> moved = new ArrayList<>();
     for (Told journal : told) {
       moved.add(journals.lastSeq(journal.entityId()).thenApply(seq -> seq != journal.seq()));
     }
     for (int i = 0; i < told.size(); i++) {
-      if (now(moved.get(i))) {
-        moving.add(told.get(i).entityId());
+      if (Stages.now(moved.get(i))) {
+        Told journal = told.get(i);
+        moving.put(journal.entityId(), listed(journal).map(RunRow::id).collect(Collectors.toSet()));
       }
     }
     between.run();
@@ -102,9 +113,10 @@ final class RunCatch implements Consumer<List<String>> {
     reading.forEach(
         (id, journal) -> {
           try {
-            told.add(now(journal));
+            told.add(Stages.now(journal));
           } catch (RuntimeException e) {
-            if (failedByStore(e)) {
+            // Then it can be read another time, as opposed to what cannot be read at all.
+            if (Causes.find(e, StoreException.class) != null) {
               throw e;
             }
             LOG.warn("What the journal {} says of its runs cannot be told", id, e);
@@ -113,34 +125,27 @@ final class RunCatch implements Consumer<List<String>> {
     return told;
   }
 
-  /** Then it can be read another time, as opposed to what cannot be read at all. */
-  private static boolean failedByStore(Throwable thrown) {
-    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
-      if (cause instanceof StoreException) {
-        return true;
-      }
-    }
-    return false;
+  /** What the journal no longer tells of was erased meanwhile. */
+  private void write(Told journal, Set<String> before, List<CompletionStage<?>> writes) {
+    Set<String> gone = new HashSet<>(before);
+    journal.ended().forEach(end -> gone.add(end.row().id()));
+    listed(journal)
+        .forEach(
+            row -> {
+              gone.remove(row.id());
+              if (entering.put(row, writes)) {
+                entered++;
+              }
+            });
+    gone.forEach(id -> writes.add(directory.remove(id)));
   }
 
-  private void write(Told journal, List<CompletionStage<?>> writes) {
-    for (RunJournals.End end : journal.ended()) {
-      if (end.keptUntil() > clock.millis()) {
-        enter(end.row(), writes);
-      } else {
-        writes.add(directory.remove(end.row().id()));
-      }
-    }
-    RunRow live = journal.live();
-    if (live != null) {
-      enter(live, writes);
-    }
-  }
-
-  private void enter(RunRow row, List<CompletionStage<?>> writes) {
-    if (entering.put(row, writes)) {
-      entered++;
-    }
+  /** The runs of a journal that are to be listed. */
+  private Stream<RunRow> listed(Told journal) {
+    long now = clock.millis();
+    return Stream.concat(
+        journal.ended().stream().filter(end -> end.keptUntil() > now).map(RunJournals.End::row),
+        Stream.ofNullable(journal.live()));
   }
 
   /** Takes out what the journals know nothing of. Returns how much that was. */
@@ -148,13 +153,13 @@ final class RunCatch implements Consumer<List<String>> {
     long removed = 0;
     DirectoryQuery query =
         DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.CREATION).limitedTo(PAGE);
-    DirectoryPage page = now(directory.list(query));
+    DirectoryPage page = Stages.now(directory.list(query));
     while (true) {
       removed += removeStrangers(page.entries());
       if (page.next() == null) {
         return removed;
       }
-      page = now(directory.list(query.after(page.next())));
+      page = Stages.now(directory.list(query.after(page.next())));
     }
   }
 
@@ -164,13 +169,7 @@ final class RunCatch implements Consumer<List<String>> {
     Set<String> known = new HashSet<>();
     for (Told journal : told(List.copyOf(sessions))) {
       sessions.remove(journal.entityId());
-      RunRow live = journal.live();
-      if (live != null) {
-        known.add(live.id());
-      }
-      journal.ended().stream()
-          .filter(end -> end.keptUntil() > clock.millis())
-          .forEach(end -> known.add(end.row().id()));
+      listed(journal).forEach(row -> known.add(row.id()));
     }
     List<CompletionStage<?>> removals = new ArrayList<>();
     for (DirectoryEntry entry : entries) {
@@ -179,22 +178,12 @@ final class RunCatch implements Consumer<List<String>> {
         removals.add(directory.remove(entry.persistenceId()));
       }
     }
-    all(removals);
+    Stages.all(removals);
     between.run();
     return removals.size();
   }
 
   private static String session(DirectoryEntry entry) {
     return RunRow.session(entry.persistenceId());
-  }
-
-  private static void all(List<CompletionStage<?>> stages) {
-    CompletableFuture<?>[] all =
-        stages.stream().map(CompletionStage::toCompletableFuture).toArray(CompletableFuture[]::new);
-    CompletableFuture.allOf(all).join();
-  }
-
-  private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 }

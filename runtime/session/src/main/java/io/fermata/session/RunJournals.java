@@ -12,18 +12,12 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Reads what the journals of sessions say of their runs, without waking any. */
 final class RunJournals {
-  /** Journals of threads and of schedules are named otherwise. */
-  private static final Pattern SESSION = Pattern.compile("[a-z0-9_-]{1,64}\\|.+");
-
   private static final int RECORDS = 64;
   private static final int PAGE = 200;
-
-  private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   private final OpenStore store;
   private final Seals seals;
@@ -49,7 +43,7 @@ final class RunJournals {
   void writtenSince(long after, long until, Consumer<List<String>> portion) {
     long reached = after;
     while (reached < until) {
-      List<Written> page = now(store.written(reached, PAGE));
+      List<Written> page = Stages.now(store.written(reached, PAGE));
       if (page.isEmpty()) {
         return;
       }
@@ -64,7 +58,7 @@ final class RunJournals {
   void all(Consumer<List<String>> portion) {
     String last = "";
     while (true) {
-      List<String> page = now(store.journals(last, PAGE));
+      List<String> page = Stages.now(store.journals(last, PAGE));
       if (page.isEmpty()) {
         return;
       }
@@ -76,15 +70,11 @@ final class RunJournals {
   private static List<String> sessions(Iterable<String> persistenceIds) {
     List<String> sessions = new ArrayList<>();
     for (String id : persistenceIds) {
-      if (SESSION.matcher(id).matches()) {
+      if (SessionKey.isOfRun(id)) {
         sessions.add(id);
       }
     }
     return sessions;
-  }
-
-  private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 
   /** The number of a journal's last record; 0 if it has none. */
@@ -112,8 +102,7 @@ final class RunJournals {
 
   private JournalRecord opened(String entityId, StoredRecord stored) {
     try {
-      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
-      return (JournalRecord) seals.opened(entityId, read);
+      return seals.read(entityId, stored);
     } catch (NotSerializableException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }

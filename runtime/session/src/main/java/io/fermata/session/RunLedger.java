@@ -197,21 +197,11 @@ final class RunLedger {
       }
     }
     try {
-      await(writes);
+      Stages.all(writes);
     } catch (CompletionException e) {
       behind.set(true);
       throw e;
     }
-  }
-
-  private static void await(List<? extends CompletionStage<?>> stages) {
-    CompletableFuture<?>[] all =
-        stages.stream().map(CompletionStage::toCompletableFuture).toArray(CompletableFuture[]::new);
-    CompletableFuture.allOf(all).join();
-  }
-
-  private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
   }
 
   /** Moves the mark to where the store's records ended some seconds ago. */
@@ -220,7 +210,7 @@ final class RunLedger {
     if (told.get() != toldThen && nanos - lookedAt >= LOOK_NANOS) {
       toldThen = told.get();
       lookedAt = nanos;
-      moments.add(new Moment(now(store.newest()), nanos));
+      moments.add(new Moment(Stages.now(store.newest()), nanos));
     }
     long settled = 0;
     while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {
@@ -232,7 +222,7 @@ final class RunLedger {
   }
 
   private void mark(long number) {
-    now(directory.mark(number));
+    Stages.now(directory.mark(number));
     marked = number;
   }
 
@@ -241,8 +231,8 @@ final class RunLedger {
   /** Enters what the journals of runs say that were written to since the mark. */
   private void catchUp() {
     behind.set(false);
-    marked = now(directory.marked());
-    long end = now(store.newest());
+    marked = Stages.now(directory.marked());
+    long end = Stages.now(store.newest());
     read(caught -> journals.writtenSince(marked, end, caught));
   }
 
@@ -297,7 +287,7 @@ final class RunLedger {
       }
       enter();
       if (quiet && store.lists() && !behind.get()) {
-        mark(now(store.newest()));
+        mark(Stages.now(store.newest()));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -80,17 +80,18 @@ record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, 
       attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
     }
     return new DirectoryEntry(
-            id(),
-            KIND,
-            key(principal),
-            flow,
-            seq,
-            run.startedAt(),
-            run.changedAt(),
-            Set.copyOf(run.tags()),
-            attributes)
-        .inSession(key(session))
-        .standing(RunJson.name(status), since(run, status));
+        id(),
+        KIND,
+        key(principal),
+        flow,
+        seq,
+        run.startedAt(),
+        run.changedAt(),
+        Set.copyOf(run.tags()),
+        attributes,
+        key(session),
+        RunJson.name(status),
+        since(run, status));
   }
 
   private static RunInfo.Status status(RunState run) {

@@ -35,7 +35,7 @@ public interface Runs {
 
   /**
    * The runs of a query, page by page. Pages list every run once, whatever starts and ends
-   * meanwhile.
+   * meanwhile. A store that cannot list fails it with a {@link ThreadException}, {@code not_kept}.
    *
    * @throws IllegalArgumentException if the query makes no sense
    */
@@ -55,11 +55,17 @@ public interface Runs {
 
   /**
    * Opens a store to look at its runs; no flow is needed, and nothing runs. What the list has not
-   * followed yet is entered first.
+   * followed yet is entered first. What is encrypted there is read with the keys that the
+   * environment names.
    *
    * @throws io.fermata.persistence.StoreException if the store cannot be opened
    */
   static Opened open(Store store) {
-    return OpenedRuns.open(store);
+    return OpenedRuns.open(store, Seals.ofEnvironment());
+  }
+
+  /** Like {@link #open(Store)}, with the keys that read what is encrypted there. */
+  static Opened open(Store store, KeyProvider keys) {
+    return OpenedRuns.open(store, Seals.reading(keys));
   }
 }

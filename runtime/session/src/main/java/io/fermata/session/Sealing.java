@@ -6,6 +6,7 @@ import io.fermata.flow.Event;
 import io.fermata.flow.RunState;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
+import java.io.NotSerializableException;
 import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.EventSeq;
@@ -104,10 +105,13 @@ final class Sealing {
     } catch (SealException e) {
       unreadable = e;
       return null;
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
     }
   }
 
-  private void learn(JournalRecord entry) {
+  /** Knows the secrets that a record has. */
+  void learn(JournalRecord entry) {
     if (fields.isEmpty() || !(entry instanceof JournalRecord.Step step)) {
       return;
     }

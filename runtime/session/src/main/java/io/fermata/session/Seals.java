@@ -3,8 +3,10 @@ package io.fermata.session;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.BinaryNode;
 import io.fermata.flow.SecretFields;
+import io.fermata.persistence.StoredRecord;
 import java.io.IOException;
 import java.io.NotSerializableException;
+import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -18,9 +20,21 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
 
   /** What reads with the keys that the environment names, if it does. */
   static Seals ofEnvironment() {
-    KeyProvider keys = Keys.fromEnvironment().orElse(null);
-    return new Seals(
-        new Sealer(keys == null ? null : Sealer.checked(keys)), Seal.SECRETS, Map.of());
+    return Keys.fromEnvironment()
+        .map(Seals::reading)
+        .orElseGet(() -> new Seals(new Sealer(null), Seal.SECRETS, Map.of()));
+  }
+
+  /** What reads with some keys. */
+  static Seals reading(KeyProvider keys) {
+    return new Seals(new Sealer(Sealer.checked(keys)), Seal.SECRETS, Map.of());
+  }
+
+  /** The same where flows have other secret fields, too. */
+  Seals knowing(Map<String, SecretFields> others) {
+    Map<String, SecretFields> all = new HashMap<>(fields);
+    others.forEach((flow, more) -> all.merge(flow, more, SecretFields::and));
+    return new Seals(sealer, what, all);
   }
 
   /** How the records of one session go into the store and come out of it. */
@@ -36,11 +50,30 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
   }
 
   /**
+   * A record of a session's journal, as it is when it is open.
+   *
+   * @throws NotSerializableException if this release cannot read it
+   * @throws SealException if it cannot be opened
+   */
+  JournalRecord read(String entityId, StoredRecord stored) throws NotSerializableException {
+    Object plain = opened(entityId, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
+    if (plain instanceof JournalRecord entry) {
+      return entry;
+    }
+    throw new UnreadableRecord(
+        SERIALIZER.manifest(plain),
+        ", which belongs to no run and no thread",
+        "restore the journal from a backup, or erase the session",
+        null);
+  }
+
+  /**
    * What was written in a journal, as it is when it is open.
    *
-   * @throws SealException if that cannot be had
+   * @throws NotSerializableException if this release cannot read it
+   * @throws SealException if it cannot be opened
    */
-  Object opened(String entityId, Object stored) {
+  Object opened(String entityId, Object stored) throws NotSerializableException {
     if (!(stored instanceof Sealed sealed)) {
       return stored;
     }
@@ -49,11 +82,7 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
         tree.isBinary()
             ? sealer.open(bytes(tree), entityId)
             : SealedBytes.of(SealedTrees.opened(tree, part -> openedPart(entityId, part)));
-    try {
-      return SERIALIZER.fromBinary(bytes, sealed.manifest());
-    } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
-    }
+    return SERIALIZER.fromBinary(bytes, sealed.manifest());
   }
 
   JsonNode openedPart(String entityId, JsonNode part) {

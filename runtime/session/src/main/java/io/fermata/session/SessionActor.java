@@ -67,6 +67,9 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   /** Knows from now on what the journal says. Returns whether there is something to take up. */
   abstract boolean recall(J state);
 
+  /** The journal has been read: whatever comes is answered from now on. */
+  void listens() {}
+
   /** Takes up the effects and timers that the journal leaves outstanding. */
   abstract Effect<JournalRecord, J> resume(J state);
 
@@ -299,6 +302,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
 
   private void recovered(J state) {
     snapshotSeq = seq();
+    listens();
     SealException unreadable = sealing.unreadable();
     if (unreadable != null) {
       log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
@@ -309,7 +313,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   private void unrecovered(Throwable failure) {
-    UnreadableRecord unreadable = UnreadableRecord.in(failure);
+    UnreadableRecord unreadable = Causes.find(failure, UnreadableRecord.class);
     if (unreadable != null) {
       log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
       shell.sessions().tell(new Sessions.Unreadable(entityId, self()));

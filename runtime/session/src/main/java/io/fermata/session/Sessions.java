@@ -48,6 +48,9 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** A session that was told to sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
+  /** A thread has read its journal, so that it answers what it is told. */
+  record Listens(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
   /** A session ends because it cannot read its journal, and never will. */
   record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
@@ -87,13 +90,20 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     long lastCall;
     @Nullable List<SessionCommand> held;
 
-    Awake(ActorRef<SessionCommand> session) {
+    /** What a thread was told while it read its journal; what runs are told the gateway knows. */
+    @Nullable List<SessionCommand> unheard;
+
+    Awake(ActorRef<SessionCommand> session, boolean thread) {
       this.session = session;
+      this.unheard = thread ? new ArrayList<>() : null;
     }
 
     void tell(SessionCommand command) {
       if (command instanceof RunCommand.Call call) {
         lastCall = call.id();
+      }
+      if (unheard != null) {
+        unheard.add(command);
       }
       session.tell(command);
     }
@@ -147,6 +157,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
         .onMessage(StayAwake.class, this::stayAwake)
+        .onMessage(Listens.class, this::listens)
         .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
@@ -215,10 +226,8 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       JournalRecord.Reply erased =
           new JournalRecord.Reply(Wire.body(HostError.ERASED.failure()), Json.object());
       call.replyTo().tell(new RunCommand.SessionReply(call.id(), erased));
-    } else if (command instanceof ThreadCommand.Tell tell) {
-      tell.replyTo().tell(ThreadSession.NOT_THERE);
-    } else if (command instanceof ThreadCommand.Look look) {
-      look.replyTo().tell(ThreadSession.NOT_THERE);
+    } else {
+      ThreadSession.reply(command, ThreadSession.NOT_THERE);
     }
   }
 
@@ -267,7 +276,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     ActorRef<SessionCommand> session =
         getContext().spawnAnonymous(birth.of(entityId, getContext().getSelf()));
     getContext().watchWith(session, new Terminated(entityId, session));
-    Awake entry = new Awake(session);
+    Awake entry = new Awake(session, SessionKey.agentOf(entityId) != null);
     awake.put(entityId, entry);
     makeRoom();
     return entry;
@@ -324,6 +333,14 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
+  private Behavior<Message> listens(Listens listens) {
+    Awake entry = awake.get(listens.entityId());
+    if (entry != null && entry.session.equals(listens.session())) {
+      entry.unheard = null;
+    }
+    return this;
+  }
+
   /** Only a call makes it try again. */
   private Behavior<Message> unreadable(Unreadable unreadable) {
     Awake entry = awake.get(unreadable.entityId());
@@ -374,6 +391,10 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
             ? HostError.ERASED
             : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
+    if (why == HostError.JOURNAL_UNREADABLE && entry.unheard != null) {
+      ThreadCommand.Reply unreadable = ThreadSession.refused(why.failure());
+      entry.unheard.forEach(command -> ThreadSession.reply(command, unreadable));
+    }
     if (erased) {
       lost.remove(terminated.entityId());
       takeUpAfterBars(terminated.entityId());

@@ -1,9 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.persistence.Directory;
-import io.fermata.persistence.NoHistoryException;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
@@ -21,17 +19,10 @@ final class StoreRuns implements Runs {
 
   @Override
   public CompletionStage<Page> list(RunQuery query) {
-    return directory
-        .list(RunRow.query(query))
+    return NotKept.told(directory.list(RunRow.query(query)))
         .thenApplyAsync(
             page -> new Page(page.entries().stream().map(RunRow::info).toList(), page.next()),
-            executor)
-        .exceptionallyCompose(
-            thrown ->
-                CompletableFuture.failedFuture(
-                    NoHistoryException.causes(thrown)
-                        ? new ThreadException("not_kept", "This server's store cannot list runs")
-                        : thrown));
+            executor);
   }
 
   @Override

@@ -1,6 +1,9 @@
 package io.fermata.session;
 
-/** A thread could not do what it was asked; the code tells why, and clients may rely on it. */
+/**
+ * A thread, or the list of runs, could not do what it was asked; the code tells why, and clients
+ * may rely on it.
+ */
 public final class ThreadException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
@@ -16,7 +19,8 @@ public final class ThreadException extends RuntimeException {
    * {@code invalid_message}, {@code message_too_long}, {@code file_too_large}, {@code
    * too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query}, {@code
    * no_open_question}, {@code missing_approval}, {@code missing_answers}, {@code overloaded},
-   * {@code shutting_down}, {@code store_unavailable}, {@code not_kept}.
+   * {@code shutting_down}, {@code store_unavailable}, {@code not_kept}, {@code journal_unreadable},
+   * {@code key_missing}, {@code seal_broken}.
    */
   public String code() {
     return code;

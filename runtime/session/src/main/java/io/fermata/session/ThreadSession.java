@@ -54,8 +54,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
           ThreadEffect.Kind.COMPACT);
 
   /** What is said for a thread that is being erased. */
-  static final Reply NOT_THERE =
-      new Reply(ThreadState.NONE, Threads.Standing.RESTING, 0, false, unknown());
+  static final Reply NOT_THERE = refused(unknown());
 
   private final AgentHost host;
   private final TimerScheduler<SessionCommand> timers;
@@ -110,11 +109,19 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
 
   @Override
   void refuse(SessionCommand command, Outcome.Failure why) {
-    Reply refused = refusal(ThreadState.NONE, why);
-    if (command instanceof ThreadCommand.Tell tell && tell.replyTo() != null) {
-      tell.replyTo().tell(refused);
+    reply(command, refused(why));
+  }
+
+  /** What is said in place of a thread that cannot be asked. */
+  static Reply refused(Outcome.Failure why) {
+    return new Reply(ThreadState.NONE, Threads.Standing.RESTING, 0, false, why);
+  }
+
+  static void reply(SessionCommand command, Reply reply) {
+    if (command instanceof ThreadCommand.Tell tell) {
+      tell.replyTo().tell(reply);
     } else if (command instanceof ThreadCommand.Look look) {
-      look.replyTo().tell(refused);
+      look.replyTo().tell(reply);
     }
   }
 
@@ -407,6 +414,11 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   }
 
   // --- waking and sleeping ---------------------------------------------------------------------
+
+  @Override
+  void listens() {
+    shell().sessions().tell(new Sessions.Listens(entityId(), self()));
+  }
 
   @Override
   boolean recall(ThreadState state) {

@@ -11,14 +11,4 @@ final class UnreadableRecord extends NotSerializableException {
     super("The journal holds a record " + manifest + why + "; " + repair);
     initCause(cause);
   }
-
-  /** What made reading a journal fail, if it was this; null if it was something else. */
-  static @Nullable UnreadableRecord in(@Nullable Throwable thrown) {
-    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
-      if (cause instanceof UnreadableRecord unreadable) {
-        return unreadable;
-      }
-    }
-    return null;
-  }
 }

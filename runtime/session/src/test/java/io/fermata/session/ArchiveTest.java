@@ -8,14 +8,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
-import io.fermata.agent.model.Model;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
@@ -239,20 +234,9 @@ class ArchiveTest {
     }
   }
 
-  private static Model greeting() {
-    return Model.of(
-        "scripted",
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            return ChatResponse.builder().aiMessage(AiMessage.from("Good morning.")).build();
-          }
-        });
-  }
-
   @Test
   void aThreadIsTakenAlongWithWhatWasSaid() throws Exception {
-    Agent desk = Agent.aiHuman("desk", Prompt.of("p", greeting()));
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
     String lines;
     String id;
     try (Fermata host = Fermata.host().store(store("old")).agent(desk).start()) {

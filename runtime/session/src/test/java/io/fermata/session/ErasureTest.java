@@ -6,13 +6,6 @@ import static io.fermata.session.TimeTest.eventually;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.langchain4j.agent.tool.ToolExecutionRequest;
-import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Message;
@@ -285,21 +278,7 @@ class ErasureTest {
   // --- threads --------------------------------------------------------------------------------
 
   private static Model calling(String tool, String arguments) {
-    return Model.of(
-        "scripted",
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            return ChatResponse.builder().aiMessage(next(request.messages())).build();
-          }
-
-          private AiMessage next(List<ChatMessage> told) {
-            return told.get(told.size() - 1) instanceof UserMessage
-                ? AiMessage.from(
-                    ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build())
-                : AiMessage.from("done " + MARKER);
-          }
-        });
+    return ScriptedModels.calling(tool, arguments, told -> "done " + MARKER);
   }
 
   private Fermata family() {

@@ -6,16 +6,11 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
 import io.fermata.agent.Outside;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ThreadEvent;
-import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.persistence.NoHistoryException;
@@ -55,16 +50,7 @@ class KeyValueHostTest {
   void anActionCutOffByACrashRunsAgainByItself() throws Exception {
     CountDownLatch first = new CountDownLatch(1);
     CountDownLatch second = new CountDownLatch(1);
-    Flow<Trip> flow =
-        TestFlows.tripAsync(
-                run -> {
-                  (run.attempt() == 1 ? first : second).countDown();
-                  return run.attempt() == 1
-                      ? new CompletableFuture<>()
-                      : CompletableFuture.completedFuture(run.set("price", 3));
-                },
-                o -> {})
-            .compile();
+    Flow<Trip> flow = TestFlows.cutOff(first, second);
     try (TestHost host = new TestHost(store, flow)) {
       Client client = host.client();
       client.start();
@@ -125,16 +111,10 @@ class KeyValueHostTest {
   // --- threads ---------------------------------------------------------------------------------
 
   private Fermata desk() {
-    Model model =
-        Model.of(
-            "scripted",
-            new ChatModel() {
-              @Override
-              public ChatResponse doChat(ChatRequest request) {
-                return ChatResponse.builder().aiMessage(AiMessage.from("Heard.")).build();
-              }
-            });
-    return Fermata.host().store(store).agent(Agent.aiHuman("echo", Prompt.of("p", model))).start();
+    return Fermata.host()
+        .store(store)
+        .agent(Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard."))))
+        .start();
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
@@ -230,6 +210,18 @@ class KeyValueHostTest {
   }
 
   @Test
+  void runsCannotBeListed() throws Exception {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      host.client().start();
+      assertThatThrownBy(() -> now(host.fermata().runs().list(RunQuery.ALL)))
+          .cause()
+          .isInstanceOfSatisfying(
+              ThreadException.class, no -> assertThat(no.code()).isEqualTo("not_kept"))
+          .hasMessageContaining("cannot be listed");
+    }
+  }
+
+  @Test
   void aDeletedThreadIsGoneFromTheStore() throws Exception {
     try (Fermata host = desk()) {
       String id = created(host);
@@ -244,16 +236,7 @@ class KeyValueHostTest {
   void anErasureThatFailsLetsWhatWasAtWorkGoOn() throws Exception {
     CountDownLatch first = new CountDownLatch(1);
     CountDownLatch second = new CountDownLatch(1);
-    Flow<Trip> flow =
-        TestFlows.tripAsync(
-                run -> {
-                  (run.attempt() == 1 ? first : second).countDown();
-                  return run.attempt() == 1
-                      ? new CompletableFuture<>()
-                      : CompletableFuture.completedFuture(run.set("price", 3));
-                },
-                o -> {})
-            .compile();
+    Flow<Trip> flow = TestFlows.cutOff(first, second);
     try (TestHost host = new TestHost(store, flow)) {
       Client client = host.client();
       client.start();

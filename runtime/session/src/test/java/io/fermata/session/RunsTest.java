@@ -13,9 +13,11 @@ import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import io.fermata.session.RunInfo.Status;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -23,6 +25,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -219,8 +222,10 @@ class RunsTest {
     }
     try (OpenStore open = store.open()) {
       Directory directory = open.directory();
-      now(directory.put(now(directory.get("order|" + id)).orElseThrow().standing("failed", 1)));
-      now(directory.put(stranger(id)));
+      DirectoryEntry there = now(directory.get("order|" + id)).orElseThrow();
+      now(directory.put(standing(there.persistenceId(), there.seq(), "failed")));
+      String stranger = "order|" + id.substring(0, id.indexOf('.')) + ".none";
+      now(directory.put(standing(stranger, 1, "waiting")));
     }
     try (TestHost host = new TestHost(store, ORDER)) {
       Runs runs = host.fermata().runs();
@@ -240,18 +245,9 @@ class RunsTest {
     }
   }
 
-  private static DirectoryEntry stranger(String id) {
+  private static DirectoryEntry standing(String name, long seq, String how) {
     return new DirectoryEntry(
-            "order|" + id.substring(0, id.indexOf('.')) + ".none",
-            "run",
-            "",
-            "order",
-            1,
-            1,
-            1,
-            Set.of(),
-            Map.of())
-        .standing("waiting", 1);
+        name, RunRow.KIND, "", "order", seq, 1, 1, Set.of(), Map.of(), "", how, 1);
   }
 
   @Test
@@ -276,6 +272,45 @@ class RunsTest {
       rebuilds.forEach(RunsTest::now);
       soon(() -> assertFound(runs, RunQuery.ALL, live.toArray(String[]::new)));
     }
+  }
+
+  @Test
+  void aRunThatIsErasedWhileTheListCatchesUpDoesNotReturn() {
+    Store store = file();
+    String id;
+    try (TestHost host = new TestHost(store, ORDER)) {
+      id = runId(host.client().start("item", "chair"));
+    }
+    String journal = SessionKey.entityOf("order", id);
+    try (OpenStore open = store.open()) {
+      Directory erasing = erasing(open, journal);
+      RunCatch caught =
+          new RunCatch(
+              new RunJournals(open, Seals.ofEnvironment()),
+              erasing,
+              new RunEntering(erasing),
+              InstantSource.system(),
+              () -> {});
+      caught.accept(List.of(journal));
+      assertThat(now(open.directory().get(RunRow.id("order", id)))).isPresent();
+      caught.settle();
+      assertThat(now(open.directory().get(RunRow.id("order", id)))).isEmpty();
+    }
+  }
+
+  /** A directory whose store has just forgotten a journal when the first entry comes. */
+  private static Directory erasing(OpenStore store, String journal) {
+    AtomicBoolean erased = new AtomicBoolean();
+    return (Directory)
+        Proxy.newProxyInstance(
+            Directory.class.getClassLoader(),
+            new Class<?>[] {Directory.class},
+            (proxy, method, arguments) -> {
+              if (method.getName().equals("put") && erased.compareAndSet(false, true)) {
+                now(store.forget(List.of(journal)));
+              }
+              return method.invoke(store.directory(), arguments);
+            });
   }
 
   @Test

@@ -9,30 +9,26 @@ import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.langchain4j.agent.tool.ToolExecutionRequest;
-import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
-import io.fermata.agent.model.Model;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.flow.Migrating;
 import io.fermata.flow.Recorded;
 import io.fermata.flow.Recorder;
 import io.fermata.flow.Secret;
 import io.fermata.flow.StepException;
+import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -54,6 +50,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -448,25 +445,7 @@ class SecretsTest {
     Agent agent =
         Agent.aiHuman(
             "noter",
-            Prompt.of(
-                    "p",
-                    Model.of(
-                        "scripted",
-                        new ChatModel() {
-                          @Override
-                          public ChatResponse doChat(ChatRequest request) {
-                            int told = request.messages().size();
-                            boolean asked = request.messages().get(told - 1) instanceof UserMessage;
-                            var note =
-                                ToolExecutionRequest.builder().id("1").name("note").arguments("{}");
-                            return ChatResponse.builder()
-                                .aiMessage(
-                                    asked
-                                        ? AiMessage.from(note.build())
-                                        : AiMessage.from("Vermerkt: " + CARD))
-                                .build();
-                          }
-                        }))
+            Prompt.of("p", ScriptedModels.calling("note", "{}", told -> "Vermerkt: " + CARD))
                 .tools(
                     Tool.of(
                         "note",
@@ -569,6 +548,43 @@ class SecretsTest {
     silent(folder);
   }
 
+  @Test
+  void aStoreThatNoHostHasOpenIsReadWithTheKeysThatAreGiven() throws Exception {
+    String runId;
+    try (Fermata host = host(pay(), K1).seal(Seal.EVERYTHING).start()) {
+      runId = runId(reply(host, "1", "start", answers()));
+    }
+    assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
+    assertThat(Rollout.check(store(), Keys.parse(K1), pay()).runs())
+        .extracting(Rollout.Fate::runId, Rollout.Fate::verdict)
+        .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
+    try (OpenStore open = store().open()) {
+      now(open.directory().remove(RunRow.id("pay", runId)));
+    }
+    try (Runs.Opened runs = Runs.open(store())) {
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 0, 0));
+    }
+    try (Runs.Opened runs = Runs.open(store(), Keys.parse(K1))) {
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
+      assertThat(now(runs.get("pay", runId))).isPresent();
+    }
+  }
+
+  @Test
+  void aCheckBeforeARolloutQuotesNoSecret() throws Exception {
+    try (Fermata host = host(before(), K1).start()) {
+      reply(host, "1", "start", "card", CARD, "pin", TOKEN);
+    }
+    Consumer<Migrating> quotes =
+        state -> {
+          throw new StepException(
+              state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
+        };
+    String said = Rollout.check(store(), Keys.parse(K1), after(quotes)).text();
+    assertThat(said).contains("CANNOT GO ON", "[redacted] and [redacted]");
+    silent("the check", said);
+  }
+
   record Before(@Secret String card, @Secret String pin, String more) {}
 
   record After(@Secret String cardNumber, String more) {}
@@ -585,11 +601,14 @@ class SecretsTest {
   }
 
   private static Flow<After> after() {
+    return after(state -> state.delete("pin"));
+  }
+
+  private static Flow<After> after(Consumer<Migrating> change) {
     return Flow.of("pay", After.class)
         .description("Pays.")
         .version(2)
-        .migrate(
-            1, m -> m.field("card", "cardNumber").secret("pin").state(state -> state.delete("pin")))
+        .migrate(1, m -> m.field("card", "cardNumber").secret("pin").state(change))
         .ask("ask", q -> q.question("cardNumber", "Card?"))
         .ask("more", q -> q.question("more", "More?"))
         .edge(START, "ask")

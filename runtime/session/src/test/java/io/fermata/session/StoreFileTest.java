@@ -6,13 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
-import io.fermata.agent.model.Model;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -130,15 +126,9 @@ class StoreFileTest {
   }
 
   private static Agent echo() {
-    ChatModel model =
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            int messages = request.messages().size();
-            return ChatResponse.builder().aiMessage(AiMessage.from("heard " + messages)).build();
-          }
-        };
-    return Agent.aiHuman("echo", Prompt.of("p", Model.of("scripted", model)));
+    return Agent.aiHuman(
+        "echo",
+        Prompt.of("p", ScriptedModels.answering(told -> AiMessage.from("heard " + told.size()))));
   }
 
   private static Fermata host(Path file, boolean writes) {

@@ -11,6 +11,8 @@ import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 
 /** Small flows that the tests of this room run. */
@@ -26,6 +28,19 @@ final class TestFlows {
 
   static FlowBuilder<Trip> tripAsync(AsyncAction<Trip> action, Consumer<EffectOptions> options) {
     return ways(Flow.of("trip", Trip.class).actAsync("book", action, options));
+  }
+
+  /** Its first attempt to act never ends; each of the two says when it begins. */
+  static Flow<Trip> cutOff(CountDownLatch first, CountDownLatch second) {
+    return tripAsync(
+            run -> {
+              (run.attempt() == 1 ? first : second).countDown();
+              return run.attempt() == 1
+                  ? new CompletableFuture<>()
+                  : CompletableFuture.completedFuture(run.set("price", 3));
+            },
+            o -> {})
+        .compile();
   }
 
   private static FlowBuilder<Trip> ways(FlowBuilder<Trip> builder) {

@@ -3,19 +3,11 @@ package io.fermata.session;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.langchain4j.agent.tool.ToolExecutionRequest;
-import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.ToolExecutionResultMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
-import io.fermata.agent.model.Model;
 import io.fermata.persistence.Store;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -37,30 +29,11 @@ class ThreadDeletionTest {
 
   private final CountDownLatch digging = new CountDownLatch(1);
 
-  /** Calls a tool once, and then repeats what came of it. */
-  private static Model calling(String tool, String arguments) {
-    return Model.of(
-        "scripted",
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            return ChatResponse.builder().aiMessage(next(request.messages())).build();
-          }
-
-          private AiMessage next(List<ChatMessage> told) {
-            return told.get(told.size() - 1) instanceof ToolExecutionResultMessage result
-                ? AiMessage.from(result.text())
-                : AiMessage.from(
-                    ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build());
-          }
-        });
-  }
-
   private Fermata host() {
     Agent worker =
         Agent.aiHuman(
             "worker",
-            Prompt.of("p", calling("dig", "{}"))
+            Prompt.of("p", ScriptedModels.calling("dig", "{}", told -> told))
                 .tools(
                     Tool.of(
                         "dig",
@@ -72,7 +45,7 @@ class ThreadDeletionTest {
     Agent desk =
         Agent.aiHuman(
             "desk",
-            Prompt.of("p", calling("worker", "{\"message\":\"dig\"}"))
+            Prompt.of("p", ScriptedModels.calling("worker", "{\"message\":\"dig\"}", told -> told))
                 .tools(SubAgent.of("worker", "Works").asBlocking()));
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))

@@ -5,13 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.ChildThread;
 import io.fermata.agent.FlowCall;
@@ -20,7 +14,6 @@ import io.fermata.agent.Outside;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.ThreadEvent;
-import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.persistence.Store;
@@ -34,7 +27,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -48,38 +40,21 @@ class ThreadFamilyTest {
 
   record Case(@Nullable String colour) {}
 
-  private static Model model(Function<List<ChatMessage>, AiMessage> says) {
-    return Model.of(
-        "scripted",
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            return ChatResponse.builder().aiMessage(says.apply(request.messages())).build();
-          }
-        });
-  }
-
-  private static Model calling(String tool, String arguments) {
-    return model(
-        told ->
-            told.get(told.size() - 1) instanceof UserMessage
-                ? AiMessage.from(
-                    ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build())
-                : AiMessage.from("done"));
-  }
-
   private static final FlowCall PAINT =
       FlowCall.of("paint", "Paints.", Json.object().put("type", "object"));
 
   private static Agent desk() {
     return Agent.aiHuman(
         "desk",
-        Prompt.of("p", calling("painter", "{\"message\":\"paint\"}"))
+        Prompt.of("p", ScriptedModels.calling("painter", "{\"message\":\"paint\"}", told -> "done"))
             .tools(SubAgent.of("painter", "Paints").asBlocking()));
   }
 
   private static Agent painter() {
-    return Agent.aiHuman("painter", Prompt.of("p", calling("paint", "{}")).tools(PAINT));
+    return Agent.aiHuman(
+        "painter",
+        Prompt.of("p", ScriptedModels.calling("paint", "{}", told -> "done: " + told))
+            .tools(PAINT));
   }
 
   private static FlowTool asks() {
@@ -181,7 +156,7 @@ class ThreadFamilyTest {
             "painter",
             Prompt.of(
                 "p",
-                model(
+                ScriptedModels.answering(
                     told -> {
                       try {
                         held.await();

@@ -10,9 +10,6 @@ import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.FlowState;
@@ -40,7 +37,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -50,17 +46,6 @@ class ThreadHostTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
   @TempDir Path folder;
-
-  private static Model model(Function<List<ChatMessage>, AiMessage> says) {
-    return Model.of(
-        "scripted",
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            return ChatResponse.builder().aiMessage(says.apply(request.messages())).build();
-          }
-        });
-  }
 
   private static ToolExecutionRequest call(String id, String tool) {
     return ToolExecutionRequest.builder().id(id).name(tool).arguments("{}").build();
@@ -99,7 +84,8 @@ class ThreadHostTest {
 
   @Test
   void aMessageIsAnsweredAndBothSurviveARestart() throws Exception {
-    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    Agent agent =
+        Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));
     String id;
     try (Fermata host = host(agent)) {
       Threads threads = host.threads();
@@ -123,7 +109,7 @@ class ThreadHostTest {
     Queue<String> ran = new ConcurrentLinkedQueue<>();
     CountDownLatch third = new CountDownLatch(1);
     Model model =
-        model(
+        ScriptedModels.answering(
             told ->
                 told.get(told.size() - 1) instanceof UserMessage
                     ? AiMessage.from(call("1", "one"), call("2", "two"), call("3", "three"))
@@ -161,7 +147,8 @@ class ThreadHostTest {
 
   @Test
   void aMessageWithAKeyCountsOnce() throws Exception {
-    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    Agent agent =
+        Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));
     try (Fermata host = host(agent)) {
       Threads threads = host.threads();
       String id = now(threads.create(thread("echo"))).threadId();
@@ -177,7 +164,8 @@ class ThreadHostTest {
 
   @Test
   void aThreadIsNotThereForAnotherPrincipal() throws Exception {
-    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    Agent agent =
+        Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));
     try (Fermata host = host(agent)) {
       String id = now(host.threads().create(thread("echo"))).threadId();
       assertThatThrownBy(() -> now(host.threads().get("bob", id)))
@@ -190,7 +178,8 @@ class ThreadHostTest {
 
   @Test
   void aDeletedThreadLeavesNothing() throws Exception {
-    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)));
+    Agent agent =
+        Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));
     try (Fermata host = host(agent)) {
       Threads threads = host.threads();
       String id = now(threads.create(thread("echo"))).threadId();
@@ -209,7 +198,7 @@ class ThreadHostTest {
   @Test
   void aToolOfAThreadSeesAndChangesItsState() throws Exception {
     Model model =
-        model(
+        ScriptedModels.answering(
             told ->
                 told.get(told.size() - 1) instanceof UserMessage
                     ? AiMessage.from(call("1", "note"))
@@ -243,7 +232,9 @@ class ThreadHostTest {
 
   @Test
   void aThreadIsReadBackFromASnapshotAndWhatCameAfterIt() throws Exception {
-    Agent agent = Agent.aiHuman("echo", Prompt.of("p", model(ThreadHostTest::echo)).window(4));
+    Agent agent =
+        Agent.aiHuman(
+            "echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)).window(4));
     Settings often = Settings.DEFAULT.snapshotEvery(3);
     Store store = Store.sqlite(folder.resolve("t.db"));
     Threads.View before;
@@ -332,7 +323,7 @@ class ThreadHostTest {
                 .edge("ask", "finish")
                 .edge("finish", END)
                 .compile());
-    Agent agent = decorator(model(ThreadHostTest::paints));
+    Agent agent = decorator(ScriptedModels.answering(ThreadHostTest::paints));
     String id;
     Threads.Question question;
     try (Fermata host = withFlow(agent, paint)) {
@@ -376,7 +367,8 @@ class ThreadHostTest {
                 .edge("begin", "finish")
                 .edge("finish", END)
                 .compile());
-    try (Fermata host = withFlow(decorator(model(ThreadHostTest::paints)), paint)) {
+    try (Fermata host =
+        withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
       String id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
       now(host.threads().settled("ann", id, PATIENCE));

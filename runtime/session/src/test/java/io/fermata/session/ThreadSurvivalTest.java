@@ -5,12 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.ChatModel;
-import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Message;
@@ -43,7 +38,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -56,30 +50,12 @@ class ThreadSurvivalTest {
 
   @TempDir Path folder;
 
-  private static Model model(Function<List<ChatMessage>, AiMessage> says) {
-    return Model.of(
-        "scripted",
-        new ChatModel() {
-          @Override
-          public ChatResponse doChat(ChatRequest request) {
-            return ChatResponse.builder().aiMessage(says.apply(request.messages())).build();
-          }
-        });
-  }
-
   private static Agent echo() {
-    return Agent.aiHuman("echo", Prompt.of("p", model(told -> AiMessage.from("Heard."))));
+    return Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
   }
 
-  /** Calls a tool once, and then says what came of it. */
-  private static Model calling(String tool, String arguments) {
-    ToolExecutionRequest request =
-        ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build();
-    return model(
-        told ->
-            told.get(told.size() - 1) instanceof ToolExecutionResultMessage result
-                ? AiMessage.from("It says: " + result.text())
-                : AiMessage.from(request));
+  private static Model calling(String tool) {
+    return ScriptedModels.calling(tool, "{}", told -> "It says: " + told);
   }
 
   private Fermata host(Agent... agents) {
@@ -186,7 +162,7 @@ class ThreadSurvivalTest {
     try (Fermata host = host(echo())) {
       id = created(host, "echo");
     }
-    Agent other = Agent.aiHuman("other", Prompt.of("p", model(told -> AiMessage.from("Hm."))));
+    Agent other = Agent.aiHuman("other", Prompt.of("p", ScriptedModels.saying("Hm.")));
     try (Fermata host = host(other)) {
       assertThat(now(host.threads().get("ann", id)).agent()).isEqualTo("echo");
       now(host.threads().delete("ann", id));
@@ -214,7 +190,7 @@ class ThreadSurvivalTest {
               }
               return "attempt " + flow.attempt();
             });
-    Agent agent = Agent.aiHuman("worker", Prompt.of("p", calling("try", "{}")).tools(tool));
+    Agent agent = Agent.aiHuman("worker", Prompt.of("p", calling("try")).tools(tool));
     try (Fermata host = host(agent)) {
       String id = created(host, "worker");
       post(host, id, "go");
@@ -274,7 +250,7 @@ class ThreadSurvivalTest {
             .arguments("{\"message\":\"hi\"}")
             .build();
     Model slow =
-        model(
+        ScriptedModels.answering(
             told -> {
               if (!(told.get(told.size() - 1) instanceof UserMessage)) {
                 return AiMessage.from("Done.");
@@ -404,7 +380,7 @@ class ThreadSurvivalTest {
     Agent agent =
         Agent.aiHuman(
             "decorator",
-            Prompt.of("p", calling("paint", "{}"))
+            Prompt.of("p", calling("paint"))
                 .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
     try (Fermata host =
         Fermata.host()
@@ -452,7 +428,7 @@ class ThreadSurvivalTest {
                   flow.files().readText("/a"),
                   flow.files().readText("/b"));
             });
-    Agent agent = Agent.aiHuman("writer", Prompt.of("p", calling("write", "{}")).tools(tool));
+    Agent agent = Agent.aiHuman("writer", Prompt.of("p", calling("write")).tools(tool));
     try (Fermata host = host(agent)) {
       String id = created(host, "writer");
       post(host, id, "go");

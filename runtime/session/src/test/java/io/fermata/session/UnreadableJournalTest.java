@@ -1,9 +1,13 @@
 package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Message;
+import io.fermata.agent.Prompt;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestHost.Client;
 import java.nio.file.Path;
@@ -12,6 +16,11 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -76,6 +85,42 @@ class UnreadableJournalTest {
     put(known);
     host.restart();
     assertThat(client.proceed().structured().path("field").asText()).isEqualTo("to");
+  }
+
+  private Fermata desk() {
+    Agent echo = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
+    return Fermata.host().store(Store.sqlite(file())).agent(echo).start();
+  }
+
+  private static void isRefused(CompletionStage<?> asked) {
+    assertThatThrownBy(() -> asked.toCompletableFuture().get(60, TimeUnit.SECONDS))
+        .cause()
+        .isInstanceOfSatisfying(
+            ThreadException.class, why -> assertThat(why.code()).isEqualTo("journal_unreadable"));
+  }
+
+  @Test
+  void aThreadThatCannotBeReadIsRefusedWithTheReasonAndGoesOnWhenItCan() throws Exception {
+    String id;
+    try (Fermata host = desk()) {
+      Threads.NewThread thread =
+          new Threads.NewThread("ann", "echo", null, Set.of(), Map.of(), List.of());
+      id = host.threads().create(thread).toCompletableFuture().get().threadId();
+    }
+    Row known = first();
+    put(new Row(known.ordering(), "turn:9", known.payload()));
+    try (Fermata host = desk()) {
+      Threads threads = host.threads();
+      isRefused(threads.get("ann", id));
+      isRefused(
+          threads.post("ann", id, new Threads.NewMessage(Message.user("Hello"), List.of(), null)));
+      isRefused(threads.messages("ann", id, null, 10, 0, true));
+    }
+    put(known);
+    try (Fermata host = desk()) {
+      assertThat(host.threads().get("ann", id).toCompletableFuture().get().threadId())
+          .isEqualTo(id);
+    }
   }
 
   @Test

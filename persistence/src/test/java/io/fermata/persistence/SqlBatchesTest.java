@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -19,23 +20,24 @@ import org.sqlite.SQLiteCommitListener;
 import org.sqlite.SQLiteConnection;
 
 /** Small changes share transactions; readers and writers do not wait for each other. */
-final class SqliteChangesTest {
+final class SqlBatchesTest {
 
   @TempDir private Path directory = Path.of("");
 
   /** The two halves of an open file. */
   private static final class Opened implements AutoCloseable {
 
-    private final SqliteDatabase writer;
-    private final SqlChanges changes;
+    private final SqlPool writer;
+    private final SqlBatches<String, @Nullable Void> changes;
     private final SqlPool readers;
+    private volatile boolean causedByOne;
 
     Opened(Path path) {
       SqliteFile file = SqliteFile.locate(path);
       SqliteSchema.prepare(file);
-      writer = SqliteDatabase.connect(file);
-      changes = new SqlChanges(writer);
-      readers = SqlPool.connect(SqliteBackend.readers(file));
+      writer = SqliteConnections.writing(file);
+      changes = new SqlBatches<>(writer::transact, Opened::insertAll, failure -> causedByOne);
+      readers = SqliteConnections.reading(file);
     }
 
     /** Keeps the writer busy with a row that is not committed before the latch is down. */
@@ -53,9 +55,15 @@ final class SqliteChangesTest {
     }
 
     List<CompletableFuture<@Nullable Void>> make(int from, int to) {
-      return IntStream.range(from, to)
-          .mapToObj(key -> changes.make(connection -> insert(connection, "key " + key)))
-          .toList();
+      return IntStream.range(from, to).mapToObj(key -> changes.ask("key " + key)).toList();
+    }
+
+    private static List<@Nullable Void> insertAll(Connection connection, List<String> keys)
+        throws SQLException {
+      for (String key : keys) {
+        insert(connection, key);
+      }
+      return Arrays.asList(new @Nullable Void[keys.size()]);
     }
 
     long rows() {
@@ -104,14 +112,14 @@ final class SqliteChangesTest {
       Host.await(opened.writer.transact(connection -> listen(connection, commits)));
       CountDownLatch released = new CountDownLatch(1);
       CompletionStage<Boolean> held = opened.hold(released);
-      var changes = opened.make(0, 3 * SqlChanges.IN_ONE_TRANSACTION);
+      var changes = opened.make(0, 3 * SqlBatches.AT_ONCE);
       commits.set(0);
       released.countDown();
 
       Host.await(held);
       changes.forEach(Host::await);
       assertThat(commits).hasValue(1 + 3);
-      assertThat(opened.rows()).isEqualTo(1 + 3 * SqlChanges.IN_ONE_TRANSACTION);
+      assertThat(opened.rows()).isEqualTo(1 + 3 * SqlBatches.AT_ONCE);
     }
   }
 
@@ -151,16 +159,34 @@ final class SqliteChangesTest {
   }
 
   @Test
+  void aChangeThatIsToBlameForAFailureFailsAlone() throws Exception {
+    try (Opened opened = opened()) {
+      opened.causedByOne = true;
+      CountDownLatch released = new CountDownLatch(1);
+      opened.hold(released);
+      var together = opened.make(0, 2);
+      var twice = opened.make(0, 1).get(0);
+      released.countDown();
+
+      together.forEach(Host::await);
+      assertThatThrownBy(() -> Host.await(twice))
+          .rootCause()
+          .hasMessageContaining("UNIQUE constraint failed");
+      assertThat(opened.rows()).isEqualTo(1 + 2);
+    }
+  }
+
+  @Test
   void whenTooManyWaitOneMoreIsRefused() throws Exception {
     try (Opened opened = opened()) {
       CountDownLatch released = new CountDownLatch(1);
       opened.hold(released);
-      var waiting = opened.make(0, SqlChanges.MOST_WAITING);
+      var waiting = opened.make(0, SqlBatches.MOST_WAITING);
       var refused = opened.make(-1, 0).get(0);
       assertThatThrownBy(() -> Host.await(refused))
           .rootCause()
           .isInstanceOf(StoreException.class)
-          .hasMessage("20000 changes are waiting for the store; make this one again later");
+          .hasMessage("20000 requests are waiting for the store; ask again later");
       released.countDown();
       waiting.forEach(Host::await);
     }

@@ -1,0 +1,20 @@
+package io.fermata.persistence;
+
+import org.apache.pekko.persistence.SnapshotSelectionCriteria;
+
+/** Which snapshots of one journal are meant; both ends of either range belong to it. */
+record SnapshotRange(String persistenceId, long fromSeq, long toSeq, long fromTime, long toTime) {
+
+  static SnapshotRange of(String persistenceId, SnapshotSelectionCriteria criteria) {
+    return new SnapshotRange(
+        persistenceId,
+        criteria.minSequenceNr(),
+        criteria.maxSequenceNr(),
+        criteria.minTimestamp(),
+        criteria.maxTimestamp());
+  }
+
+  static SnapshotRange of(String persistenceId, long seq) {
+    return new SnapshotRange(persistenceId, seq, seq, 0, Long.MAX_VALUE);
+  }
+}

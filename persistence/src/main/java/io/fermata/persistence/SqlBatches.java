@@ -1,0 +1,130 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Small requests in the order they were asked: those that wait together are served together, and so
+ * with one sync of the disk or one way to the server.
+ *
+ * @param <Q> what is asked
+ * @param <A> what comes of it
+ */
+final class SqlBatches<Q, A extends @Nullable Object> {
+
+  static final int AT_ONCE = 400;
+  static final int MOST_WAITING = 20_000;
+
+  private final Connections connections;
+  private final Service<Q, A> service;
+  private final Predicate<Throwable> causedByOne;
+  private final Queue<Waiting<Q, A>> waiting = new ArrayDeque<>();
+  private int servicesAhead;
+
+  /**
+   * @param causedByOne whether a failure is the fault of one request, and nothing of the others was
+   *     written: then each is served alone
+   */
+  SqlBatches(Connections connections, Service<Q, A> service, Predicate<Throwable> causedByOne) {
+    this.connections = connections;
+    this.service = service;
+    this.causedByOne = causedByOne;
+  }
+
+  /** Where a service gets a connection: in a transaction, or for a single statement without. */
+  interface Connections {
+    <T> CompletableFuture<T> use(Transactions.Work<T> work);
+  }
+
+  /** Serves requests, and answers each in its place. */
+  interface Service<Q, A extends @Nullable Object> {
+    List<A> serve(Connection connection, List<Q> together) throws SQLException;
+  }
+
+  private record Waiting<Q, A extends @Nullable Object>(Q request, CompletableFuture<A> answer) {}
+
+  CompletableFuture<A> ask(Q request) {
+    CompletableFuture<A> answer = new CompletableFuture<>();
+    boolean needsService;
+    synchronized (waiting) {
+      if (waiting.size() >= MOST_WAITING) {
+        return CompletableFuture.failedFuture(
+            new StoreException(
+                MOST_WAITING + " requests are waiting for the store; ask again later"));
+      }
+      waiting.add(new Waiting<>(request, answer));
+      needsService = waiting.size() > servicesAhead * AT_ONCE;
+      if (needsService) {
+        servicesAhead++;
+      }
+    }
+    if (needsService) {
+      serve();
+    }
+    return answer;
+  }
+
+  private void serve() {
+    List<Waiting<Q, A>> together = new ArrayList<>();
+    CompletionStage<List<A>> served =
+        connections.use(
+            connection -> {
+              // Not before its turn has come, so that whatever arrives meanwhile goes with it.
+              take(together);
+              return together.isEmpty() ? List.of() : service.serve(connection, requests(together));
+            });
+    served.whenComplete((answers, failure) -> settle(together, answers, failure));
+  }
+
+  private static <Q> List<Q> requests(List<? extends Waiting<Q, ?>> together) {
+    List<Q> requests = new ArrayList<>(together.size());
+    together.forEach(each -> requests.add(each.request()));
+    return requests;
+  }
+
+  private void take(List<Waiting<Q, A>> together) {
+    synchronized (waiting) {
+      servicesAhead--;
+      while (together.size() < AT_ONCE && !waiting.isEmpty()) {
+        together.add(waiting.remove());
+      }
+    }
+  }
+
+  private void settle(
+      List<Waiting<Q, A>> together, @Nullable List<A> answers, @Nullable Throwable failure) {
+    if (answers != null) {
+      for (int i = 0; i < together.size(); i++) {
+        together.get(i).answer().complete(answers.get(i));
+      }
+      return;
+    }
+    if (together.isEmpty()) {
+      // Its turn never came, the database takes no more.
+      take(together);
+    }
+    Throwable why = failure == null ? new IllegalStateException("Nothing was answered") : failure;
+    boolean alone = together.size() > 1 && causedByOne.test(why);
+    for (Waiting<Q, A> each : together) {
+      if (alone) {
+        serveAlone(each);
+      } else {
+        each.answer().completeExceptionally(why);
+      }
+    }
+  }
+
+  private void serveAlone(Waiting<Q, A> each) {
+    CompletionStage<List<A>> served =
+        connections.use(connection -> service.serve(connection, List.of(each.request())));
+    served.whenComplete((answers, failure) -> settle(List.of(each), answers, failure));
+  }
+}

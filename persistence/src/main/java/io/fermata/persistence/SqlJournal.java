@@ -1,0 +1,23 @@
+package io.fermata.persistence;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Optional;
+
+/** What the plugins ask of the tables for many sessions at once, in the words of a database. */
+interface SqlJournal {
+
+  /** Appends records. All of them are there afterwards, or none. */
+  void append(Connection connection, List<SerializedRecord> records) throws SQLException;
+
+  /** The sequence number of the newest record of each journal, 0 where there is none. */
+  List<Long> highest(Connection connection, List<String> persistenceIds) throws SQLException;
+
+  /** The newest snapshot in each range, where there is one. */
+  List<Optional<SerializedSnapshot>> snapshots(Connection connection, List<SnapshotRange> ranges)
+      throws SQLException;
+
+  /** Whether a failure is the fault of a record, and not of the database or the way to it. */
+  boolean refusesRecord(SQLException failed);
+}
