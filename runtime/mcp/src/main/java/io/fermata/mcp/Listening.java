@@ -72,9 +72,7 @@ final class Listening {
   /** Has a legacy client hear of all lists and of what it watches, as long as it is there. */
   void attach(Peer peer, String principal, Progress way, CompletableFuture<Void> ended) {
     subscriptions.add(
-        new Subscriptions.Subscription(null, kinds, peer.watched, way, ended),
-        principal,
-        () -> {});
+        new Subscriptions.Subscription(null, kinds, peer.watched, way, ended), principal, () -> {});
   }
 
   /** The method {@code resources/subscribe}. */

@@ -159,7 +159,7 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /** How many event streams, of threads or of changes, one principal may have open at a time. */
+  /** How many event streams of threads, and of changes, one principal may have open at a time. */
   public McpServerBuilder maxStreams(int limit) {
     this.maxStreams = limit;
     return this;
@@ -202,7 +202,7 @@ public final class McpServerBuilder {
    * write to the output.
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
-    Core core = new Core(new Streams(maxStreams));
+    Core core = new Core();
     return McpStdio.start(core.protocol, core.methods.changes(), core::close, in, out);
   }
 
@@ -215,9 +215,9 @@ public final class McpServerBuilder {
     private final Methods methods;
     private final Protocol protocol;
 
-    Core(Streams streams) {
+    Core() {
       Identity identity = new Identity(name, version, instructions);
-      subscriptions = new Subscriptions(streams);
+      subscriptions = new Subscriptions(new Streams(maxStreams));
       methods = new Methods(host, identity, offers, subscriptions, inquiries, workers);
       protocol = new Protocol(methods, sessions, inquiries);
     }
@@ -269,7 +269,7 @@ public final class McpServerBuilder {
     HttpLimits limits = new HttpLimits(maxConnections, idleTimeout);
     SocketAddress listening = HttpEdge.address(address, port);
     Streams streams = new Streams(maxStreams);
-    Core core = new Core(streams);
+    Core core = new Core();
     ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
     RunsApi listed = runs == null ? null : new RunsApi(runs);
     Guard guard = new Guard(servedHosts(), origins);

@@ -119,9 +119,7 @@ class AskingTest {
                 "\"protocolVersion\":\"2025-11-25\",\"capabilities\":" + capabilities);
     return client("ada")
         .with("MCP-Protocol-Version", "2025-11-25")
-        .with(
-            "Mcp-Session-Id",
-            welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
   }
 
   private static Events calling(Wired client) throws Exception {

@@ -11,6 +11,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -54,6 +55,18 @@ class PlainToolsTest {
                             new CompletableFuture<McpResult>()
                                 .completeOnTimeout(
                                     McpResult.text("now"), 50, TimeUnit.MILLISECONDS)))
+            .tool(
+                McpTool.of("log", "Logs")
+                    .call(
+                        call -> {
+                          call.log(McpLevel.INFO, "working");
+                          return McpResult.text("done");
+                        }))
+            .tool(
+                McpTool.of("route", "Has an argument that a header repeats")
+                    .input(
+                        "{\"type\":\"object\",\"properties\":{\"zone\":{\"type\":\"integer\",\"x-mcp-header\":\"Zone\"}}}")
+                    .callAtOnce(call -> McpResult.text("there")))
             .tool(
                 McpTool.of("thread", "Says where it runs")
                     .call(call -> McpResult.text(Thread.currentThread().getName())))
@@ -177,6 +190,47 @@ class PlainToolsTest {
     events.breakOff();
 
     assertThat(interrupted.poll(20, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
+  private int routed(@Nullable String header, String arguments) {
+    Wired client = new Wired(server).with("Mcp-Name", "route");
+    if (header != null) {
+      client.with("Mcp-Param-Zone", header);
+    }
+    return client.modern("tools/call", "\"name\":\"route\",\"arguments\":" + arguments).code();
+  }
+
+  @Test
+  void aHeaderMustSayWhatItsArgumentSays() {
+    assertThat(routed("7", "{\"zone\":7}")).isZero();
+    assertThat(routed("=?base64?Nw==?=", "{\"zone\":7}")).isZero();
+    assertThat(routed(null, "{}")).isZero();
+    assertThat(routed(null, "{\"zone\":7}")).isEqualTo(-32020);
+    assertThat(routed("8", "{\"zone\":7}")).isEqualTo(-32020);
+    assertThat(routed("7", "{}")).isEqualTo(-32020);
+    assertThat(routed("=?base64?Nw?=", "{\"zone\":7}")).isEqualTo(-32020);
+  }
+
+  private JsonNode firstOfLogging(String level) throws Exception {
+    Wired client = new Wired(server);
+    String message = client.modernMessage("tools/call", "log", "\"name\":\"log\"", "{}");
+    Events events =
+        client
+            .listen(
+                message.replace(
+                    "\"_meta\":{",
+                    "\"_meta\":{\"io.modelcontextprotocol/logLevel\":\"" + level + "\","))
+            .get();
+    return events.streamed() ? events.next() : events.plain();
+  }
+
+  @Test
+  void aModernClientHearsMessagesOfTheLevelItNames() throws Exception {
+    JsonNode heard = firstOfLogging("info");
+    assertThat(heard.path("method").asText()).isEqualTo("notifications/message");
+    assertThat(heard.at("/params/data").asText()).isEqualTo("working");
+
+    assertThat(firstOfLogging("warning").has("result")).isTrue();
   }
 
   @Test

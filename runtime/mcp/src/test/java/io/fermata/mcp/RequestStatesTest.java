@@ -86,8 +86,7 @@ class RequestStatesTest {
 
     for (int i = 0; i < state.length(); i += 7) {
       char other = state.charAt(i) == 'A' ? 'B' : 'A';
-      refuses(
-          state.substring(0, i) + other + state.substring(i + 1), "ada", CALL, "requestState");
+      refuses(state.substring(0, i) + other + state.substring(i + 1), "ada", CALL, "requestState");
     }
     refuses(state + "-TAMPERED", "ada", CALL, "requestState");
     refuses("", "ada", CALL, "requestState");

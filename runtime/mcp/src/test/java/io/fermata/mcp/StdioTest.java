@@ -256,8 +256,7 @@ class StdioTest {
     PipedOutputStream asking = new PipedOutputStream();
     PipedOutputStream answering = new PipedOutputStream();
     try (McpStdio plain =
-            EverythingServer.builder()
-                .stdio(new PipedInputStream(asking, 1 << 16), answering);
+            EverythingServer.builder().stdio(new PipedInputStream(asking, 1 << 16), answering);
         BufferedReader heard =
             new BufferedReader(
                 new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
@@ -265,7 +264,8 @@ class StdioTest {
           List.of(
               "{'id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25','capabilities':{'sampling':{}}}}",
               "{'id':2,'method':'tools/call','params':{'name':'test_sampling','arguments':{'prompt':'Hi'}}}")) {
-        asking.write(line.replace("{'id", "{'jsonrpc':'2.0','id").replace('\'', '"').getBytes(UTF_8));
+        asking.write(
+            line.replace("{'id", "{'jsonrpc':'2.0','id").replace('\'', '"').getBytes(UTF_8));
         asking.write('\n');
       }
       asking.flush();
