@@ -77,8 +77,12 @@ final class Bookkeeper {
     if (!reply.structured().path("status").asText().equals("interrupt")) {
       throw new IllegalStateException("Booking " + next + " came to " + reply.structured());
     }
+    acknowledgeNext();
+  }
+
+  private void acknowledgeNext() throws IOException {
     acknowledged.add(next);
-    acknowledgedAt.put(runId + "/book#" + next, Files.size(effects));
+    acknowledgedAt.put(key(next), Files.size(effects));
     next++;
   }
 
@@ -86,27 +90,29 @@ final class Bookkeeper {
     List<Integer> booked = booked(server);
     check(booked);
     if (!namesItsCalls && booked.size() == next) {
-      acknowledged.add(next);
-      acknowledgedAt.put(runId + "/book#" + next, Files.size(effects));
-      next++;
+      acknowledgeNext();
     }
   }
 
   /** What the run has booked, once it rests. */
-  List<Integer> booked(HttpTarget server) throws IOException {
+  private List<Integer> booked(HttpTarget server) throws IOException {
+    return integers(state(server).path("booked"));
+  }
+
+  private JsonNode state(HttpTarget server) throws IOException {
     ObjectNode again = Json.object().put("action", "continue").put("sessionId", sessionId);
     JsonNode rest = server.call("ledger", again, Json.object()).structured();
     if (!rest.path("status").asText().equals("interrupt")) {
       throw new IllegalStateException("A run did not go on after a crash: " + rest);
     }
     ObjectNode status = Json.object().put("action", "status").put("sessionId", sessionId);
-    List<Integer> booked = new ArrayList<>();
-    server
-        .call("ledger", status, Json.object())
-        .structured()
-        .at("/run/state/booked")
-        .forEach(amount -> booked.add(amount.intValue()));
-    return booked;
+    return server.call("ledger", status, Json.object()).structured().at("/run/state");
+  }
+
+  private static List<Integer> integers(JsonNode array) {
+    List<Integer> integers = new ArrayList<>();
+    array.forEach(one -> integers.add(one.intValue()));
+    return integers;
   }
 
   /** Every acknowledged amount is there, in order, once; at most the one under way beside them. */
@@ -135,9 +141,21 @@ final class Bookkeeper {
     return acknowledgedAt;
   }
 
-  void checkAtRest(int port) throws IOException {
+  /** The attempts of its bookings whose results are in the journal, by their keys. */
+  Map<String, Integer> checkAtRest(int port) throws IOException {
     try (HttpTarget server = new HttpTarget(port)) {
-      check(booked(server));
+      JsonNode state = state(server);
+      List<Integer> booked = integers(state.path("booked"));
+      check(booked);
+      Map<String, Integer> journaled = new HashMap<>();
+      for (int i = 0; i < booked.size(); i++) {
+        journaled.put(key(booked.get(i)), state.path("attempts").path(i).intValue());
+      }
+      return journaled;
     }
+  }
+
+  private String key(int amount) {
+    return runId + "/book#" + amount;
   }
 }

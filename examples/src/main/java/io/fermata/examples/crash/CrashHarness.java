@@ -1,7 +1,6 @@
 package io.fermata.examples.crash;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
+import io.fermata.persistence.Store;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,13 +25,27 @@ import picocli.CommandLine.Option;
     description =
         "Kills a server with SIGKILL at random moments under load and checks every promise.")
 public final class CrashHarness implements Callable<Integer> {
-  private static final int LONGEST_LIFE_MILLIS = 2_500;
 
-  @Option(names = "--kills", defaultValue = "200")
+  private static final int TELLS = 50;
+
+  @Option(
+      names = "--stores",
+      split = ",",
+      defaultValue = "sqlite",
+      description = "sqlite, or the address of an empty PostgreSQL database.")
+  private List<String> stores = List.of();
+
+  @Option(names = "--kills", defaultValue = "200", description = "on each store")
   private int kills;
 
   @Option(names = "--clients", defaultValue = "8")
   private int clients;
+
+  @Option(
+      names = "--longest-life",
+      defaultValue = "2500",
+      description = "of a server in milliseconds; more where the machine is slow or busy")
+  private int longestLife;
 
   @Option(names = "--seed", description = "of the moments; random unless given")
   private long seed = System.nanoTime();
@@ -43,19 +56,23 @@ public final class CrashHarness implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    Path folder = Files.createTempDirectory("fermata-crash");
-    System.out.println(run(folder, kills, clients, seed));
+    for (String store : stores) {
+      Path folder = Files.createTempDirectory("fermata-crash");
+      System.out.println(run(folder, store, kills, clients, longestLife, seed));
+    }
     return 0;
   }
 
   /** What a series of kills came to. */
-  public record Report(int kills, int acknowledged, int executions, int repeated, long seed) {
+  public record Report(
+      String store, int kills, int acknowledged, int executions, int repeated, long seed) {
     @Override
     public String toString() {
       return String.format(
           Locale.ROOT,
-          "%d kills, %d acknowledged answers, all there; %d effects executed, %d of them again after"
-              + " a kill, none after its result was journaled; seed %d",
+          "%s: %d kills, %d acknowledged answers, all there; %d effects executed, %d of them again"
+              + " after a kill, none after its result was journaled; seed %d",
+          store,
           kills,
           acknowledged,
           executions,
@@ -67,10 +84,14 @@ public final class CrashHarness implements Callable<Integer> {
   /**
    * Runs the harness.
    *
+   * @param store {@code sqlite} for a file in the folder, else as {@link Store#parse} reads it
    * @throws IllegalStateException if a promise was broken
    */
-  public static Report run(Path folder, int kills, int clients, long seed) throws Exception {
-    Path store = folder.resolve("ledger.db");
+  public static Report run(
+      Path folder, String store, int kills, int clients, int longestLife, long seed)
+      throws Exception {
+    String name = store.substring(0, (store + ":").indexOf(':'));
+    String where = store.equals("sqlite") ? "sqlite:" + folder.resolve("ledger.db") : store;
     Path effects = Files.createFile(folder.resolve("effects.log"));
     Random moments = new Random(seed);
     List<Bookkeeper> bookkeepers = new ArrayList<>();
@@ -80,10 +101,15 @@ public final class CrashHarness implements Callable<Integer> {
     ExecutorService threads = Executors.newFixedThreadPool(clients);
     try {
       for (int kill = 0; kill < kills; kill++) {
-        workUntilKilled(store, effects, bookkeepers, threads, moments.nextInt(LONGEST_LIFE_MILLIS));
+        workUntilKilled(where, effects, bookkeepers, threads, moments.nextInt(longestLife));
+        if ((kill + 1) % TELLS == 0) {
+          System.out.printf("%s: %d kills, %d answers%n", name, kill + 1, answers(bookkeepers));
+        }
       }
-      checkAtRest(store, effects, bookkeepers);
-      return report(effects, bookkeepers, kills, seed);
+      Map<String, Integer> journaled = checkAtRest(where, effects, bookkeepers);
+      Executions executions = Executions.check(effects, acknowledgedAt(bookkeepers), journaled);
+      return new Report(
+          name, kills, answers(bookkeepers), executions.all(), executions.repeated(), seed);
     } catch (IllegalStateException e) {
       throw new IllegalStateException(e.getMessage() + " (seed " + seed + ")", e);
     } finally {
@@ -92,7 +118,7 @@ public final class CrashHarness implements Callable<Integer> {
   }
 
   private static void workUntilKilled(
-      Path store,
+      String store,
       Path effects,
       List<Bookkeeper> bookkeepers,
       ExecutorService threads,
@@ -116,41 +142,32 @@ public final class CrashHarness implements Callable<Integer> {
     }
   }
 
-  private static void checkAtRest(Path store, Path effects, List<Bookkeeper> bookkeepers)
-      throws Exception {
+  private static Map<String, Integer> checkAtRest(
+      String store, Path effects, List<Bookkeeper> bookkeepers) throws Exception {
     Killable server = Killable.start(store, effects);
     try {
+      Map<String, Integer> journaled = new HashMap<>();
       for (Bookkeeper bookkeeper : bookkeepers) {
         if (bookkeeper.began()) {
-          bookkeeper.checkAtRest(server.port());
+          journaled.putAll(bookkeeper.checkAtRest(server.port()));
         }
       }
+      return journaled;
     } finally {
       server.kill();
     }
   }
 
-  private static Report report(Path effects, List<Bookkeeper> bookkeepers, int kills, long seed)
-      throws IOException {
+  private static Map<String, Long> acknowledgedAt(List<Bookkeeper> bookkeepers) {
     Map<String, Long> acknowledgedAt = new HashMap<>();
     bookkeepers.forEach(b -> acknowledgedAt.putAll(b.acknowledgedAt()));
-    Map<String, Integer> executions = new HashMap<>();
-    long offset = 0;
-    for (String line : Files.readAllLines(effects)) {
-      String key = line.substring(0, line.indexOf(' '));
-      Long acknowledged = acknowledgedAt.get(key);
-      if (acknowledged != null && offset >= acknowledged) {
-        throw new IllegalStateException(
-            "The effect " + line + " was executed after its result had been acknowledged");
-      }
-      executions.merge(key, 1, Integer::sum);
-      offset += line.getBytes(StandardCharsets.UTF_8).length + 1;
-    }
-    int all = executions.values().stream().mapToInt(Integer::intValue).sum();
     if (acknowledgedAt.isEmpty()) {
       throw new IllegalStateException("No answer was ever acknowledged; nothing was tested");
     }
-    int answers = bookkeepers.stream().mapToInt(Bookkeeper::acknowledged).sum();
-    return new Report(kills, answers, all, all - executions.size(), seed);
+    return acknowledgedAt;
+  }
+
+  private static int answers(List<Bookkeeper> bookkeepers) {
+    return bookkeepers.stream().mapToInt(Bookkeeper::acknowledged).sum();
   }
 }

@@ -14,15 +14,17 @@ import java.util.concurrent.TimeUnit;
 /** A ledger server in a process of its own. */
 record Killable(Process process, int port) {
 
-  static Killable start(Path store, Path effects) throws IOException {
+  static Killable start(String store, Path effects) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-    command.addAll(List.of(LedgerServer.class.getName(), store.toString(), effects.toString()));
-    File log = store.resolveSibling("server.log").toFile();
-    Process process =
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log)).start();
+    command.addAll(List.of(LedgerServer.class.getName(), effects.toString()));
+    File log = effects.resolveSibling("server.log").toFile();
+    ProcessBuilder server =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log));
+    server.environment().put("FERMATA_STORE", store);
+    Process process = server.start();
     BufferedReader out =
         new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
     for (String line = out.readLine(); line != null; line = out.readLine()) {

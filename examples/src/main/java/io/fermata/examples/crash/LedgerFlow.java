@@ -17,11 +17,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 
-/** Books amounts one after the other until one is 0. Every booking leaves a line in a file. */
+/**
+ * Books amounts one after the other until one is 0. Every booking leaves a line in a file, and the
+ * number of its attempt in the journal.
+ */
 final class LedgerFlow {
   record Ledger(
       @Describe("Amount to book; 0 ends") Integer amount,
       @Computed List<Integer> booked,
+      @Computed List<Integer> attempts,
       @Computed Integer total) {}
 
   private LedgerFlow() {}
@@ -52,6 +56,7 @@ final class LedgerFlow {
       throw new UncheckedIOException(e);
     }
     run.append("booked", run.state().amount());
+    run.append("attempts", run.attempt());
   }
 
   private static int sum(Ledger ledger) {

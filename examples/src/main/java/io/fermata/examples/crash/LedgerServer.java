@@ -7,7 +7,7 @@ import io.fermata.session.Fermata;
 import io.fermata.session.Settings;
 import java.nio.file.Path;
 
-/** The server that the harness kills: {@code LedgerServer <store file> <effects file>}. */
+/** The server that the harness kills: {@code FERMATA_STORE=<store> LedgerServer <effects file>}. */
 public final class LedgerServer {
   /** A run of the harness books more than a person ever answers. */
   private static final Limits LONG_RUNS = new Limits(4 * 1024 * 1024, 10_000_000, 200, 32);
@@ -17,9 +17,9 @@ public final class LedgerServer {
   public static void main(String[] args) throws InterruptedException {
     Fermata host =
         Fermata.host()
-            .store(Store.sqlite(Path.of(args[0])))
+            .store(Store.fromEnvironment().orElseThrow())
             .settings(Settings.DEFAULT.limits(LONG_RUNS))
-            .flow(LedgerFlow.writingTo(Path.of(args[1])))
+            .flow(LedgerFlow.writingTo(Path.of(args[0])))
             .start();
     McpServer server = McpServer.serving(host).port(0).start();
     System.out.println("ready " + server.port());

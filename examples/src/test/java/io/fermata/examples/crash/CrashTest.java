@@ -2,6 +2,7 @@ package io.fermata.examples.crash;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -12,9 +13,18 @@ import org.junit.jupiter.api.io.TempDir;
 class CrashTest {
   @TempDir Path folder;
 
+  private void keepsItsPromises(String store) throws Exception {
+    CrashHarness.Report report = CrashHarness.run(folder, store, 6, 6, 2_500, System.nanoTime());
+    assertThat(report.acknowledged()).as(report.toString()).isPositive();
+  }
+
   @Test
   void everyAcknowledgedAnswerOutlivesAKillAndNoJournaledEffectRunsTwice() throws Exception {
-    CrashHarness.Report report = CrashHarness.run(folder, 6, 6, System.nanoTime());
-    assertThat(report.acknowledged()).as(report.toString()).isPositive();
+    keepsItsPromises("sqlite");
+  }
+
+  @Test
+  void soItIsOnPostgres() throws Exception {
+    keepsItsPromises(PostgresServer.shared().newDatabase());
   }
 }

@@ -1,0 +1,193 @@
+package io.fermata.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a killed server left in its store, and what is done with the store between two servers. */
+class StoreCommandsTest {
+  private static final int RUNS = 40;
+
+  @TempDir Path directory;
+
+  private ServerProcess server(String file, int bankTakes) throws Exception {
+    String takes = String.valueOf(bankTakes);
+    return ServerProcess.start(
+        directory, "serve", "--port", "0", "--store", "sqlite:" + file, "--bank-takes", takes);
+  }
+
+  private static void command(String... options) {
+    StringWriter said = new StringWriter();
+    PrintWriter out = new PrintWriter(said);
+    int code = Main.commandLine().setOut(out).setErr(out).execute(options);
+    assertThat(code).as(said.toString()).isZero();
+  }
+
+  private String store(String file) {
+    return "sqlite:" + directory.resolve(file);
+  }
+
+  private OpenStore open(String file) {
+    return Store.sqlite(directory.resolve(file)).open();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().orTimeout(30, TimeUnit.SECONDS).join();
+  }
+
+  private Path bookings() {
+    return directory.resolve("refunds.txt");
+  }
+
+  private void awaitBooking() throws InterruptedException {
+    for (int i = 0; i < 3_000 && !Files.exists(bookings()); i++) {
+      Thread.sleep(10);
+    }
+    assertThat(bookings()).exists();
+  }
+
+  /** A server is killed while the bank books a refund; what the bank knows of it is taken away. */
+  private void leaveWorkIn(String file) throws Exception {
+    try (ServerProcess server = server(file, 20_000)) {
+      ThreadClient ann = ThreadClient.create(server, "desk");
+      ann.answer(ann.say("Please refund B-1001.").at("/questions/0"), "approved", true);
+      ann.answer(ann.settled().at("/questions/0"), "answers", Map.of("reason", "damaged"));
+      awaitBooking();
+      server.kill();
+    }
+    Files.delete(bookings());
+  }
+
+  /** The journals whose work is unfinished, and the number of the newest record. */
+  private record Work(Set<String> journals, long newest) {
+    /** A journal's name is that of its flow and its runs. */
+    String refund() {
+      return journals.stream().filter(id -> id.startsWith("refund|")).findFirst().orElseThrow();
+    }
+  }
+
+  private Work work(String file) {
+    try (OpenStore store = open(file)) {
+      return new Work(Set.copyOf(now(store.working())), now(store.newest()));
+    }
+  }
+
+  @Test
+  void noCommandDoesTheWorkThatWaitsInItsStore() throws Exception {
+    leaveWorkIn("desk.db");
+    Work before = work("desk.db");
+    String run = before.refund().replace('|', '/');
+    String exported = directory.resolve("run.jsonl").toString();
+    command("export", exported, "--run", run, "--store", store("desk.db"));
+    command("import", exported, "--store", store("other.db"));
+    command("erase", "--principal", "somebody else", "--store", store("desk.db"));
+    assertThat(work("desk.db")).isEqualTo(before);
+    assertThat(work("other.db").refund()).isEqualTo(before.refund());
+
+    command("backup", directory.resolve("copy.db").toString(), "--store", store("desk.db"));
+    command("erase", "--principal", "local", "--store", store("desk.db"));
+    assertThat(work("desk.db").journals()).isEmpty();
+    assertThat(Path.of("refunds.txt")).as("where a command would book").doesNotExist();
+
+    try (ServerProcess server = server("copy.db", 0)) {
+      awaitBooking();
+      server.kill();
+    }
+  }
+
+  private static ObjectNode quote(String action) {
+    return Json.object().put("action", action);
+  }
+
+  private static ObjectNode started() {
+    ObjectNode start = quote("start").put("intent", "wants a price");
+    start.putObject("stateUpdates").put("name", "Ann").put("email", "ann@acme.com");
+    return start;
+  }
+
+  @Test
+  void aBackupThatIsPutInThePlaceOfTheFileGoesOnWhereItWasMade() throws Exception {
+    String session;
+    try (ServerProcess server = server("fermata.db", 0)) {
+      session = server.call("quote", started()).path("sessionId").asText();
+      command("backup", directory.resolve("copy.db").toString(), "--store", store("fermata.db"));
+      ObjectNode answer = quote("continue").put("sessionId", session);
+      answer.putObject("stateUpdates").put("companySize", "51+");
+      assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
+      server.kill();
+    }
+    for (String part : List.of("fermata.db", "fermata.db-wal", "fermata.db-shm")) {
+      if (Files.exists(directory.resolve(part))) {
+        Files.move(directory.resolve(part), directory.resolve("old-" + part));
+      }
+    }
+    Files.move(directory.resolve("copy.db"), directory.resolve("fermata.db"));
+    try (ServerProcess server = server("fermata.db", 0)) {
+      JsonNode again = server.call("quote", quote("continue").put("sessionId", session));
+      assertThat(again.path("field").asText()).isEqualTo("companySize");
+      ObjectNode answer = quote("continue").put("sessionId", session);
+      answer.putObject("stateUpdates").put("companySize", "1-10");
+      assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
+    }
+  }
+
+  /** Starts runs and kills the server before all of them are entered into the list. */
+  private List<String> acknowledgedButNotAllListed() throws Exception {
+    for (int round = 0; round < 5; round++) {
+      List<String> runs = new ArrayList<>();
+      try (ServerProcess server = server("fermata.db", 0)) {
+        ObjectNode params = Json.object().put("name", "quote");
+        params.set("arguments", started());
+        for (int i = 0; i < RUNS; i++) {
+          params.putObject("_meta").put("fermata/sessionId", round + "." + i);
+          JsonNode reply = server.result("tools/call", params);
+          runs.add(reply.at("/_meta/fermata~1run/runId").asText());
+        }
+        server.kill();
+      }
+      try (OpenStore store = open("fermata.db")) {
+        if (!runs.stream()
+            .allMatch(run -> now(store.directory().get("quote|" + run)).isPresent())) {
+          return runs;
+        }
+      }
+    }
+    throw new AssertionError("Whenever a server was killed its list was complete");
+  }
+
+  @Test
+  void everyRunThatWasAcknowledgedBeforeAKillIsListedAfterIt() throws Exception {
+    List<String> runs = acknowledgedButNotAllListed();
+    HttpClient http = HttpClient.newHttpClient();
+    try (ServerProcess server = server("fermata.db", 0)) {
+      for (String run : runs) {
+        HttpRequest request = HttpRequest.newBuilder(server.at("/runs/quote/" + run)).build();
+        int status = 0;
+        for (int i = 0; i < 2_000 && status != 200; i++) {
+          status = http.send(request, BodyHandlers.discarding()).statusCode();
+          Thread.sleep(status == 200 ? 0 : 10);
+        }
+        assertThat(status).as(run).isEqualTo(200);
+      }
+    }
+  }
+}
