@@ -37,7 +37,7 @@ final class KvJournalPlugin extends AsyncWriteJournal {
     List<SerializedRecord> records;
     try {
       records = SerializedRecord.all(write, serialization);
-    } catch (RuntimeException unserializable) {
+    } catch (Exception unserializable) {
       return CompletableFuture.completedFuture(Optional.of(unserializable));
     }
     return journals

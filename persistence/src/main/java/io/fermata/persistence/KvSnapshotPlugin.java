@@ -43,7 +43,7 @@ final class KvSnapshotPlugin extends SnapshotStore {
     SerializedSnapshot taken;
     try {
       taken = SerializedSnapshot.of(metadata, snapshot, serialization);
-    } catch (RuntimeException unserializable) {
+    } catch (Exception unserializable) {
       return FutureConverters.asScala(CompletableFuture.failedFuture(unserializable));
     }
     return change(metadata.persistenceId(), document -> document.save(taken));

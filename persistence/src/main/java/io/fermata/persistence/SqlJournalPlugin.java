@@ -43,7 +43,7 @@ final class SqlJournalPlugin extends AsyncWriteJournal {
     List<SerializedRecord> records;
     try {
       records = SerializedRecord.all(write, serialization);
-    } catch (RuntimeException unserializable) {
+    } catch (Exception unserializable) {
       return CompletableFuture.completedFuture(Optional.of(unserializable));
     }
     String persistenceId = write.persistenceId();

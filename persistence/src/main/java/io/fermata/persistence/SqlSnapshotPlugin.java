@@ -36,7 +36,7 @@ final class SqlSnapshotPlugin extends SnapshotStore {
     SerializedSnapshot taken;
     try {
       taken = SerializedSnapshot.of(metadata, snapshot, serialization);
-    } catch (RuntimeException unserializable) {
+    } catch (Exception unserializable) {
       return FutureConverters.asScala(CompletableFuture.failedFuture(unserializable));
     }
     return done(journals.save(taken));
