@@ -70,12 +70,12 @@ final class PostgresFailure {
                   + "); name the authority that certified it with sslrootcert=<file>, and the server"
                   + " as its certificate does"
               : state.startsWith("08")
-              ? "cannot be reached at "
-                  + address.servers()
-                  + " ("
-                  + reason
-                  + "); check that the server runs there, the network and sslmode"
-              : "cannot be opened (" + reason + "); check the server's log";
+                  ? "cannot be reached at "
+                      + address.servers()
+                      + " ("
+                      + reason
+                      + "); check that the server runs there, the network and sslmode"
+                  : "cannot be opened (" + reason + "); check the server's log";
     };
   }
 

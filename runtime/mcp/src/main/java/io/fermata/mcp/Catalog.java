@@ -8,57 +8,102 @@ import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.Function;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
-/** What there is to list and to read: prepared once, since a host's tools never change. */
+/** What there is to list, to call and to read at one time: the lists are prepared once. */
 final class Catalog {
+  private final Offers offers;
   private final Map<Revision, Result> tools = new EnumMap<>(Revision.class);
   private final Map<Revision, Result> resources = new EnumMap<>(Revision.class);
   private final Map<Revision, Result> templates = new EnumMap<>(Revision.class);
+  private final Map<Revision, Result> prompts = new EnumMap<>(Revision.class);
   private final Map<Revision, Map<String, Result>> pages = new EnumMap<>(Revision.class);
+  private final Map<String, List<ParamHeader>> headers = new HashMap<>();
 
-  Catalog(ToolHost host, Results results) {
+  Catalog(ToolHost host, Offers offers, Results results) {
+    this.offers = offers;
     List<ToolContract> flows = host.tools();
     List<DisplayTool> displays = host.displays();
+    requireDistinct(flows, displays, offers);
+    offers.tools().values().forEach(McpTool::handler);
+    offers.prompts().values().forEach(McpPrompt::handler);
+    offers
+        .tools()
+        .forEach((name, tool) -> headers.put(name, ParamHeader.of(name, tool.input().json())));
     for (Revision revision : Revision.values()) {
-      tools.put(revision, results.cacheable(revision, toolList(flows, displays, revision)));
+      tools.put(
+          revision,
+          results.cacheable(revision, listed("tools", tools(flows, displays, offers, revision))));
       resources.put(
           revision,
           results.cacheable(
-              revision, listed("resources", displays, it -> Descriptors.resource(it, revision))));
+              revision,
+              listed(
+                  "resources",
+                  Stream.concat(
+                      displays.stream().map(it -> Descriptors.resource(it, revision)),
+                      offers.resources().values().stream().map(it -> it.descriptor(revision))))));
       templates.put(
           revision,
           results.cacheable(
-              revision, listed("resourceTemplates", List.<ObjectNode>of(), it -> it)));
+              revision,
+              listed(
+                  "resourceTemplates",
+                  offers.templates().values().stream().map(it -> it.descriptor(revision)))));
+      prompts.put(
+          revision,
+          results.cacheable(
+              revision,
+              listed(
+                  "prompts",
+                  offers.prompts().values().stream().map(it -> it.descriptor(revision)))));
       pages.put(revision, pages(displays, results, revision));
     }
   }
 
-  private static ObjectNode toolList(
-      List<ToolContract> flows, List<DisplayTool> displays, Revision revision) {
-    ObjectNode list =
-        listed("tools", flows, it -> Descriptors.flow(it, revision, !displays.isEmpty()));
-    displays.forEach(it -> list.withArray("tools").add(Descriptors.display(it, revision)));
-    return list;
+  private static void requireDistinct(
+      List<ToolContract> flows, List<DisplayTool> displays, Offers offers) {
+    Set<String> taken = new HashSet<>();
+    flows.forEach(it -> taken.add(it.name()));
+    displays.forEach(it -> taken.add(it.name()));
+    for (String name : offers.tools().keySet()) {
+      if (taken.contains(name)) {
+        throw new IllegalArgumentException(
+            "There is a flow, an agent or a display tool named %s already: name the tool otherwise"
+                .formatted(name));
+      }
+    }
+  }
+
+  private static Stream<ObjectNode> tools(
+      List<ToolContract> flows, List<DisplayTool> displays, Offers offers, Revision revision) {
+    return Stream.of(
+            flows.stream().map(it -> Descriptors.flow(it, revision, !displays.isEmpty())),
+            offers.tools().values().stream().map(it -> it.descriptor(revision)),
+            displays.stream().map(it -> Descriptors.display(it, revision)))
+        .flatMap(each -> each);
   }
 
   private static Map<String, Result> pages(
       List<DisplayTool> displays, Results results, Revision revision) {
     Map<String, Result> pages = new HashMap<>();
     for (DisplayTool display : displays) {
-      ObjectNode contents = listed("contents", List.of(display), Descriptors::page);
+      ObjectNode contents = listed("contents", Stream.of(Descriptors.page(display)));
       pages.put(display.uri(), results.cacheable(revision, contents));
     }
     return pages;
   }
 
-  private static <T> ObjectNode listed(String member, List<T> all, Function<T, ObjectNode> each) {
+  private static ObjectNode listed(String member, Stream<ObjectNode> all) {
     ObjectNode list = JsonNodeFactory.instance.objectNode();
     ArrayNode array = list.putArray(member);
-    all.stream().map(each).forEach(array::add);
+    all.forEach(array::add);
     return list;
   }
 
@@ -74,6 +119,10 @@ final class Catalog {
     return firstPage(templates, request);
   }
 
+  Result prompts(Request request) {
+    return firstPage(prompts, request);
+  }
+
   /** There is one page of everything, so no cursor was ever handed out. */
   private static Result firstPage(Map<Revision, Result> lists, Request request) {
     if (request.params().has("cursor")) {
@@ -82,16 +131,22 @@ final class Catalog {
     return of(lists, request.revision());
   }
 
-  Result page(Request request) {
-    String uri = Wire.text(request.params(), "uri");
-    if (uri == null) {
-      throw Refusal.params("The parameter uri must be a string.");
-    }
-    Result page = of(pages, request.revision()).get(uri);
-    if (page == null) {
-      throw Refusal.unknownResource(uri, request.revision().modern());
-    }
-    return page;
+  /** What a page of a display tool is answered with; null if it is none. */
+  @Nullable Result page(String uri, Revision revision) {
+    return of(pages, revision).get(uri);
+  }
+
+  @Nullable McpTool tool(String name) {
+    return offers.tools().get(name);
+  }
+
+  /** The headers that repeat arguments of a tool. */
+  List<ParamHeader> headers(@Nullable String tool) {
+    return headers.getOrDefault(tool, List.of());
+  }
+
+  Offers offers() {
+    return offers;
   }
 
   private static <T> T of(Map<Revision, T> prepared, Revision revision) {

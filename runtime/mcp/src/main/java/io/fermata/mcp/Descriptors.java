@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolContract;
+import org.jspecify.annotations.Nullable;
 
 /** How tools and pages are described to clients, in the words of MCP, MCP Apps and ChatGPT. */
 final class Descriptors {
@@ -52,6 +53,26 @@ final class Descriptors {
       tool.put("title", title);
     }
     return tool.put("description", text);
+  }
+
+  /** The beginning of what an author registered: its name, and what people and models read. */
+  static ObjectNode named(
+      String name, @Nullable String title, @Nullable String description, Revision revision) {
+    ObjectNode descriptor = object().put("name", name);
+    if (title != null && revision.structured()) {
+      descriptor.put("title", title);
+    }
+    if (description != null) {
+      descriptor.put("description", description);
+    }
+    return descriptor;
+  }
+
+  static ObjectNode withMeta(ObjectNode descriptor, ObjectNode meta) {
+    if (!meta.isEmpty()) {
+      descriptor.set("_meta", meta);
+    }
+    return descriptor;
   }
 
   private static ObjectNode annotations(ObjectNode tool, String title, Revision revision) {

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** Tells by which revision a message is to be served, and holds modern ones to their envelope. */
 final class Eras {
   private static final String VERSION = "io.modelcontextprotocol/protocolVersion";
-  private static final String CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+  static final String CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
   private static final String HEADER = "MCP-Protocol-Version";
 
   private final Methods methods;
@@ -60,7 +60,7 @@ final class Eras {
     return revision;
   }
 
-  private static Revision modern(Message message, Arrival arrival) {
+  private Revision modern(Message message, Arrival arrival) {
     String declared = Wire.text(message.meta(), VERSION);
     if (declared == null) {
       throw Refusal.malformed("The _meta key " + VERSION + " must be a string.");
@@ -77,7 +77,7 @@ final class Eras {
       throw missing(CAPABILITIES);
     }
     if (arrival instanceof Arrival.Post post) {
-      MirrorHeaders.require(message, post);
+      MirrorHeaders.require(message, post, methods.headers(message));
     }
     return revision;
   }

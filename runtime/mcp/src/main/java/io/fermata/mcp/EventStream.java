@@ -18,6 +18,9 @@ final class EventStream {
   private static final CharSequence BUFFERING = HttpHeaders.createOptimized("x-accel-buffering");
   private static final CharSequence NO = HttpHeaders.createOptimized("no");
 
+  /** A comment, which clients skip: it keeps the connection from being taken for dead. */
+  private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
+
   private final HttpServerResponse response;
 
   /** Where the request is handled, and the only place where its response may be touched. */
@@ -25,9 +28,10 @@ final class EventStream {
 
   private final Progress progress = new Progress(woken -> context.runOnContext(home -> send()));
   private boolean begun;
+  private boolean beating;
 
   EventStream(HttpServerResponse response) {
-    this.response = response;
+    this.response = response.closeHandler(closed -> progress.gone());
   }
 
   Progress progress() {
@@ -36,15 +40,33 @@ final class EventStream {
 
   private void send() {
     if (over()) {
-      progress.end();
+      progress.gone();
     } else if (response.writeQueueFull()) {
       response.drainHandler(drained -> resume());
     } else {
+      keepAlive();
       List<byte[]> notifications = progress.take();
       if (!notifications.isEmpty()) {
         write(notifications);
         context.owner().setTimer(Progress.PAUSE_MILLIS, rested -> send());
       }
+    }
+  }
+
+  private void keepAlive() {
+    if (progress.held() && !beating) {
+      beating = true;
+      begin();
+      beat();
+    }
+  }
+
+  private void beat() {
+    if (!over()) {
+      if (!response.writeQueueFull()) {
+        response.write(HEARTBEAT);
+      }
+      context.owner().setTimer(ThreadStream.HEARTBEAT.toMillis(), rested -> beat());
     }
   }
 
@@ -58,6 +80,11 @@ final class EventStream {
   }
 
   private void write(List<byte[]> messages) {
+    begin();
+    messages.forEach(message -> response.write(event(message)));
+  }
+
+  private void begin() {
     if (!begun) {
       begun = true;
       response
@@ -65,10 +92,8 @@ final class EventStream {
           .putHeader(HttpHeaders.CONTENT_TYPE, EVENTS)
           .putHeader(HttpHeaders.CACHE_CONTROL, NO_CACHE)
           // Proxies would keep events back until their buffer is full.
-          .putHeader(BUFFERING, NO)
-          .closeHandler(gone -> progress.end());
+          .putHeader(BUFFERING, NO);
     }
-    messages.forEach(message -> response.write(event(message)));
   }
 
   /** Ends the response with the answer if there was progress; else it is left to be plain. */
@@ -80,6 +105,14 @@ final class EventStream {
     write(rest);
     response.end(event(answer));
     return true;
+  }
+
+  /** Ends a stream that nothing answers. */
+  void end() {
+    if (!over()) {
+      begin();
+      response.end();
+    }
   }
 
   /** One event. JSON as it is written here has no line breaks. */

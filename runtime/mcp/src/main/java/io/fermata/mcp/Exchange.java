@@ -178,7 +178,8 @@ final class Exchange {
         only(headers, VERSION),
         only(headers, METHOD),
         only(headers, NAME),
-        headers.get(SESSION));
+        headers.get(SESSION),
+        name -> only(headers, name));
   }
 
   /** A header given twice has a value that equals neither, so that nobody can read it two ways. */

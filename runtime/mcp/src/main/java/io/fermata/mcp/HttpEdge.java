@@ -1,8 +1,10 @@
 package io.fermata.mcp;
 
+import io.vertx.core.Context;
 import io.vertx.core.Future;
 import io.vertx.core.MultiMap;
 import io.vertx.core.VerticleBase;
+import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpMethod;
@@ -14,6 +16,8 @@ import io.vertx.core.net.SocketAddress;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -142,8 +146,10 @@ final class HttpEdge extends VerticleBase {
   private void authenticated(HttpServerRequest request, String principal) {
     if (request.method().equals(HttpMethod.POST)) {
       post(request, principal);
-    } else if (request.method().equals(HttpMethod.DELETE) && endsSession(request)) {
-      end(request);
+    } else if (request.method().equals(HttpMethod.DELETE) && inSession(request)) {
+      end(request, principal);
+    } else if (request.method().equals(HttpMethod.GET) && inSession(request)) {
+      listen(request, principal);
     } else {
       request.response().putHeader("allow", "POST, DELETE");
       refuse(request, Refusal.transport(405, "Send messages with POST."));
@@ -167,7 +173,7 @@ final class HttpEdge extends VerticleBase {
     Exchange.refuse(request, refusal, Exchange::refused);
   }
 
-  private static boolean endsSession(HttpServerRequest request) {
+  private static boolean inSession(HttpServerRequest request) {
     return request.headers().contains(Exchange.SESSION) && !modern(request);
   }
 
@@ -176,9 +182,28 @@ final class HttpEdge extends VerticleBase {
     return revision != null && revision.modern();
   }
 
-  private void end(HttpServerRequest request) {
+  /** The stream of a session, which tells of changes until the client closes it. */
+  private void listen(HttpServerRequest request, String principal) {
+    if (!streams(request)) {
+      refuse(request, Refusal.transport(406, "Accept must list text/event-stream."));
+      return;
+    }
+    EventStream stream = new EventStream(request.response());
+    Context context = Objects.requireNonNull(Vertx.currentContext());
+    CompletableFuture<Void> ended = new CompletableFuture<>();
+    String session = Objects.requireNonNull(request.getHeader(Exchange.SESSION));
     try {
-      sessions.end(Objects.requireNonNull(request.getHeader(Exchange.SESSION)));
+      protocol.listen(session, principal, stream.progress(), ended);
+      CompletionStage<Void> over = ended;
+      over.thenRun(() -> context.runOnContext(home -> stream.end()));
+    } catch (Refusal refusal) {
+      refuse(request, refusal);
+    }
+  }
+
+  private void end(HttpServerRequest request, String principal) {
+    try {
+      sessions.end(Objects.requireNonNull(request.getHeader(Exchange.SESSION)), principal);
       request.response().setStatusCode(204).end();
     } catch (Refusal refusal) {
       refuse(request, refusal);

@@ -26,12 +26,25 @@ public final class McpServer implements AutoCloseable {
 
   private final Vertx vertx;
   private final Streams streams;
+  private final Subscriptions subscriptions;
+  private final Workers workers;
+  private final McpChanges changes;
   private final String host;
   private final int port;
 
-  McpServer(Vertx vertx, Streams streams, String host, int port) {
+  McpServer(
+      Vertx vertx,
+      Streams streams,
+      Subscriptions subscriptions,
+      Workers workers,
+      McpChanges changes,
+      String host,
+      int port) {
     this.vertx = vertx;
     this.streams = streams;
+    this.subscriptions = subscriptions;
+    this.workers = workers;
+    this.changes = changes;
     this.host = host;
     this.port = port;
   }
@@ -39,6 +52,16 @@ public final class McpServer implements AutoCloseable {
   /** Begins to set up a server for a host's tools. */
   public static McpServerBuilder serving(ToolHost host) {
     return new McpServerBuilder(host);
+  }
+
+  /** Begins to set up a server that has no flows, only what is registered with it. */
+  public static McpServerBuilder plain() {
+    return new McpServerBuilder(new NoHost());
+  }
+
+  /** Changes what is offered, and tells the clients that listen. */
+  public McpChanges changes() {
+    return changes;
   }
 
   /** The port it listens on: the one asked for, or the one it was given. */
@@ -55,6 +78,7 @@ public final class McpServer implements AutoCloseable {
   @Override
   public void close() {
     streams.close();
+    subscriptions.close();
     try {
       vertx
           .close()
@@ -65,6 +89,8 @@ public final class McpServer implements AutoCloseable {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException e) {
       LOG.warn("The MCP server at port {} did not close in good order", port, e);
+    } finally {
+      workers.close();
     }
   }
 }

@@ -16,6 +16,7 @@ import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -37,6 +38,7 @@ public final class McpServerBuilder {
   private @Nullable Threads threads;
   private @Nullable Runs runs;
   private int maxStreams = Streams.DEFAULT_MAX;
+  private Offers offers = Offers.NONE;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
@@ -108,6 +110,40 @@ public final class McpServerBuilder {
     return this;
   }
 
+  /** Offers a tool beside those of the host. */
+  public McpServerBuilder tool(McpTool tool) {
+    requireNew(offers.tools(), tool.name(), "tool");
+    offers = offers.with(tool);
+    return this;
+  }
+
+  /** Offers a resource. */
+  public McpServerBuilder resource(McpResource resource) {
+    requireNew(offers.resources(), resource.uri(), "resource");
+    offers = offers.with(resource);
+    return this;
+  }
+
+  /** Offers the resources of a template. */
+  public McpServerBuilder template(McpTemplate template) {
+    requireNew(offers.templates(), template.uriTemplate(), "template");
+    offers = offers.with(template);
+    return this;
+  }
+
+  /** Offers a prompt. */
+  public McpServerBuilder prompt(McpPrompt prompt) {
+    requireNew(offers.prompts(), prompt.name(), "prompt");
+    offers = offers.with(prompt);
+    return this;
+  }
+
+  private static void requireNew(Map<String, ?> offered, String name, String what) {
+    if (offered.containsKey(name)) {
+      throw new IllegalArgumentException("There are two %ss named %s".formatted(what, name));
+    }
+  }
+
   /** Serves threads over HTTP, too, at {@code /threads}. */
   public McpServerBuilder threads(Threads served) {
     this.threads = served;
@@ -123,7 +159,7 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /** How many event streams of threads one principal may have open at a time. */
+  /** How many event streams of threads, and of changes, one principal may have open at a time. */
   public McpServerBuilder maxStreams(int limit) {
     this.maxStreams = limit;
     return this;
@@ -166,11 +202,30 @@ public final class McpServerBuilder {
    * write to the output.
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
-    return McpStdio.start(protocol(new Sessions(host)), in, out);
+    Core core = new Core();
+    return McpStdio.start(core.protocol, core.methods.changes(), core::close, in, out);
   }
 
-  private Protocol protocol(Sessions sessions) {
-    return new Protocol(new Methods(host, new Identity(name, version, instructions)), sessions);
+  /** What all transports share. */
+  private final class Core {
+    private final Sessions sessions = new Sessions(host, System::nanoTime);
+    private final Inquiries inquiries = new Inquiries();
+    private final Workers workers = new Workers();
+    private final Subscriptions subscriptions;
+    private final Methods methods;
+    private final Protocol protocol;
+
+    Core() {
+      Identity identity = new Identity(name, version, instructions);
+      subscriptions = new Subscriptions(new Streams(maxStreams));
+      methods = new Methods(host, identity, offers, subscriptions, inquiries, workers);
+      protocol = new Protocol(methods, sessions, inquiries);
+    }
+
+    void close() {
+      subscriptions.close();
+      workers.close();
+    }
   }
 
   private void requireAuthenticationOutside() {
@@ -213,9 +268,8 @@ public final class McpServerBuilder {
   private McpServer deployed(Vertx vertx) {
     HttpLimits limits = new HttpLimits(maxConnections, idleTimeout);
     SocketAddress listening = HttpEdge.address(address, port);
-    Sessions sessions = new Sessions(host);
-    Protocol protocol = protocol(sessions);
     Streams streams = new Streams(maxStreams);
+    Core core = new Core();
     ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
     RunsApi listed = runs == null ? null : new RunsApi(runs);
     Guard guard = new Guard(servedHosts(), origins);
@@ -226,7 +280,15 @@ public final class McpServerBuilder {
             () -> {
               HttpEdge edge =
                   new HttpEdge(
-                      protocol, api, listed, sessions, guard, keys, limits, connections, listening);
+                      core.protocol,
+                      api,
+                      listed,
+                      core.sessions,
+                      guard,
+                      keys,
+                      limits,
+                      connections,
+                      listening);
               edges.add(edge);
               return edge;
             },
@@ -235,7 +297,13 @@ public final class McpServerBuilder {
         .toCompletableFuture()
         .join();
     return new McpServer(
-        vertx, streams, isLoopback() ? "localhost" : bracketed(address), edges.element().port());
+        vertx,
+        streams,
+        core.subscriptions,
+        core.workers,
+        core.methods.changes(),
+        isLoopback() ? "localhost" : bracketed(address),
+        edges.element().port());
   }
 
   private List<String> servedHosts() {

@@ -33,7 +33,6 @@ public final class McpStdio implements AutoCloseable {
   private final Protocol protocol;
   private final OutputStream out;
   private final LineReader lines;
-  private final Arrival.Line peer = new Arrival.Line("local");
 
   /** Requests that still want an answer, each with its progress. */
   private final Map<JsonNode, Progress> open = new ConcurrentHashMap<>();
@@ -49,14 +48,27 @@ public final class McpStdio implements AutoCloseable {
   private final Executor later =
       CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
-  private McpStdio(Protocol protocol, InputStream in, OutputStream out) {
+  private final Arrival.Line peer = new Arrival.Line("local", progress());
+  private final McpChanges changes;
+  private final Runnable closing;
+
+  private McpStdio(
+      Protocol protocol, McpChanges changes, Runnable closing, InputStream in, OutputStream out) {
     this.protocol = protocol;
+    this.changes = changes;
+    this.closing = closing;
     this.out = out;
     this.lines = new LineReader(in);
   }
 
-  static McpStdio start(Protocol protocol, InputStream in, OutputStream out) {
-    McpStdio edge = new McpStdio(protocol, in, out);
+  /**
+   * Begins to serve.
+   *
+   * @param closing what to close with it
+   */
+  static McpStdio start(
+      Protocol protocol, McpChanges changes, Runnable closing, InputStream in, OutputStream out) {
+    McpStdio edge = new McpStdio(protocol, changes, closing, in, out);
     daemon(edge::read, "fermata-mcp-reader").start();
     return edge;
   }
@@ -65,6 +77,15 @@ public final class McpStdio implements AutoCloseable {
     Thread thread = new Thread(task, name);
     thread.setDaemon(true);
     return thread;
+  }
+
+  private Progress progress() {
+    return new Progress(woken -> writer.execute(() -> tell(woken)));
+  }
+
+  /** Changes what is offered, and tells the client. */
+  public McpChanges changes() {
+    return changes;
   }
 
   /** Waits until the input has ended and the calls under way are answered. */
@@ -76,6 +97,7 @@ public final class McpStdio implements AutoCloseable {
   @Override
   public void close() {
     writer.shutdown();
+    closing.run();
     ended.countDown();
   }
 
@@ -83,10 +105,11 @@ public final class McpStdio implements AutoCloseable {
     try {
       byte[] line = lines.next();
       while (line != null && ended.getCount() > 0) {
-        underWay.acquire();
         receive(line);
         line = lines.next();
       }
+      // These wait for a client that is not there any more.
+      open.values().stream().filter(Progress::held).forEach(Progress::gone);
       if (!underWay.tryAcquire(MAX_UNDER_WAY, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
         LOG.warn("The input ended, and calls were not answered within {} s", SECONDS_TO_FINISH);
       }
@@ -99,12 +122,28 @@ public final class McpStdio implements AutoCloseable {
     }
   }
 
-  private void receive(byte[] line) {
+  private void receive(byte[] line) throws InterruptedException {
+    JsonNode message = MissingNode.getInstance();
+    Refusal refused = null;
     try {
       if (line == LineReader.TOO_LONG) {
         throw Refusal.invalid("The line is longer than " + Wire.MAX_BYTES + " bytes.");
       }
-      receive(Wire.read(line));
+      message = Wire.read(line);
+    } catch (Refusal refusal) {
+      refused = refusal;
+    }
+    if (Message.isResponse(message)) {
+      // Those under way may be waiting for it, so it waits for none of them.
+      protocol.answer(message, peer, null);
+      return;
+    }
+    underWay.acquire();
+    try {
+      if (refused != null) {
+        throw refused;
+      }
+      receive(message);
     } catch (Refusal refusal) {
       write(List.of(Wire.error(NullNode.getInstance(), refusal)));
     }
@@ -113,10 +152,10 @@ public final class McpStdio implements AutoCloseable {
   private void receive(JsonNode message) {
     Progress cancelled = open.remove(cancelled(message));
     if (cancelled != null) {
-      cancelled.end();
+      cancelled.gone();
     }
     JsonNode id = message.path("id");
-    Progress progress = new Progress(woken -> writer.execute(() -> tell(woken)));
+    Progress progress = progress();
     if (!id.isMissingNode() && open.putIfAbsent(id, progress) != null) {
       throw Refusal.invalid("The id is that of another request under way.");
     }

@@ -3,39 +3,62 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.ToolHost;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The methods of both eras. */
 final class Methods {
   private final Map<String, Method> modern;
   private final Map<String, Method> legacy;
   private final Identity identity;
+  private final McpChanges changes;
+  private final Listening listening;
   private final boolean widgets;
 
-  Methods(ToolHost host, Identity identity) {
+  /** Whether there is more than flows: prompts, and handlers that log. */
+  private final boolean plain;
+
+  Methods(
+      ToolHost host,
+      Identity identity,
+      Offers offers,
+      Subscriptions subscriptions,
+      Inquiries inquiries,
+      Workers workers) {
     this.identity = identity;
     this.widgets = !host.displays().isEmpty();
+    this.plain = !offers.isEmpty();
     Results results = new Results(identity);
-    Catalog catalog = new Catalog(host, results);
-    Method call = new ToolCalls(host, results);
+    this.changes = new McpChanges(host, offers, results, subscriptions);
+    this.listening = new Listening(subscriptions, results, kinds());
+    RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis);
+    PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
+    Map<String, Method> both = new HashMap<>();
+    both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
+    both.put("tools/call", new ToolCalls(host, results, changes, calls));
+    both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
+    both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
+    both.put("resources/read", new Reads(changes, calls, results));
+    if (plain) {
+      both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
+      both.put("prompts/get", new Prompts(changes, calls, results));
+      both.put("completion/complete", new Completions(changes, calls, results));
+    }
     Result discovery = results.cacheable(Revision.V2026_07_28, discovery());
-    Result pong = out -> out.writeRawValue("{}");
-    this.modern =
-        Map.of(
-            "server/discover", Method.atOnce(request -> discovery),
-            "tools/list", Method.atOnce(catalog::tools),
-            "tools/call", call,
-            "resources/list", Method.atOnce(catalog::resources),
-            "resources/templates/list", Method.atOnce(catalog::templates),
-            "resources/read", Method.atOnce(catalog::page));
-    this.legacy =
-        Map.of(
-            "ping", Method.atOnce(request -> pong),
-            "tools/list", Method.atOnce(catalog::tools),
-            "tools/call", call,
-            "resources/list", Method.atOnce(catalog::resources),
-            "resources/templates/list", Method.atOnce(catalog::templates),
-            "resources/read", Method.atOnce(catalog::page));
+    this.modern = new HashMap<>(both);
+    modern.put("server/discover", Method.atOnce(request -> discovery));
+    modern.put("subscriptions/listen", listening::listen);
+    this.legacy = new HashMap<>(both);
+    legacy.put("ping", Method.atOnce(request -> Results.EMPTY));
+    legacy.put("resources/subscribe", Method.atOnce(listening::watch));
+    legacy.put("resources/unsubscribe", Method.atOnce(listening::unwatch));
+    if (plain) {
+      legacy.put("logging/setLevel", Method.atOnce(listening::level));
+    }
   }
 
   Method named(String name, Revision revision) {
@@ -49,6 +72,21 @@ final class Methods {
   /** Whether a method says by its name alone that its caller is modern. */
   boolean modernOnly(String name) {
     return modern.containsKey(name) && !legacy.containsKey(name);
+  }
+
+  McpChanges changes() {
+    return changes;
+  }
+
+  Listening listening() {
+    return listening;
+  }
+
+  /** The headers that repeat arguments of the tool that a message calls. */
+  List<ParamHeader> headers(Message message) {
+    @Nullable String tool =
+        message.method().equals("tools/call") ? Wire.text(message.params(), "name") : null;
+    return changes.catalog().headers(tool);
   }
 
   /** The answer to a handshake, which the protocol core makes: it opens a session. */
@@ -75,10 +113,21 @@ final class Methods {
     return withInstructions(discovery);
   }
 
-  private static ObjectNode capabilities() {
+  private Set<Subscriptions.Kind> kinds() {
+    return plain
+        ? EnumSet.allOf(Subscriptions.Kind.class)
+        : EnumSet.of(Subscriptions.Kind.TOOLS, Subscriptions.Kind.RESOURCES);
+  }
+
+  private ObjectNode capabilities() {
     ObjectNode capabilities = JsonNodeFactory.instance.objectNode();
-    capabilities.putObject("tools");
-    capabilities.putObject("resources");
+    capabilities.putObject("tools").put("listChanged", true);
+    capabilities.putObject("resources").put("listChanged", true).put("subscribe", true);
+    if (plain) {
+      capabilities.putObject("prompts").put("listChanged", true);
+      capabilities.putObject("completions");
+      capabilities.putObject("logging");
+    }
     return capabilities;
   }
 

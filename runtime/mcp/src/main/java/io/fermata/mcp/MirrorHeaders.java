@@ -1,9 +1,12 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,11 +18,37 @@ final class MirrorHeaders {
 
   private MirrorHeaders() {}
 
-  static void require(Message message, Arrival.Post post) {
+  static void require(Message message, Arrival.Post post, List<ParamHeader> parameters) {
     requireEqual("Mcp-Method", post.method(), message.method());
     String source = nameSource(message.method());
     if (source != null) {
       requireName(post.name(), Wire.text(message.params(), source));
+    }
+    for (ParamHeader parameter : parameters) {
+      requireParameter(parameter, post, message.params().path("arguments"));
+    }
+  }
+
+  private static void requireParameter(
+      ParamHeader parameter, Arrival.Post post, JsonNode arguments) {
+    JsonNode value = arguments.at(parameter.place());
+    String sent = post.headers().get(parameter.header());
+    String header = sent == null ? null : decoded(parameter.header(), sent);
+    boolean absent = value.isMissingNode() || value.isNull();
+    if (header == null && absent) {
+      return;
+    }
+    if (header != null && value.isNumber() && equal(header, value.decimalValue())) {
+      return;
+    }
+    requireEqual(parameter.header(), header, absent ? null : value.asText());
+  }
+
+  private static boolean equal(String header, BigDecimal value) {
+    try {
+      return new BigDecimal(header).compareTo(value) == 0;
+    } catch (NumberFormatException e) {
+      return false;
     }
   }
 
@@ -33,7 +62,7 @@ final class MirrorHeaders {
 
   private static void requireName(@Nullable String header, @Nullable String body) {
     if (header != null || body != null) {
-      requireEqual("Mcp-Name", header == null ? null : decoded(header), body);
+      requireEqual("Mcp-Name", header == null ? null : decoded("Mcp-Name", header), body);
     }
   }
 
@@ -51,26 +80,31 @@ final class MirrorHeaders {
     }
   }
 
-  private static String decoded(String header) {
+  private static String decoded(String name, String header) {
     if (!header.startsWith(PREFIX) || !header.endsWith(SUFFIX)) {
-      return plain(header);
+      return plain(name, header);
     }
     try {
       String inner =
           header.substring(
               PREFIX.length(), Math.max(PREFIX.length(), header.length() - SUFFIX.length()));
+      if (inner.length() % 4 != 0) {
+        // Java's decoder does without the padding, others do not.
+        throw new IllegalArgumentException("There is no padding");
+      }
       ByteBuffer bytes = ByteBuffer.wrap(Base64.getDecoder().decode(inner));
       return StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
     } catch (IllegalArgumentException | CharacterCodingException e) {
-      throw Refusal.headers("the header Mcp-Name is not Base64 of UTF-8 text.");
+      throw Refusal.headers("the header " + name + " is not Base64 of UTF-8 text.");
     }
   }
 
-  private static String plain(String header) {
+  private static String plain(String name, String header) {
     for (int i = 0; i < header.length(); i++) {
       char c = header.charAt(i);
       if (c != '\t' && (c < ' ' || c > '~')) {
-        throw Refusal.headers("the header Mcp-Name has characters that must be sent as Base64.");
+        throw Refusal.headers(
+            "the header " + name + " has characters that must be sent as Base64.");
       }
     }
     return header;

@@ -14,8 +14,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The progress of one request on its way to the client: numbered, with streamed text joined, and
- * never more than there is room for. A host tells it on any thread; a transport takes from it.
+ * What a client is told of one request before the answer: progress, numbered and with streamed text
+ * joined, log messages, and what the server asks in turn. There is never more than there is room
+ * for. It is told on any thread; a transport takes from it.
  */
 final class Progress {
   /** How long a transport waits between two takes, so that a talkative node floods nobody. */
@@ -31,18 +32,34 @@ final class Progress {
   /** A longer token would make every notification long. */
   private static final int MAX_TOKEN = 200;
 
+  /** What waits to be taken. */
+  private sealed interface Waiting {}
+
   /**
-   * A message that waits to be taken.
+   * Progress in words.
    *
    * @param node whose streamed text it is, which more may join; null for an event
    */
-  private record Waiting(@Nullable String node, StringBuilder message) {
+  private record Words(@Nullable String node, StringBuilder message) implements Waiting {
     /** Takes off half a character, whose other half is likely to come with the next piece. */
     String cutHalf() {
       int whole = node == null ? message.length() : whole(message, message.length());
       String half = message.substring(whole);
       message.setLength(whole);
       return half;
+    }
+  }
+
+  /** A message as it goes over the wire. */
+  private static final class Ready implements Waiting {
+    private final byte[] bytes;
+
+    Ready(byte[] bytes) {
+      this.bytes = bytes;
+    }
+
+    byte[] bytes() {
+      return bytes;
     }
   }
 
@@ -54,6 +71,8 @@ final class Progress {
   private long sent;
   private boolean asleep = true;
   private boolean ended;
+  private boolean held;
+  private @Nullable Runnable whenGone;
 
   /**
    * @param wake is called on any thread when there is something to take and the latest take found
@@ -69,26 +88,80 @@ final class Progress {
    * only a courtesy is no reason to refuse the call.
    */
   synchronized Consumer<ToolProgress> listener(ObjectNode meta) {
-    JsonNode asked = meta.path("progressToken");
-    boolean usable = asked.isTextual() || asked.isIntegralNumber();
-    if (!usable || asked.asText().length() > MAX_TOKEN) {
+    JsonNode asked = token(meta);
+    if (asked.isMissingNode()) {
       return unheard -> {};
     }
     token = asked;
     return this::told;
   }
 
+  /** The token by which a request wants to hear of progress; missing if it does not. */
+  static JsonNode token(ObjectNode meta) {
+    JsonNode asked = meta.path("progressToken");
+    boolean usable = asked.isTextual() || asked.isIntegralNumber();
+    return usable && asked.asText().length() <= MAX_TOKEN ? asked : MissingNode.getInstance();
+  }
+
   private void told(ToolProgress progress) {
     String piece = progress.piece();
-    boolean rouse =
+    rouse(
         piece == null
             ? add(null, shortened(described(progress)))
-            : !piece.isEmpty() && add(progress.node(), piece);
-    if (rouse) {
+            : !piece.isEmpty() && add(progress.node(), piece));
+  }
+
+  /** A notification, which is left out if there is no room for it. */
+  void tell(byte[] notification) {
+    rouse(add(notification, true));
+  }
+
+  /** A message that must not be lost. */
+  void insist(byte[] message) {
+    rouse(add(message, false));
+  }
+
+  /** Has the client kept waiting: what comes next may take longer than a connection may be idle. */
+  void hold() {
+    synchronized (this) {
+      held = true;
+    }
+    rouse(true);
+  }
+
+  synchronized boolean held() {
+    return held;
+  }
+
+  /** What to do when the client is gone or wants no answer any more. */
+  void whenGone(Runnable todo) {
+    synchronized (this) {
+      if (!ended) {
+        whenGone = todo;
+        return;
+      }
+    }
+    todo.run();
+  }
+
+  /** The client is gone, or wants no answer any more. */
+  void gone() {
+    Runnable todo;
+    synchronized (this) {
+      todo = ended ? null : whenGone;
+      end();
+    }
+    if (todo != null) {
+      todo.run();
+    }
+  }
+
+  private void rouse(boolean wanted) {
+    if (wanted) {
       try {
         wake.accept(this);
       } catch (RejectedExecutionException closed) {
-        end();
+        gone();
       }
     }
   }
@@ -118,7 +191,7 @@ final class Progress {
     if (ended) {
       return false;
     }
-    Waiting last = waiting.peekLast();
+    Words last = lastWords();
     boolean joins = last != null && node != null && node.equals(last.node());
     int fitting = Math.min(message.length(), joins ? room : room - AROUND);
     // After the first that does not fit all are left out: the gap is in one place, and named there.
@@ -140,14 +213,29 @@ final class Progress {
     return rouse;
   }
 
+  private synchronized boolean add(byte[] message, boolean ifRoom) {
+    if (ended || (ifRoom && room < message.length)) {
+      return false;
+    }
+    waiting.add(new Ready(message));
+    room -= message.length;
+    boolean rouse = asleep;
+    asleep = false;
+    return rouse;
+  }
+
+  private @Nullable Words lastWords() {
+    return waiting.peekLast() instanceof Words words ? words : null;
+  }
+
   private void put(@Nullable String node, String message) {
-    waiting.add(new Waiting(node, new StringBuilder(message)));
+    waiting.add(new Words(node, new StringBuilder(message)));
     room -= message.length() + AROUND;
   }
 
   /** The notifications that wait, to be sent now and in this order. */
   synchronized List<byte[]> take() {
-    Waiting last = waiting.peekLast();
+    Words last = lastWords();
     String half = last == null ? "" : last.cutHalf();
     List<byte[]> taken = takeAll();
     if (last != null && !half.isEmpty()) {
@@ -160,12 +248,19 @@ final class Progress {
   /** What is left to send before the response. What is told from now on goes nowhere. */
   synchronized List<byte[]> end() {
     ended = true;
+    whenGone = null;
     return takeAll();
   }
 
   private List<byte[]> takeAll() {
     List<byte[]> taken = new ArrayList<>();
-    waiting.forEach(each -> addNotifications(each.message(), taken));
+    for (Waiting each : waiting) {
+      if (each instanceof Words words) {
+        addNotifications(words.message(), taken);
+      } else if (each instanceof Ready ready) {
+        taken.add(ready.bytes());
+      }
+    }
     waiting.clear();
     room = ROOM;
     if (leftOut > 0) {

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.session.ToolProgress;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -12,7 +11,6 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,13 +23,18 @@ final class Protocol {
   private static final Logger LOG = LoggerFactory.getLogger(Protocol.class);
   private static final int MAX_BATCH = 50;
 
+  /** Modern clients say everything in every request, so that nothing is kept of them. */
+  private static final Peer NOBODY = Peer.unknown();
+
   private final Methods methods;
   private final Sessions sessions;
+  private final Inquiries inquiries;
   private final Eras eras;
 
-  Protocol(Methods methods, Sessions sessions) {
+  Protocol(Methods methods, Sessions sessions, Inquiries inquiries) {
     this.methods = methods;
     this.sessions = sessions;
+    this.inquiries = inquiries;
     this.eras = new Eras(methods);
   }
 
@@ -66,7 +69,7 @@ final class Protocol {
     JsonNode id = Message.idOf(tree, unknownId(arrival));
     try {
       if (Message.isResponse(tree)) {
-        return now(response(arrival));
+        return now(response(tree, arrival));
       }
       Message message = Message.of(tree);
       if (message.notification()) {
@@ -83,18 +86,19 @@ final class Protocol {
     }
   }
 
-  /** This server asks its clients nothing, so a response belongs to no request of its. */
-  private static Answer response(Arrival arrival) {
+  /** Only clients of the older era are sent requests, so only they respond. */
+  private Answer response(JsonNode response, Arrival arrival) {
     if (arrival instanceof Arrival.Post post && Eras.modernHeader(post)) {
       throw Refusal.invalid("Send requests and notifications only: responses are not expected.");
     }
+    inquiries.answered(response, arrival.principal());
     return Answer.ACCEPTED;
   }
 
   private Answer notification(Message message, Arrival arrival) {
     if (arrival instanceof Arrival.Post post) {
       Revision revision = eras.ofNotification(message, post);
-      sessionOf(post, revision);
+      peer(post, revision);
     }
     return Answer.ACCEPTED;
   }
@@ -111,33 +115,56 @@ final class Protocol {
     Revision agreed = known == null || known.modern() ? Revision.LATEST_LEGACY : known;
     ObjectNode welcome = methods.welcome(agreed);
     Answer answer = Answer.of(200, Wire.result(message.id(), out -> out.writeTree(welcome)));
+    JsonNode capabilities = message.params().path("capabilities");
     if (arrival instanceof Arrival.Line line) {
-      line.negotiated(agreed);
+      Peer peer = Peer.declaring(capabilities);
+      CompletableFuture<Void> ended = line.negotiated(agreed, peer);
+      methods.listening().attach(peer, line.principal(), line.way(), ended);
       return answer;
     }
-    return answer.with(Exchange.SESSION, sessions.open());
+    return answer.with(Exchange.SESSION, sessions.open(arrival.principal(), capabilities));
   }
 
   private CompletionStage<Answer> call(
       Message message, Arrival arrival, @Nullable Progress progress) {
     Revision revision = eras.of(message, arrival);
-    String session = arrival instanceof Arrival.Post post ? sessionOf(post, revision) : null;
+    Peer peer = peer(arrival, revision);
+    String session =
+        arrival instanceof Arrival.Post post && !revision.modern() ? post.session() : null;
     Method method = methods.named(message.method(), revision);
-    Consumer<ToolProgress> listener =
-        progress == null ? unheard -> {} : progress.listener(message.meta());
     return method
         .answer(
             new Request(
-                revision, arrival.principal(), session, message.params(), message.meta(), listener))
+                message.id(),
+                revision,
+                arrival.principal(),
+                session,
+                peer,
+                message.params(),
+                message.meta(),
+                progress))
         .handle((result, failure) -> answered(message.id(), result, failure));
   }
 
-  private @Nullable String sessionOf(Arrival.Post post, Revision revision) {
-    if (revision.modern() || post.session() == null) {
-      return null;
+  private Peer peer(Arrival arrival, Revision revision) {
+    if (revision.modern()) {
+      return NOBODY;
+    } else if (arrival instanceof Arrival.Post post) {
+      return post.session() == null
+          ? Peer.unknown()
+          : sessions.require(post.session(), post.principal());
     }
-    sessions.require(post.session());
-    return post.session();
+    return ((Arrival.Line) arrival).peer();
+  }
+
+  /**
+   * Has the client of a session told of changes.
+   *
+   * @param ended completes when the server ends it
+   * @throws Refusal if the session is none of this server's, or has ended
+   */
+  void listen(String session, String principal, Progress way, CompletableFuture<Void> ended) {
+    methods.listening().attach(sessions.require(session, principal), principal, way, ended);
   }
 
   private static Answer answered(

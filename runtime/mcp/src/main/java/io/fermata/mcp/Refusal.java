@@ -2,6 +2,7 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -14,6 +15,7 @@ final class Refusal extends RuntimeException {
   static final int INTERNAL_ERROR = -32603;
   static final int LEGACY_RESOURCE_NOT_FOUND = -32002;
   static final int HEADER_MISMATCH = -32020;
+  static final int MISSING_CAPABILITY = -32021;
   static final int UNSUPPORTED_VERSION = -32022;
 
   final int status;
@@ -82,6 +84,36 @@ final class Refusal extends RuntimeException {
     supported.forEach(data.putArray("supported")::add);
     data.put("requested", shortened(requested));
     return new Refusal(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+  }
+
+  /** What has to be asked is beyond what the client declared. */
+  static Refusal missingCapability(ObjectNode needed, boolean modern) {
+    List<String> names = new ArrayList<>();
+    needed.fieldNames().forEachRemaining(names::add);
+    String reason = "The request needs a client that declares " + String.join(" and ", names) + ".";
+    ObjectNode data = JsonNodeFactory.instance.objectNode().set("requiredCapabilities", needed);
+    return modern
+        ? new Refusal(400, MISSING_CAPABILITY, reason, data)
+        : new Refusal(200, INVALID_REQUEST, reason, data);
+  }
+
+  /** The client was asked, and answered with an error. */
+  static Refusal unanswered(String why) {
+    return new Refusal(
+        200, INVALID_REQUEST, "The client could not answer: " + shortened(why), null);
+  }
+
+  static Refusal cancelled() {
+    return new Refusal(200, INVALID_REQUEST, "The request was cancelled.", null);
+  }
+
+  static Refusal overloaded() {
+    return new Refusal(503, INTERNAL_ERROR, "The server is busy: try again later.", null);
+  }
+
+  static Refusal tooManyStreams() {
+    return new Refusal(
+        429, INVALID_REQUEST, "Too many event streams are open: close one first.", null);
   }
 
   static Refusal internal() {

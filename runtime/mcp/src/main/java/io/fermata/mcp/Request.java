@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.ToolProgress;
 import java.util.function.Consumer;
@@ -9,12 +10,61 @@ import org.jspecify.annotations.Nullable;
  * A request whose envelope has been checked.
  *
  * @param session the legacy session it belongs to
- * @param progress whom to tell what happens until it is answered
+ * @param peer what is known of a legacy client
+ * @param progress takes what the client is told before the answer; null if it cannot be told
  */
 record Request(
+    JsonNode id,
     Revision revision,
     String principal,
     @Nullable String session,
+    Peer peer,
     ObjectNode params,
     ObjectNode meta,
-    Consumer<ToolProgress> progress) {}
+    @Nullable Progress progress) {
+  private static final String LOG_LEVEL = "io.modelcontextprotocol/logLevel";
+
+  /** Whom to tell what happens until it is answered. */
+  Consumer<ToolProgress> listener() {
+    return progress == null ? unheard -> {} : progress.listener(meta);
+  }
+
+  /** What the client can do; missing if that is not known. */
+  JsonNode capabilities() {
+    return revision.modern() ? meta.path(Eras.CAPABILITIES) : peer.capabilities;
+  }
+
+  /** The least of the log messages that the client wants, or null if it wants none. */
+  @Nullable McpLevel logLevel() {
+    return revision.modern() ? McpLevel.of(Wire.text(meta, LOG_LEVEL)) : peer.level;
+  }
+
+  /**
+   * A parameter that has to be there.
+   *
+   * @throws Refusal if it is not, or no string
+   */
+  String text(String parameter) {
+    String text = Wire.text(params, parameter);
+    if (text == null) {
+      throw Refusal.params("The parameter " + parameter + " must be a string.");
+    }
+    return text;
+  }
+
+  /**
+   * The arguments, of which there may be none.
+   *
+   * @throws Refusal if they are no object
+   */
+  ObjectNode arguments() {
+    JsonNode arguments = params.get("arguments");
+    if (arguments == null) {
+      return params.objectNode();
+    }
+    if (arguments instanceof ObjectNode object) {
+      return object;
+    }
+    throw Refusal.params("The parameter arguments must be an object.");
+  }
+}

@@ -15,6 +15,9 @@ final class Results {
   /** How long a client may rely on what only changes when the server is replaced. */
   private static final long TTL_MILLIS = 300_000;
 
+  /** What there is nothing to say about, in revisions that demand nothing of every result. */
+  static final Result EMPTY = out -> out.writeRawValue("{}");
+
   private final SerializedString serverInfo;
   private final ObjectNode identity;
 
@@ -25,16 +28,36 @@ final class Results {
 
   /** A result that is always the same, written once and for all. */
   Result fixed(Revision revision, ObjectNode fields) {
+    SerializedString json = new SerializedString(Wire.json(whole(revision, "complete", fields)));
+    return out -> out.writeRawValue(json);
+  }
+
+  /** A result that is written once. */
+  Result once(Revision revision, ObjectNode fields) {
+    ObjectNode whole = whole(revision, "complete", fields);
+    return out -> out.writeTree(whole);
+  }
+
+  /** What has to come from the client before there is a result. */
+  Result inputRequired(Map<String, McpAsk> asks, String state) {
+    ObjectNode fields = JsonNodeFactory.instance.objectNode();
+    ObjectNode requests = fields.putObject("inputRequests");
+    asks.forEach((key, ask) -> requests.set(key, ask.json()));
+    fields.put("requestState", state);
+    ObjectNode whole = whole(Revision.V2026_07_28, "input_required", fields);
+    return out -> out.writeTree(whole);
+  }
+
+  private ObjectNode whole(Revision revision, String type, ObjectNode fields) {
     ObjectNode whole = JsonNodeFactory.instance.objectNode();
     if (revision.modern()) {
-      whole.put("resultType", "complete");
+      whole.put("resultType", type);
     }
     whole.setAll(fields);
     if (revision.modern()) {
-      whole.putObject("_meta").set(SERVER_INFO, identity);
+      whole.withObjectProperty("_meta").set(SERVER_INFO, identity);
     }
-    SerializedString json = new SerializedString(Wire.json(whole));
-    return out -> out.writeRawValue(json);
+    return whole;
   }
 
   /** A {@linkplain #fixed fixed} result that modern clients may keep for a while. */
@@ -61,6 +84,32 @@ final class Results {
       }
       out.writeBooleanField("isError", error);
       writeMeta(out, revision, meta);
+      out.writeEndObject();
+    };
+  }
+
+  /** What a plain tool said. */
+  Result ofTool(Revision revision, McpResult result) {
+    return out -> {
+      out.writeStartObject();
+      if (revision.modern()) {
+        out.writeStringField("resultType", "complete");
+      }
+      out.writeArrayFieldStart("content");
+      for (McpContent content : result.content()) {
+        out.writeTree(content.json());
+      }
+      out.writeEndArray();
+      JsonNode structured = result.structured();
+      // Before, only an object could be structured content; others are there as text.
+      if (structured != null
+          && revision.structured()
+          && (structured.isObject() || revision.modern())) {
+        out.writeFieldName("structuredContent");
+        out.writeTree(structured);
+      }
+      out.writeBooleanField("isError", result.error());
+      writeMeta(out, revision, result.meta());
       out.writeEndObject();
     };
   }

@@ -1,16 +1,31 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.session.ToolHost;
+import java.time.Duration;
 import java.util.Collections;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
-/** Sessions of the legacy revisions: nothing is kept of a living one, so it survives a restart. */
+/**
+ * Sessions of the legacy revisions. A session itself is nothing but its handle, so it survives a
+ * restart; what its client said once is kept for a bounded number of sessions and a bounded time.
+ */
 final class Sessions {
+  static final Duration IDLE = Duration.ofHours(1);
+
   private static final int REMEMBERED = 10_000;
 
   private final ToolHost host;
+  private final LongSupplier nanos;
+
+  private record Living(Peer peer, long seen) {}
+
+  /** What is known of clients, the one longest unheard of first. */
+  private final Map<String, Living> living = new LinkedHashMap<>();
 
   /** The youngest of those that a client ended. */
   private final Set<String> ended =
@@ -23,22 +38,55 @@ final class Sessions {
                 }
               }));
 
-  Sessions(ToolHost host) {
+  Sessions(ToolHost host, LongSupplier nanos) {
     this.host = host;
+    this.nanos = nanos;
   }
 
-  String open() {
-    return host.handles().mint();
+  String open(String principal, JsonNode capabilities) {
+    String session = host.handles().mint();
+    keep(key(principal, session), Peer.declaring(capabilities));
+    return session;
   }
 
-  void require(String session) {
+  /**
+   * What is known of the client of a session: nothing more than that, after a restart.
+   *
+   * @throws Refusal if the session is none of this server's, or has ended
+   */
+  synchronized Peer require(String session, String principal) {
+    requireMinted(session);
+    String key = key(principal, session);
+    Living known = living.remove(key);
+    Peer peer = known == null ? Peer.unknown() : known.peer();
+    keep(key, peer);
+    return peer;
+  }
+
+  private void requireMinted(String session) {
     if (!host.handles().minted(session) || ended.contains(session)) {
       throw Refusal.sessionGone();
     }
   }
 
-  void end(String session) {
-    require(session);
+  private synchronized void keep(String key, Peer peer) {
+    long now = nanos.getAsLong();
+    living.put(key, new Living(peer, now));
+    // The one just kept is the last, and never too old.
+    Iterator<Living> eldest = living.values().iterator();
+    while (now - eldest.next().seen() > IDLE.toNanos() || living.size() > REMEMBERED) {
+      eldest.remove();
+    }
+  }
+
+  /** Principals never meet, not even with each other's handles. */
+  private static String key(String principal, String session) {
+    return session + principal;
+  }
+
+  synchronized void end(String session, String principal) {
+    requireMinted(session);
     ended.add(session);
+    living.remove(key(principal, session));
   }
 }

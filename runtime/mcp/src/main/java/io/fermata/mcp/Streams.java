@@ -26,11 +26,18 @@ final class Streams {
     if (closed) {
       throw HttpError.of(503, "shutting_down", "The server is shutting down; come again later");
     }
-    int now = ofPrincipal.merge(principal, 1, Integer::sum);
-    if (now > max) {
-      leave(principal);
+    if (!tryEnter(principal)) {
       throw HttpError.tooManyStreams(max);
     }
+  }
+
+  /** Makes room for another stream, if the principal has fewer than it may. */
+  boolean tryEnter(String principal) {
+    boolean entered = ofPrincipal.merge(principal, 1, Integer::sum) <= max;
+    if (!entered) {
+      leave(principal);
+    }
+    return entered;
   }
 
   void leave(String principal) {

@@ -1,33 +1,45 @@
 package io.fermata.mcp;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolReply;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** The method {@code tools/call}: flows are called in the host, widgets are handed their data. */
+/**
+ * The method {@code tools/call}: flows are called in the host, widgets are handed their data, and
+ * plain tools are answered by their handlers.
+ */
 final class ToolCalls implements Method {
+  private static final Logger LOG = LoggerFactory.getLogger(ToolCalls.class);
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
   private final ToolHost host;
   private final Results results;
+  private final McpChanges changes;
+  private final PlainCalls plain;
   private final Set<String> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(ToolHost host, Results results) {
+  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain) {
     this.host = host;
     this.results = results;
+    this.changes = changes;
+    this.plain = plain;
     this.flows = host.tools().stream().map(ToolContract::name).collect(Collectors.toSet());
     this.displays =
         host.displays().stream().collect(Collectors.toMap(DisplayTool::name, Function.identity()));
@@ -35,12 +47,13 @@ final class ToolCalls implements Method {
 
   @Override
   public CompletionStage<Result> answer(Request request) {
-    String name = Wire.text(request.params(), "name");
-    if (name == null) {
-      throw Refusal.params("The parameter name must be a string.");
-    }
+    String name = request.text("name");
     if (flows.contains(name)) {
       return flow(name, request);
+    }
+    McpTool tool = changes.catalog().tool(name);
+    if (tool != null) {
+      return plain(tool, request);
     }
     DisplayTool display = displays.get(name);
     if (display != null) {
@@ -52,8 +65,8 @@ final class ToolCalls implements Method {
   private CompletionStage<Result> flow(String name, Request request) {
     ToolCall call =
         new ToolCall(
-            name, request.principal(), arguments(request), request.meta(), request.session());
-    return host.call(call, request.progress())
+            name, request.principal(), request.arguments(), request.meta(), request.session());
+    return host.call(call, request.listener())
         .thenApply(reply -> replied(reply, request.revision()));
   }
 
@@ -63,19 +76,68 @@ final class ToolCalls implements Method {
   }
 
   private Result shown(DisplayTool display, Request request) {
-    String json = Wire.json(arguments(request));
+    String json = Wire.json(request.arguments());
     String text = "Showing \"" + display.title() + "\" to the user, with this data: " + json;
     return results.ofTool(request.revision(), text, json, false, NO_META);
   }
 
-  private static ObjectNode arguments(Request request) {
-    @Nullable JsonNode arguments = request.params().get("arguments");
-    if (arguments == null) {
-      return JsonNodeFactory.instance.objectNode();
+  private CompletionStage<Result> plain(McpTool tool, Request request) {
+    ObjectNode arguments = request.arguments();
+    List<Violation> wrong = tool.input().check(arguments);
+    if (!wrong.isEmpty()) {
+      McpResult told = McpResult.error(Violation.listed("The arguments do not fit", wrong));
+      return CompletableFuture.completedFuture(results.ofTool(request.revision(), told));
     }
-    if (arguments instanceof ObjectNode object) {
-      return object;
+    return plain.run(
+        request,
+        "tools/call",
+        tool.name(),
+        arguments,
+        tool.atOnce(),
+        call -> run(tool, call, request));
+  }
+
+  private CompletionStage<Result> run(McpTool tool, McpCall call, Request request) {
+    CompletionStage<McpResult> running;
+    try {
+      running = tool.handler().handle(call);
+    } catch (Exception e) {
+      running = CompletableFuture.failedFuture(e);
     }
-    throw Refusal.params("The parameter arguments must be an object.");
+    return running.handle(
+        (result, failure) ->
+            results.ofTool(
+                request.revision(),
+                failure == null ? kept(tool, result) : failed(tool, call, failure)));
+  }
+
+  /** Holds a tool to what it promised: a client may rely on it without looking. */
+  private static McpResult kept(McpTool tool, McpResult result) {
+    if (tool.output() == null || result.error()) {
+      return result;
+    }
+    List<Violation> broken =
+        result.structured() == null
+            ? List.of(new Violation("result", "has no structured part"))
+            : tool.output().check(result.structured());
+    if (broken.isEmpty()) {
+      return result;
+    }
+    LOG.error(
+        "The tool {} broke its promise: {}",
+        tool.name(),
+        Violation.listed("The result does not fit the output", broken));
+    return McpResult.error("The tool " + tool.name() + " failed inside the server.");
+  }
+
+  private static McpResult failed(McpTool tool, McpCall call, @Nullable Throwable failure) {
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (cause instanceof Unanswered unanswered) {
+      throw unanswered;
+    }
+    if (!call.cancelled()) {
+      LOG.error("The tool {} failed", tool.name(), cause);
+    }
+    return McpResult.error("The tool " + tool.name() + " failed inside the server.");
   }
 }

@@ -123,11 +123,18 @@ final class Wire {
     return bytes.toByteArray();
   }
 
+  /** A request of the server's. */
+  static byte[] request(String id, String method, ObjectNode params) {
+    ObjectNode whole = JsonNodeFactory.instance.objectNode();
+    whole.put("jsonrpc", "2.0").put("id", id).put("method", method).set("params", params);
+    return bytes(whole);
+  }
+
   /** A notification. */
   static byte[] notification(String method, ObjectNode params) {
     ObjectNode whole = JsonNodeFactory.instance.objectNode();
     whole.put("jsonrpc", "2.0").put("method", method).set("params", params);
-    return json(whole).getBytes(StandardCharsets.UTF_8);
+    return bytes(whole);
   }
 
   private static void open(JsonGenerator out, JsonNode id) throws IOException {
@@ -137,6 +144,11 @@ final class Wire {
       out.writeFieldName("id");
       out.writeTree(id);
     }
+  }
+
+  /** A tree as JSON, in bytes. */
+  static byte[] bytes(JsonNode tree) {
+    return json(tree).getBytes(StandardCharsets.UTF_8);
   }
 
   /** A tree as JSON. */

@@ -45,6 +45,10 @@ final class Events {
   /** The message of the next event; missing at the end. */
   JsonNode next() throws IOException {
     String event = lines.readLine();
+    while (event != null && event.equals(":")) {
+      assertThat(lines.readLine()).isEmpty();
+      event = lines.readLine();
+    }
     if (event == null) {
       return MissingNode.getInstance();
     }
@@ -53,6 +57,11 @@ final class Events {
     assertThat(data).startsWith("data: ");
     assertThat(lines.readLine()).isEmpty();
     return Wired.JSON.readTree(data.substring("data: ".length()));
+  }
+
+  /** Goes away before the end. */
+  void breakOff() throws IOException {
+    lines.close();
   }
 
   List<JsonNode> rest() throws IOException {

@@ -250,4 +250,42 @@ class StdioTest {
 
     assertThat(hear().path("id").asInt()).isEqualTo(1);
   }
+
+  @Test
+  void aHandlerAsksTheClientOverTheSameStream() throws IOException {
+    PipedOutputStream asking = new PipedOutputStream();
+    PipedOutputStream answering = new PipedOutputStream();
+    try (McpStdio plain =
+            EverythingServer.builder().stdio(new PipedInputStream(asking, 1 << 16), answering);
+        BufferedReader heard =
+            new BufferedReader(
+                new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
+      for (String line :
+          List.of(
+              "{'id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25','capabilities':{'sampling':{}}}}",
+              "{'id':2,'method':'tools/call','params':{'name':'test_sampling','arguments':{'prompt':'Hi'}}}")) {
+        asking.write(
+            line.replace("{'id", "{'jsonrpc':'2.0','id").replace('\'', '"').getBytes(UTF_8));
+        asking.write('\n');
+      }
+      asking.flush();
+      assertThat(Wired.JSON.readTree(heard.readLine()).path("id").asInt()).isEqualTo(1);
+      JsonNode asked = Wired.JSON.readTree(heard.readLine());
+      assertThat(asked.path("method").asText()).isEqualTo("sampling/createMessage");
+
+      asking.write(
+          "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"role\":\"assistant\",\"model\":\"m\",\"content\":{\"type\":\"text\",\"text\":\"Ho\"}}}\n"
+              .formatted(asked.path("id"))
+              .getBytes(UTF_8));
+      asking.flush();
+
+      JsonNode answer = Wired.JSON.readTree(heard.readLine());
+      assertThat(answer.at("/result/content/0/text").asText()).isEqualTo("LLM response: Ho");
+
+      plain.changes().updated("test://static-text");
+      plain.changes().withoutTool("test_sampling");
+      assertThat(Wired.JSON.readTree(heard.readLine()).path("method").asText())
+          .isEqualTo("notifications/tools/list_changed");
+    }
+  }
 }

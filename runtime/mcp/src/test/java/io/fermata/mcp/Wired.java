@@ -63,6 +63,17 @@ final class Wired {
     return this;
   }
 
+  /** A modern request of a client that can do something, with headers that mirror it. */
+  String modernMessage(String rpcMethod, String name, String params, String capabilities) {
+    with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);
+    if (!name.isEmpty()) {
+      with("Mcp-Name", name);
+    }
+    return "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{%s,%s}}"
+        .formatted(
+            rpcMethod, params, META.replace("Capabilities\":{}", "Capabilities\":" + capabilities));
+  }
+
   /** Sends a modern request, with headers that mirror its body. */
   Said modern(String rpcMethod, String params) {
     with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);
@@ -94,7 +105,12 @@ final class Wired {
 
   /** Sends a message, and yields its answer as soon as that begins. */
   CompletableFuture<Events> listen(String body) {
-    HttpRequest request = request(endpoint, HttpRequest.BodyPublishers.ofString(body));
+    HttpRequest request =
+        request(
+            endpoint,
+            method.equals("GET")
+                ? HttpRequest.BodyPublishers.noBody()
+                : HttpRequest.BodyPublishers.ofString(body));
     return CLIENT
         .sendAsync(request, HttpResponse.BodyHandlers.ofInputStream())
         .orTimeout(10, TimeUnit.SECONDS)

@@ -35,6 +35,13 @@ public final class Handles {
     this.accepted = Stream.concat(Stream.of(key), others.stream().map(Handles::keyOf)).toList();
   }
 
+  /** Handles that are good as long as this process lives, for hosts without a store. */
+  public static Handles ofProcess() {
+    byte[] key = new byte[2 * HALF];
+    new SecureRandom().nextBytes(key);
+    return new Handles(key);
+  }
+
   private static SecretKeySpec keyOf(byte[] serverKey) {
     return new SecretKeySpec(serverKey, "HmacSHA256");
   }

@@ -1,0 +1,89 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What this server asks clients of the older era while it has their requests in hand: it sends them
+ * requests of its own, and they answer with messages of theirs.
+ */
+final class Inquiries {
+  private static final int MINUTES_TO_REPLY = 30;
+
+  private record Open(String key, McpAsk ask, String principal, CompletableFuture<JsonNode> reply) {
+    void take(JsonNode result) {
+      if (ask.fits(result)) {
+        reply.complete(result);
+      } else {
+        // Asked again, a program would reply the same again.
+        reply.completeExceptionally(
+            Refusal.unanswered("its reply to " + key + " is not what was asked for"));
+      }
+    }
+  }
+
+  private final Map<String, Open> open = new ConcurrentHashMap<>();
+  private final SecureRandom random = new SecureRandom();
+
+  /** Asks all of it, and yields the replies; fails with a refusal where the client does. */
+  CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, Progress way) {
+    List<CompletableFuture<JsonNode>> replies = new ArrayList<>();
+    ObjectNode all = Json.object();
+    // Until a person has answered, nothing else goes over the connection.
+    way.hold();
+    asks.forEach(
+        (key, ask) ->
+            replies.add(
+                ask(key, ask, principal, way)
+                    .whenComplete(
+                        (reply, failure) -> {
+                          if (reply != null) {
+                            synchronized (all) {
+                              all.set(key, reply);
+                            }
+                          }
+                        })));
+    way.whenGone(() -> replies.forEach(reply -> reply.cancel(false)));
+    return CompletableFuture.allOf(replies.toArray(CompletableFuture<?>[]::new))
+        .thenApply(done -> all);
+  }
+
+  private CompletableFuture<JsonNode> ask(String key, McpAsk ask, String principal, Progress way) {
+    byte[] bytes = new byte[16];
+    random.nextBytes(bytes);
+    String id = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+    CompletableFuture<JsonNode> reply = new CompletableFuture<>();
+    open.put(id, new Open(key, ask, principal, reply));
+    way.insist(Wire.request(id, ask.method(), ask.params()));
+    CompletionStage<JsonNode> replied = reply.orTimeout(MINUTES_TO_REPLY, TimeUnit.MINUTES);
+    replied.whenComplete((done, failure) -> open.remove(id));
+    return reply;
+  }
+
+  /** Takes a response of a client's. One that nobody waits for is nothing to complain about. */
+  void answered(JsonNode response, String principal) {
+    Open asked = open.get(response.path("id").asText());
+    if (asked == null || !asked.principal().equals(principal)) {
+      return;
+    }
+    JsonNode result = response.get("result");
+    if (result != null) {
+      asked.take(result);
+    } else {
+      asked
+          .reply()
+          .completeExceptionally(
+              Refusal.unanswered(response.path("error").path("message").asText()));
+    }
+  }
+}

@@ -1,0 +1,74 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.session.ToolHost;
+import java.util.function.UnaryOperator;
+
+/**
+ * Changes what a running server offers, and tells the clients that listen. What is offered under a
+ * name that is taken replaces what was.
+ */
+public final class McpChanges {
+  private final ToolHost host;
+  private final Results results;
+  private final Subscriptions subscriptions;
+  private Offers offers;
+  private volatile Catalog catalog;
+
+  McpChanges(ToolHost host, Offers offers, Results results, Subscriptions subscriptions) {
+    this.host = host;
+    this.results = results;
+    this.subscriptions = subscriptions;
+    this.offers = offers;
+    this.catalog = new Catalog(host, offers, results);
+  }
+
+  public void tool(McpTool tool) {
+    change(Subscriptions.Kind.TOOLS, now -> now.with(tool));
+  }
+
+  public void withoutTool(String name) {
+    change(Subscriptions.Kind.TOOLS, now -> now.withoutTool(name));
+  }
+
+  public void prompt(McpPrompt prompt) {
+    change(Subscriptions.Kind.PROMPTS, now -> now.with(prompt));
+  }
+
+  public void withoutPrompt(String name) {
+    change(Subscriptions.Kind.PROMPTS, now -> now.withoutPrompt(name));
+  }
+
+  public void resource(McpResource resource) {
+    change(Subscriptions.Kind.RESOURCES, now -> now.with(resource));
+  }
+
+  public void withoutResource(String uri) {
+    change(Subscriptions.Kind.RESOURCES, now -> now.withoutResource(uri));
+  }
+
+  public void template(McpTemplate template) {
+    change(Subscriptions.Kind.RESOURCES, now -> now.with(template));
+  }
+
+  /** Tells the clients that watch a resource that what it says has changed. */
+  public void updated(String uri) {
+    ObjectNode params = Json.object().put("uri", uri);
+    subscriptions.tell("notifications/resources/updated", params, each -> each.watches(uri));
+  }
+
+  private void change(Subscriptions.Kind kind, UnaryOperator<Offers> change) {
+    synchronized (this) {
+      Offers changed = change.apply(offers);
+      catalog = new Catalog(host, changed, results);
+      offers = changed;
+    }
+    subscriptions.tell(kind.notification, Json.object(), each -> each.wants(kind));
+  }
+
+  /** What is offered now. */
+  Catalog catalog() {
+    return catalog;
+  }
+}

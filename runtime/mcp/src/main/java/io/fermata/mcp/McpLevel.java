@@ -1,0 +1,27 @@
+package io.fermata.mcp;
+
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** How much a log message matters, least first. */
+public enum McpLevel {
+  DEBUG,
+  INFO,
+  NOTICE,
+  WARNING,
+  ERROR,
+  CRITICAL,
+  ALERT,
+  EMERGENCY;
+
+  final String text = name().toLowerCase(Locale.ROOT);
+
+  static @Nullable McpLevel of(@Nullable String text) {
+    for (McpLevel level : values()) {
+      if (level.text.equals(text)) {
+        return level;
+      }
+    }
+    return null;
+  }
+}

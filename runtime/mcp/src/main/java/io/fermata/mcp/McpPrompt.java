@@ -1,0 +1,139 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Messages that a user of the client may begin with. */
+public final class McpPrompt {
+  private record Argument(String name, String description, boolean required) {}
+
+  private final String name;
+  private final String description;
+  private final List<Argument> arguments = new ArrayList<>();
+  private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
+  private @Nullable String title;
+  private ObjectNode meta = Json.object();
+  private @Nullable McpHandler<List<McpMessage>> handler;
+
+  private McpPrompt(String name, String description) {
+    this.name = name;
+    this.description = description;
+  }
+
+  /** A prompt without arguments, until it is given some. */
+  public static McpPrompt of(String name, String description) {
+    if (name.isBlank()) {
+      throw new IllegalArgumentException("A prompt needs a name that is not blank");
+    }
+    return new McpPrompt(name, Objects.requireNonNull(description, "description"));
+  }
+
+  private McpPrompt with(Consumer<McpPrompt> change) {
+    McpPrompt copy = new McpPrompt(name, description);
+    copy.arguments.addAll(arguments);
+    copy.completions.putAll(completions);
+    copy.title = title;
+    copy.meta = meta.deepCopy();
+    copy.handler = handler;
+    change.accept(copy);
+    return copy;
+  }
+
+  /** What people read. */
+  public McpPrompt title(String text) {
+    return with(it -> it.title = text);
+  }
+
+  /** Takes a text that has to be there. */
+  public McpPrompt required(String argument, String about) {
+    return with(it -> it.arguments.add(new Argument(argument, about, true)));
+  }
+
+  /** Takes a text that may be left out. */
+  public McpPrompt optional(String argument, String about) {
+    return with(it -> it.arguments.add(new Argument(argument, about, false)));
+  }
+
+  /** Proposes values for an argument. */
+  public McpPrompt completing(String argument, McpCompletion completion) {
+    if (arguments.stream().noneMatch(known -> known.name().equals(argument))) {
+      throw new IllegalArgumentException(
+          "The prompt %s has no argument %s: name it with required(…) or optional(…) first"
+              .formatted(name, argument));
+    }
+    return with(it -> it.completions.put(argument, completion));
+  }
+
+  /** Puts something into the descriptor's {@code _meta}. */
+  public McpPrompt meta(String key, JsonNode value) {
+    return with(it -> it.meta.set(key, value));
+  }
+
+  /** What writes the messages. */
+  public McpPrompt get(McpHandler<List<McpMessage>> writing) {
+    return with(it -> it.handler = writing);
+  }
+
+  String name() {
+    return name;
+  }
+
+  String description() {
+    return description;
+  }
+
+  @Nullable McpCompletion completion(String argument) {
+    return completions.get(argument);
+  }
+
+  McpHandler<List<McpMessage>> handler() {
+    if (handler == null) {
+      throw new IllegalArgumentException(
+          "Nothing writes the messages of the prompt " + name + ": give it a handler with get(…)");
+    }
+    return handler;
+  }
+
+  /**
+   * Checks what a client gave.
+   *
+   * @throws Refusal if an argument that has to be there is not, or one is no text
+   */
+  void require(ObjectNode given) {
+    for (Argument argument : arguments) {
+      if (argument.required() && !given.path(argument.name()).isTextual()) {
+        throw Refusal.params(
+            "The prompt %s needs the argument %s, a string.".formatted(name, argument.name()));
+      }
+    }
+    for (Map.Entry<String, JsonNode> entry : given.properties()) {
+      if (!entry.getValue().isTextual()) {
+        throw Refusal.params(
+            "The argument %s must be a string.".formatted(Refusal.shortened(entry.getKey())));
+      }
+    }
+  }
+
+  /** How it is described to clients. */
+  ObjectNode descriptor(Revision revision) {
+    ObjectNode prompt = Descriptors.named(name, title, description, revision);
+    ArrayNode listed = prompt.putArray("arguments");
+    arguments.forEach(
+        it ->
+            listed
+                .addObject()
+                .put("name", it.name())
+                .put("description", it.description())
+                .put("required", it.required()));
+    return Descriptors.withMeta(prompt, meta);
+  }
+}

@@ -1,0 +1,37 @@
+package io.fermata.mcp;
+
+import io.fermata.session.DisplayTool;
+import io.fermata.session.Handles;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolContract;
+import io.fermata.session.ToolHost;
+import io.fermata.session.ToolProgress;
+import io.fermata.session.ToolReply;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+
+/** A host without a flow. What it signs is worth nothing after a restart. */
+final class NoHost implements ToolHost {
+  private final Handles handles = Handles.ofProcess();
+
+  @Override
+  public List<ToolContract> tools() {
+    return List.of();
+  }
+
+  @Override
+  public List<DisplayTool> displays() {
+    return List.of();
+  }
+
+  @Override
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+    throw new IllegalArgumentException("There is no flow named " + call.tool());
+  }
+
+  @Override
+  public Handles handles() {
+    return handles;
+  }
+}

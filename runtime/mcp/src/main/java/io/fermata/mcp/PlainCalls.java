@@ -1,0 +1,206 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs authors' handlers. What a handler asks of the client goes out as the client's era has it,
+ * and the handler runs again with the replies.
+ */
+final class PlainCalls {
+  private static final int MAX_ROUNDS = 100;
+
+  /** A handler, and what is made of its answer. */
+  @FunctionalInterface
+  interface Work {
+    CompletionStage<Result> run(McpCall call) throws Exception;
+  }
+
+  /** A call in one of its rounds. */
+  private record Round(
+      Request request,
+      String method,
+      String name,
+      ObjectNode arguments,
+      boolean atOnce,
+      Work work,
+      int number) {
+    Round next() {
+      return new Round(request, method, name, arguments, atOnce, work, number + 1);
+    }
+
+    String bound() {
+      return RequestStates.call(method, name, arguments);
+    }
+  }
+
+  private final McpChanges changes;
+  private final Results results;
+  private final RequestStates states;
+  private final Inquiries inquiries;
+  private final Workers workers;
+
+  PlainCalls(
+      McpChanges changes,
+      Results results,
+      RequestStates states,
+      Inquiries inquiries,
+      Workers workers) {
+    this.changes = changes;
+    this.results = results;
+    this.states = states;
+    this.inquiries = inquiries;
+    this.workers = workers;
+  }
+
+  /**
+   * Has a call answered.
+   *
+   * @param method the method that may be called again with replies
+   * @param atOnce whether the handler never waits
+   */
+  CompletionStage<Result> run(
+      Request request,
+      String method,
+      String name,
+      ObjectNode arguments,
+      boolean atOnce,
+      Work work) {
+    Round round = new Round(request, method, name, arguments, atOnce, work, 0);
+    return run(round, request.revision().modern() ? presented(round) : Inputs.none());
+  }
+
+  /** What a client brings along that was asked before. */
+  private Inputs presented(Round round) {
+    ObjectNode params = round.request().params();
+    ObjectNode fresh = responses(params);
+    JsonNode state = params.get("requestState");
+    if (state == null) {
+      return new Inputs(Json.object(), fresh, Inputs.none().remembered());
+    }
+    if (!state.isTextual()) {
+      throw Refusal.params("The parameter requestState must be a string.");
+    }
+    return states.open(state.textValue(), fresh, round.request().principal(), round.bound());
+  }
+
+  private static ObjectNode responses(ObjectNode params) {
+    JsonNode responses = params.get("inputResponses");
+    if (responses == null) {
+      return Json.object();
+    }
+    if (responses instanceof ObjectNode object) {
+      return object;
+    }
+    throw Refusal.params("The parameter inputResponses must be an object.");
+  }
+
+  private CompletionStage<Result> run(Round round, Inputs inputs) {
+    McpCall call = new McpCall(round.request(), round.name(), round.arguments(), inputs, changes);
+    CompletionStage<Result> running =
+        round.atOnce() ? begun(round.work(), call) : elsewhere(round, call);
+    if (running instanceof CompletableFuture<Result> done
+        && done.isDone()
+        && !done.isCompletedExceptionally()) {
+      return done;
+    }
+    return running
+        .handle((result, failure) -> settled(round, call, result, failure))
+        .thenCompose(settled -> settled);
+  }
+
+  private static CompletionStage<Result> begun(Work work, McpCall call) {
+    try {
+      return work.run(call);
+    } catch (Exception e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private CompletionStage<Result> elsewhere(Round round, McpCall call) {
+    CompletableFuture<Result> answer = new CompletableFuture<>();
+    Future<?> task =
+        workers.run(
+            () ->
+                begun(round.work(), call)
+                    .whenComplete(
+                        (result, failure) -> {
+                          if (failure == null) {
+                            answer.complete(result);
+                          } else {
+                            answer.completeExceptionally(failure);
+                          }
+                        }));
+    Progress way = round.request().progress();
+    if (way != null) {
+      way.whenGone(
+          () -> {
+            call.cancel();
+            task.cancel(true);
+            // A task that had not begun answers nothing itself.
+            answer.completeExceptionally(Refusal.cancelled());
+          });
+    }
+    return answer;
+  }
+
+  private CompletionStage<Result> settled(
+      Round round, McpCall call, @Nullable Result result, @Nullable Throwable failure) {
+    if (result != null) {
+      return CompletableFuture.completedFuture(result);
+    }
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (cause instanceof Unanswered unanswered) {
+      try {
+        return asking(round, call, unanswered.asks());
+      } catch (Refusal refusal) {
+        return CompletableFuture.failedFuture(refusal);
+      }
+    }
+    return CompletableFuture.failedFuture(
+        cause == null ? new IllegalStateException("A handler answered nothing") : cause);
+  }
+
+  private CompletionStage<Result> asking(Round round, McpCall call, Map<String, McpAsk> asks) {
+    Request request = round.request();
+    requirePossible(asks, request);
+    if (request.revision().modern()) {
+      String state = states.seal(call.next(), request.principal(), round.bound());
+      return CompletableFuture.completedFuture(results.inputRequired(asks, state));
+    }
+    Progress way = request.progress();
+    if (way == null) {
+      throw Refusal.invalid(
+          "The server has to ask something first: send the request on its own, and accept"
+              + " text/event-stream.");
+    }
+    if (round.number() >= MAX_ROUNDS) {
+      throw new IllegalStateException(
+          "The handler of %s asked %d times in one call".formatted(round.name(), MAX_ROUNDS));
+    }
+    return inquiries
+        .ask(asks, request.principal(), way)
+        .thenCompose(replied -> run(round.next(), call.next(replied)));
+  }
+
+  private static void requirePossible(Map<String, McpAsk> asks, Request request) {
+    ObjectNode needed = Json.object();
+    JsonNode declared = request.capabilities();
+    if (declared.isMissingNode()) {
+      throw Refusal.sessionGone();
+    }
+    asks.values().stream()
+        .filter(ask -> !ask.possible(declared))
+        .forEach(ask -> needed.setAll(ask.capability()));
+    if (!needed.isEmpty()) {
+      throw Refusal.missingCapability(needed, request.revision().modern());
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
+/** The method {@code prompts/get}. */
+final class Prompts implements Method {
+  private final McpChanges changes;
+  private final PlainCalls plain;
+  private final Results results;
+
+  Prompts(McpChanges changes, PlainCalls plain, Results results) {
+    this.changes = changes;
+    this.plain = plain;
+    this.results = results;
+  }
+
+  @Override
+  public CompletionStage<Result> answer(Request request) {
+    String name = request.text("name");
+    McpPrompt prompt = changes.catalog().offers().prompts().get(name);
+    if (prompt == null) {
+      throw Refusal.params("Unknown prompt: " + Refusal.shortened(name));
+    }
+    ObjectNode arguments = request.arguments();
+    prompt.require(arguments);
+    return plain.run(
+        request,
+        "prompts/get",
+        name,
+        arguments,
+        false,
+        call ->
+            CompletableFuture.completedFuture(
+                written(prompt, prompt.handler().handle(call), request.revision())));
+  }
+
+  private Result written(McpPrompt prompt, List<McpMessage> messages, Revision revision) {
+    ObjectNode fields = Json.object().put("description", prompt.description());
+    ArrayNode all = fields.putArray("messages");
+    messages.forEach(message -> all.add(message.json()));
+    return results.once(revision, fields);
+  }
+}

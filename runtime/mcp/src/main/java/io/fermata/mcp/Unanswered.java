@@ -1,0 +1,19 @@
+package io.fermata.mcp;
+
+import java.util.Map;
+
+/** Ends a handler whose questions are open: it runs again when there are replies. */
+final class Unanswered extends RuntimeException {
+  private static final long serialVersionUID = 1;
+
+  private final transient Map<String, McpAsk> asks;
+
+  Unanswered(Map<String, McpAsk> asks) {
+    super("The client has to reply first: let this exception pass", null, false, false);
+    this.asks = asks;
+  }
+
+  Map<String, McpAsk> asks() {
+    return asks;
+  }
+}

@@ -1,0 +1,79 @@
+package io.fermata.mcp;
+
+import java.lang.reflect.InvocationTargetException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
+ */
+final class Workers implements AutoCloseable {
+  private static final int POOL = 64;
+
+  /** How many calls may be under way or wait for a thread. */
+  private static final int MAX_CALLS = 10_000;
+
+  private final ExecutorService threads = create();
+  private final AtomicInteger calls = new AtomicInteger();
+
+  private static ExecutorService create() {
+    try {
+      // The source level is 17, so the method of JDK 21 can only be found at run time.
+      return (ExecutorService)
+          Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+    } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
+      return pool();
+    }
+  }
+
+  private static ExecutorService pool() {
+    AtomicInteger count = new AtomicInteger();
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            POOL,
+            POOL,
+            30,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> {
+              Thread thread = new Thread(task, "fermata-mcp-" + count.incrementAndGet());
+              thread.setDaemon(true);
+              return thread;
+            });
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+
+  /**
+   * Has a task run.
+   *
+   * @return cancels it
+   * @throws Refusal if there is too much to do already
+   */
+  Future<?> run(Runnable task) {
+    if (calls.incrementAndGet() > MAX_CALLS) {
+      calls.decrementAndGet();
+      throw Refusal.overloaded();
+    }
+    FutureTask<?> running =
+        new FutureTask<>(task, null) {
+          @Override
+          protected void done() {
+            calls.decrementAndGet();
+          }
+        };
+    threads.execute(running);
+    return running;
+  }
+
+  @Override
+  public void close() {
+    threads.shutdownNow();
+  }
+}

@@ -1,0 +1,185 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Json;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+
+/** One handler that asks, and how clients of either era meet its questions. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class AskingTest {
+  record Name(String name) {}
+
+  private static final String ASKING = "\"name\":\"greet\",\"arguments\":{}";
+  private static final String FORMS = "{\"elicitation\":{}}";
+
+  private McpServer server;
+
+  @BeforeAll
+  void start() {
+    server =
+        McpServer.plain()
+            .tool(
+                McpTool.of("greet", "Greets")
+                    .call(
+                        call -> {
+                          String first = asked(call, "first", "Your first name?");
+                          String last = asked(call, "last", "And the last one, " + first + "?");
+                          return McpResult.text("Hello, " + first + " " + last);
+                        }))
+            .apiKey("ada", "key-of-ada")
+            .apiKey("bob", "key-of-bob")
+            .port(0)
+            .start();
+  }
+
+  private static String asked(McpCall call, String key, String question) {
+    McpReply reply = call.ask(key, McpAsk.form(question, Name.class));
+    return reply.accepted() ? reply.content().path("name").asText() : "nobody";
+  }
+
+  @AfterAll
+  void stop() {
+    server.close();
+  }
+
+  private Wired client(String key) {
+    return new Wired(server).with("Authorization", "Bearer key-of-" + key);
+  }
+
+  private Wired.Said call(String key, String params, String capabilities) {
+    Wired client = client(key);
+    return client.send(client.modernMessage("tools/call", "greet", params, capabilities));
+  }
+
+  private Wired.Said retry(String key, String state, String reply) {
+    return call(
+        key,
+        ASKING + ",\"requestState\":\"%s\",\"inputResponses\":{%s}".formatted(state, reply),
+        FORMS);
+  }
+
+  private static String reply(String key, String name) {
+    return "\"%s\":{\"action\":\"accept\",\"content\":{\"name\":\"%s\"}}".formatted(key, name);
+  }
+
+  @Test
+  void aModernClientBringsItsRepliesWithTheNextCall() {
+    JsonNode first = call("ada", ASKING, FORMS).result();
+    assertThat(first.path("resultType").asText()).isEqualTo("input_required");
+    assertThat(first.at("/inputRequests/first/method").asText()).isEqualTo("elicitation/create");
+
+    JsonNode second =
+        retry("ada", first.path("requestState").asText(), reply("first", "Ada")).result();
+    assertThat(second.at("/inputRequests/last/params/message").asText()).contains("Ada");
+
+    JsonNode third =
+        retry("ada", second.path("requestState").asText(), reply("last", "Lovelace")).result();
+    assertThat(third.at("/content/0/text").asText()).isEqualTo("Hello, Ada Lovelace");
+  }
+
+  @Test
+  void aReplyThatDoesNotFitIsAskedForAgain() {
+    String state = call("ada", ASKING, FORMS).result().path("requestState").asText();
+
+    JsonNode again =
+        retry("ada", state, "\"first\":{\"action\":\"accept\",\"content\":{\"name\":7}}").result();
+
+    assertThat(again.at("/inputRequests").has("first")).isTrue();
+  }
+
+  @Test
+  void aStateIsGoodOnceAndForItsPrincipalAlone() {
+    String state = call("ada", ASKING, FORMS).result().path("requestState").asText();
+
+    assertThat(retry("bob", state, reply("first", "Bob")).code()).isEqualTo(-32602);
+    assertThat(retry("ada", state, reply("first", "Ada")).result().isObject()).isTrue();
+    assertThat(retry("ada", state, reply("first", "Ada")).code()).isEqualTo(-32602);
+  }
+
+  @Test
+  void aClientThatCannotShowFormsIsNotSentOne() {
+    Wired.Said said = call("ada", ASKING, "{\"sampling\":{}}");
+
+    assertThat(said.status()).isEqualTo(400);
+    assertThat(said.code()).isEqualTo(-32021);
+    assertThat(said.body().at("/error/data/requiredCapabilities/elicitation").isObject()).isTrue();
+    assertThat(call("ada", ASKING, "{\"elicitation\":{\"url\":{}}}").code()).isEqualTo(-32021);
+  }
+
+  private Wired session(String capabilities) {
+    Wired.Said welcome =
+        client("ada")
+            .request(
+                "initialize",
+                "\"protocolVersion\":\"2025-11-25\",\"capabilities\":" + capabilities);
+    return client("ada")
+        .with("MCP-Protocol-Version", "2025-11-25")
+        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+  }
+
+  private static Events calling(Wired client) throws Exception {
+    return client
+        .listen(
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{" + ASKING + "}}")
+        .get();
+  }
+
+  private static String response(JsonNode asked, String name) {
+    return "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\",\"content\":{\"name\":\"%s\"}}}"
+        .formatted(asked.path("id"), name);
+  }
+
+  @Test
+  void anElderClientIsAskedWhileItWaitsForTheAnswer() throws Exception {
+    Wired client = session(FORMS);
+    Events events = calling(client);
+
+    JsonNode first = events.next();
+    assertThat(first.path("method").asText()).isEqualTo("elicitation/create");
+    // Nobody else can answer in its place.
+    assertThat(client("bob").send(response(first, "Bob")).status()).isEqualTo(202);
+    assertThat(client.send(response(first, "Ada")).status()).isEqualTo(202);
+    JsonNode last = events.next();
+    assertThat(last.at("/params/message").asText()).contains("Ada");
+    client.send(response(last, "Lovelace"));
+
+    assertThat(events.next().at("/result/content/0/text").asText())
+        .isEqualTo("Hello, Ada Lovelace");
+  }
+
+  @Test
+  void anElderClientThatRepliesSomethingElseIsToldSo() throws Exception {
+    Wired client = session(FORMS);
+    Events events = calling(client);
+    JsonNode asked = events.next();
+
+    client.send(response(asked, "Ada").replace("\"Ada\"", "7"));
+
+    assertThat(events.next().at("/error/message").asText()).contains("first");
+  }
+
+  @Test
+  void anElderClientThatCannotBeAskedIsToldWhatIsMissing() {
+    assertThat(session("{}").request("tools/call", ASKING).message()).contains("elicitation");
+    assertThat(
+            session(FORMS)
+                .with("Accept", "application/json")
+                .request("tools/call", ASKING)
+                .message())
+        .contains("text/event-stream");
+    assertThat(client("ada").request("tools/call", ASKING).message()).contains("initialize");
+  }
+
+  @Test
+  void messagesAreLoggedToThoseWhoWantThem() {
+    assertThat(session("{}").request("logging/setLevel", "\"level\":\"debug\"").result())
+        .isEqualTo(Json.object());
+    assertThat(session("{}").request("logging/setLevel", "\"level\":\"loud\"").code())
+        .isEqualTo(-32602);
+  }
+}

@@ -1,0 +1,127 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is offered may change while a server runs, and those who listen hear of it. */
+@Timeout(60)
+class ChangesTest {
+  private static final McpTool LATE =
+      McpTool.of("late", "Came late").callAtOnce(call -> McpResult.text("here"));
+
+  private McpServer server;
+
+  @BeforeEach
+  void start() {
+    server =
+        McpServer.plain()
+            .resource(McpResource.text("test://a", "A", "text/plain", () -> "a"))
+            .maxStreams(2)
+            .port(0)
+            .start();
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private Events listening(String filter) throws Exception {
+    Wired client = new Wired(server);
+    return client
+        .listen(
+            client.modernMessage(
+                "subscriptions/listen", "", "\"notifications\":{" + filter + "}", "{}"))
+        .get();
+  }
+
+  private Wired session() {
+    String session =
+        new Wired(server)
+            .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
+            .raw()
+            .headers()
+            .firstValue("Mcp-Session-Id")
+            .orElseThrow();
+    return new Wired(server)
+        .with("MCP-Protocol-Version", "2025-11-25")
+        .with("Mcp-Session-Id", session);
+  }
+
+  private static String method(JsonNode message) {
+    return message.path("method").asText();
+  }
+
+  @Test
+  void aModernClientHearsOfWhatItNamedAndNothingElse() throws Exception {
+    Events events = listening("\"toolsListChanged\":true,\"resourceSubscriptions\":[\"test://a\"]");
+    JsonNode acknowledged = events.next();
+    assertThat(method(acknowledged)).isEqualTo("notifications/subscriptions/acknowledged");
+    assertThat(acknowledged.at("/params/notifications").has("promptsListChanged")).isFalse();
+
+    server.changes().prompt(McpPrompt.of("p", "P").get(call -> List.of()));
+    server.changes().updated("test://b");
+    server.changes().updated("test://a");
+    server.changes().tool(LATE);
+
+    JsonNode updated = events.next();
+    assertThat(method(updated)).isEqualTo("notifications/resources/updated");
+    assertThat(updated.at("/params/uri").asText()).isEqualTo("test://a");
+    assertThat(updated.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
+    assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  @Test
+  void anElderClientHearsInTheStreamOfItsSession() throws Exception {
+    Wired client = session();
+    client.request("resources/subscribe", "\"uri\":\"test://a\"");
+    Events events = client.method("GET").listen("").get();
+    assertThat(events.streamed()).isTrue();
+
+    server.changes().updated("test://a");
+    server.changes().tool(LATE);
+
+    assertThat(method(events.next())).isEqualTo("notifications/resources/updated");
+    assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  @Test
+  void whatCameLateIsListedAndAnswersAndWhatIsWithdrawnDoesNot() {
+    server.changes().tool(LATE);
+    assertThat(session().request("tools/list", "").result().at("/tools/0/name").asText())
+        .isEqualTo("late");
+    assertThat(session().request("tools/call", "\"name\":\"late\"").result().isObject()).isTrue();
+
+    server.changes().withoutTool("late");
+    assertThat(session().request("tools/list", "").result().path("tools")).isEmpty();
+    assertThat(session().request("tools/call", "\"name\":\"late\"").code()).isEqualTo(-32602);
+  }
+
+  @Test
+  void aServerThatClosesEndsWhatIsLeftOfItsStreams() throws Exception {
+    Events modern = listening("\"toolsListChanged\":true");
+    modern.next();
+    Events elder = session().method("GET").listen("").get();
+
+    server.close();
+
+    assertThat(modern.next().at("/result/resultType").asText()).isEqualTo("complete");
+    assertThat(elder.next().isMissingNode()).isTrue();
+  }
+
+  @Test
+  void aPrincipalHasOnlySoManyStreams() throws Exception {
+    Events first = listening("\"toolsListChanged\":true");
+    Events second = listening("\"toolsListChanged\":true");
+    first.next();
+    second.next();
+
+    assertThat(listening("\"toolsListChanged\":true").status()).isEqualTo(429);
+  }
+}

@@ -1,0 +1,291 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+
+/** What authors register beside flows, and what becomes of it where something goes wrong. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class PlainToolsTest {
+  record Sum(int a, int b) {}
+
+  record Total(int total) {}
+
+  private final BlockingQueue<String> interrupted = new LinkedBlockingQueue<>();
+  private McpServer server;
+
+  @BeforeAll
+  void start() {
+    server =
+        McpServer.serving(new FakeHost())
+            .tool(
+                McpTool.of("add", "Adds two numbers")
+                    .title("Addition")
+                    .readOnly()
+                    .input(Sum.class)
+                    .output(Total.class)
+                    .call(PlainToolsTest::add))
+            .tool(
+                McpTool.of("lie", "Promises what it does not keep")
+                    .output(Total.class)
+                    .call(call -> McpResult.structured(Json.object().put("total", "many"))))
+            .tool(
+                McpTool.of("fail", "Fails")
+                    .call(
+                        call -> {
+                          throw new IllegalStateException("secret /etc");
+                        }))
+            .tool(
+                McpTool.of("later", "Answers later")
+                    .callAsync(
+                        call ->
+                            new CompletableFuture<McpResult>()
+                                .completeOnTimeout(
+                                    McpResult.text("now"), 50, TimeUnit.MILLISECONDS)))
+            .tool(
+                McpTool.of("log", "Logs")
+                    .call(
+                        call -> {
+                          call.log(McpLevel.INFO, "working");
+                          return McpResult.text("done");
+                        }))
+            .tool(
+                McpTool.of("route", "Has an argument that a header repeats")
+                    .input(
+                        "{\"type\":\"object\",\"properties\":{\"zone\":{\"type\":\"integer\",\"x-mcp-header\":\"Zone\"}}}")
+                    .callAtOnce(call -> McpResult.text("there")))
+            .tool(
+                McpTool.of("thread", "Says where it runs")
+                    .call(call -> McpResult.text(Thread.currentThread().getName())))
+            .tool(McpTool.of("endless", "Works until it is interrupted").call(this::endless))
+            .prompt(
+                McpPrompt.of("greet", "Greets")
+                    .required("whom", "Who is greeted")
+                    .completing("whom", (begun, others) -> List.of(begun + "da"))
+                    .get(
+                        call ->
+                            List.of(
+                                McpMessage.user("Greet " + call.argument("whom")),
+                                McpMessage.assistant("Hello"))))
+            .template(
+                McpTemplate.of(
+                    "orders://{year}/{+path}",
+                    "Orders",
+                    "text/plain",
+                    call -> McpBody.text(call.name(), "text/plain", call.arguments().toString())))
+            .port(0)
+            .start();
+  }
+
+  private static McpResult add(McpCall call) {
+    Sum sum = call.arguments(Sum.class);
+    return McpResult.structured(new Total(sum.a() + sum.b()));
+  }
+
+  private McpResult endless(McpCall call) throws InterruptedException {
+    call.progress(0, 1);
+    try {
+      Thread.sleep(60_000);
+    } catch (InterruptedException e) {
+      interrupted.add(String.valueOf(call.cancelled()));
+      throw e;
+    }
+    return McpResult.text("never");
+  }
+
+  @AfterAll
+  void stop() {
+    server.close();
+  }
+
+  private JsonNode call(String tool, String arguments) {
+    return new Wired(server)
+        .with("Mcp-Name", tool)
+        .modern("tools/call", "\"name\":\"%s\",\"arguments\":%s".formatted(tool, arguments))
+        .result();
+  }
+
+  private Wired.Said legacy(String method, String params) {
+    return new Wired(server).with("MCP-Protocol-Version", "2025-11-25").request(method, params);
+  }
+
+  @Test
+  void aToolIsListedBesideFlowsAndAnswersInEveryRevision() {
+    JsonNode tools = new Wired(server).modern("tools/list", "").result().path("tools");
+    assertThat(tools.findValuesAsText("name")).contains("noop", "add", "show_plans");
+
+    JsonNode modern = call("add", "{\"a\":2,\"b\":3}");
+    JsonNode elder =
+        legacy("tools/call", "\"name\":\"add\",\"arguments\":{\"a\":2,\"b\":3}").result();
+    JsonNode eldest =
+        new Wired(server)
+            .request("tools/call", "\"name\":\"add\",\"arguments\":{\"a\":2,\"b\":3}")
+            .result();
+
+    assertThat(modern.at("/structuredContent/total").asInt()).isEqualTo(5);
+    assertThat(modern.path("resultType").asText()).isEqualTo("complete");
+    assertThat(elder.at("/structuredContent/total").asInt()).isEqualTo(5);
+    assertThat(elder.has("resultType")).isFalse();
+    assertThat(eldest.has("structuredContent")).isFalse();
+    assertThat(eldest.at("/content/0/text").asText()).isEqualTo("{\"total\":5}");
+  }
+
+  @Test
+  void argumentsThatDoNotFitNeverReachTheHandler() {
+    JsonNode result = call("add", "{\"a\":\"two\",\"c\":3}");
+
+    assertThat(result.path("isError").asBoolean()).isTrue();
+    assertThat(result.at("/content/0/text").asText()).contains("a ", "b is required", "c ");
+  }
+
+  @Test
+  void aFailureTellsNothingOfItsCause() {
+    JsonNode result = call("fail", "{}");
+
+    assertThat(result.path("isError").asBoolean()).isTrue();
+    assertThat(result.at("/content/0/text").asText()).contains("fail").doesNotContain("secret");
+  }
+
+  @Test
+  void aResultThatBreaksThePromiseOfItsToolIsNotPassedOn() {
+    JsonNode result = call("lie", "{}");
+
+    assertThat(result.path("isError").asBoolean()).isTrue();
+    assertThat(result.has("structuredContent")).isFalse();
+  }
+
+  @Test
+  void aToolMayAnswerLater() {
+    assertThat(call("later", "{}").at("/content/0/text").asText()).isEqualTo("now");
+  }
+
+  @Test
+  void noHandlerHoldsAThreadOfTheServer() {
+    assertThat(call("thread", "{}").at("/content/0/text").asText()).doesNotContain("eventloop");
+  }
+
+  @Test
+  void aClientThatGoesAwayCancelsItsCall() throws Exception {
+    Wired client = new Wired(server);
+    ObjectNode message =
+        (ObjectNode)
+            Json.parse(client.modernMessage("tools/call", "endless", "\"name\":\"endless\"", "{}"));
+    message.withObject("/params/_meta").put("progressToken", "t");
+    Events events = client.listen(message.toString()).get();
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+
+    events.breakOff();
+
+    assertThat(interrupted.poll(20, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
+  private int routed(@Nullable String header, String arguments) {
+    Wired client = new Wired(server).with("Mcp-Name", "route");
+    if (header != null) {
+      client.with("Mcp-Param-Zone", header);
+    }
+    return client.modern("tools/call", "\"name\":\"route\",\"arguments\":" + arguments).code();
+  }
+
+  @Test
+  void aHeaderMustSayWhatItsArgumentSays() {
+    assertThat(routed("7", "{\"zone\":7}")).isZero();
+    assertThat(routed("=?base64?Nw==?=", "{\"zone\":7}")).isZero();
+    assertThat(routed(null, "{}")).isZero();
+    assertThat(routed(null, "{\"zone\":7}")).isEqualTo(-32020);
+    assertThat(routed("8", "{\"zone\":7}")).isEqualTo(-32020);
+    assertThat(routed("7", "{}")).isEqualTo(-32020);
+    assertThat(routed("=?base64?Nw?=", "{\"zone\":7}")).isEqualTo(-32020);
+  }
+
+  private JsonNode firstOfLogging(String level) throws Exception {
+    Wired client = new Wired(server);
+    String message = client.modernMessage("tools/call", "log", "\"name\":\"log\"", "{}");
+    Events events =
+        client
+            .listen(
+                message.replace(
+                    "\"_meta\":{",
+                    "\"_meta\":{\"io.modelcontextprotocol/logLevel\":\"" + level + "\","))
+            .get();
+    return events.streamed() ? events.next() : events.plain();
+  }
+
+  @Test
+  void aModernClientHearsMessagesOfTheLevelItNames() throws Exception {
+    JsonNode heard = firstOfLogging("info");
+    assertThat(heard.path("method").asText()).isEqualTo("notifications/message");
+    assertThat(heard.at("/params/data").asText()).isEqualTo("working");
+
+    assertThat(firstOfLogging("warning").has("result")).isTrue();
+  }
+
+  @Test
+  void aPromptTakesWhatItNeeds() {
+    JsonNode result =
+        legacy("prompts/get", "\"name\":\"greet\",\"arguments\":{\"whom\":\"Ada\"}").result();
+    assertThat(result.at("/messages/0/content/text").asText()).isEqualTo("Greet Ada");
+    assertThat(result.at("/messages/1/role").asText()).isEqualTo("assistant");
+
+    assertThat(legacy("prompts/get", "\"name\":\"greet\"").code()).isEqualTo(-32602);
+    assertThat(legacy("prompts/get", "\"name\":\"no\"").code()).isEqualTo(-32602);
+  }
+
+  @Test
+  void anArgumentIsCompleted() {
+    Wired.Said said =
+        legacy(
+            "completion/complete",
+            "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"greet\"},"
+                + "\"argument\":{\"name\":\"whom\",\"value\":\"A\"}");
+
+    assertThat(said.result().at("/completion/values/0").asText()).isEqualTo("Ada");
+  }
+
+  @Test
+  void aTemplateFindsItsVariables() {
+    JsonNode read =
+        legacy("resources/read", "\"uri\":\"orders://2026/a%20b/c\"").result().path("contents");
+
+    assertThat(read.at("/0/text").asText()).isEqualTo("{\"year\":\"2026\",\"path\":\"a b/c\"}");
+    assertThat(legacy("resources/read", "\"uri\":\"orders://2026\"").code()).isEqualTo(-32002);
+  }
+
+  @Test
+  void whatCannotBeServedIsRefusedAtStart() {
+    McpHandler<McpResult> nothing = call -> McpResult.text("");
+    assertThatThrownBy(
+            () ->
+                McpServer.serving(new FakeHost())
+                    .tool(McpTool.of("noop", "A flow's name").call(nothing))
+                    .port(0)
+                    .start())
+        .hasMessageContaining("noop");
+    assertThatThrownBy(() -> McpServer.plain().tool(McpTool.of("mute", "Says nothing")).start())
+        .hasMessageContaining("call(…)");
+    assertThatThrownBy(
+            () ->
+                McpServer.plain()
+                    .tool(
+                        McpTool.of("routed", "Has a bad header")
+                            .input(
+                                "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"a b\"}}}")
+                            .call(nothing))
+                    .start())
+        .hasMessageContaining("a b");
+    assertThatThrownBy(() -> McpTool.of("no spaces", "")).hasMessageContaining("no spaces");
+  }
+}

@@ -1,0 +1,57 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Json;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** What is kept of the clients of the older era, and for how long. */
+class SessionsTest {
+  private final AtomicLong now = new AtomicLong();
+  private final Sessions sessions = new Sessions(new FakeHost(), now::get);
+
+  private String open() {
+    return sessions.open("ada", Json.object().put("known", true));
+  }
+
+  private boolean known(String session, String principal) {
+    return sessions.require(session, principal).capabilities.has("known");
+  }
+
+  @Test
+  void whatAClientDeclaredIsKnownToItsPrincipalAlone() {
+    String session = open();
+
+    assertThat(known(session, "ada")).isTrue();
+    assertThat(known(session, "bob")).isFalse();
+  }
+
+  @Test
+  void aSessionThatIsNotHeardOfIsForgotten() {
+    String used = open();
+    String idle = open();
+
+    now.addAndGet(Sessions.IDLE.toNanos());
+    assertThat(known(used, "ada")).isTrue();
+    now.addAndGet(1);
+    open();
+
+    assertThat(known(used, "ada")).isTrue();
+    assertThat(known(idle, "ada")).isFalse();
+  }
+
+  @Test
+  void theOldestAreForgottenWhereThereAreTooMany() {
+    String first = open();
+    String used = open();
+    for (int i = 0; i < 9_998; i++) {
+      open();
+    }
+    assertThat(known(used, "ada")).isTrue();
+    open();
+
+    assertThat(known(first, "ada")).isFalse();
+    assertThat(known(used, "ada")).isTrue();
+  }
+}
