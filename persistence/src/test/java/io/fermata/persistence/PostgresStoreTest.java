@@ -3,16 +3,13 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.Note.Appointment;
-import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-final class PostgresStoreTest extends HistoryContract {
+final class PostgresStoreTest extends SqlContract {
 
   private final List<PostgresProbe> databases = new ArrayList<>();
 
@@ -37,30 +34,8 @@ final class PostgresStoreTest extends HistoryContract {
     return database().snapshots(persistenceId);
   }
 
-  @Test
-  void timesThatWereLeftBehindAreForgottenWhenTheyHavePassed() {
-    try (Host host = Host.on(store())) {
-      Host.Desk desk = host.open("a");
-      IntStream.rangeClosed(1, 30).forEach(at -> desk.write(new Appointment(at)));
-      assertThat(host.due(20, 10)).isEmpty();
-      assertThat(tags()).isEqualTo(10);
-      assertThat(host.due(30, 10)).containsExactly(new Due("a", 30));
-      assertThat(tags()).isEqualTo(1);
-    }
-  }
-
-  @Test
-  void aSweepTakesTheTagsToo() {
-    try (Host host = Host.on(store())) {
-      host.open("a").write(new Plan("one")).write(new Conclusion("over", 0, 9));
-      host.sweep();
-      assertThat(tags()).isEqualTo(1);
-      host.sweep(9);
-      assertThat(tags()).isZero();
-    }
-  }
-
-  private long tags() {
+  @Override
+  long tags() {
     return database().number("SELECT count(*) FROM event_tag");
   }
 

@@ -3,10 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.Note.Appointment;
-import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Line;
-import io.fermata.persistence.Note.Plan;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -18,7 +15,7 @@ import org.apache.pekko.actor.ActorSystem;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-final class SqliteStoreTest extends HistoryContract {
+final class SqliteStoreTest extends SqlContract {
 
   @TempDir private Path directory = Path.of("");
   private int files;
@@ -100,54 +97,8 @@ final class SqliteStoreTest extends HistoryContract {
     assertThat(Path.of(file() + ".lock")).isEmptyFile();
   }
 
-  @Test
-  void aSweepTakesTheTagsToo() {
-    try (Host host = Host.on(store())) {
-      host.open("a").write(new Plan("one")).write(new Conclusion("over", 0, 9));
-      host.sweep();
-      assertThat(tags()).isEqualTo(1);
-      host.sweep(9);
-      assertThat(tags()).isZero();
-    }
-  }
-
-  @Test
-  void timesThatWereLeftBehindAreForgottenWhenTheyHavePassed() {
-    try (Host host = Host.on(store())) {
-      Host.Desk desk = host.open("a");
-      IntStream.rangeClosed(1, 30).forEach(at -> desk.write(new Appointment(at)));
-      assertThat(host.due(20, 10)).isEmpty();
-      assertThat(tags()).isEqualTo(10);
-      assertThat(host.due(30, 10)).containsExactly(new Due("a", 30));
-      assertThat(tags()).isEqualTo(1);
-    }
-  }
-
-  @Test
-  void workThatWasLeftBehindIsForgottenByTheNextSweep() {
-    try (Host host = Host.on(store())) {
-      Host.Desk desk = host.open("a");
-      IntStream.rangeClosed(1, 30).forEach(plan -> desk.write(new Plan("plan " + plan)));
-      host.sweep();
-      assertThat(tags()).isEqualTo(1);
-      assertThat(host.working()).containsExactly("a");
-      desk.write(new Line("did it"));
-      host.sweep();
-      assertThat(tags()).isZero();
-      assertThat(desk.lines()).hasSize(31);
-    }
-  }
-
-  @Test
-  void aSweepTakesTheTimesOfTheEndedRunToo() {
-    try (Host host = Host.on(store())) {
-      host.open("a").write(new Appointment(Long.MAX_VALUE)).write(new Conclusion("over"));
-      host.sweep();
-      assertThat(tags()).isEqualTo(1);
-    }
-  }
-
-  private long tags() {
+  @Override
+  long tags() {
     return SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", "").get(0);
   }
 
