@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -111,7 +112,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
       // Its turn never came, the database takes no more.
       take(together);
     }
-    Throwable why = failure == null ? new IllegalStateException("Nothing was answered") : failure;
+    Throwable why = cause(failure);
     boolean alone = together.size() > 1 && causedByOne.test(why);
     for (Waiting<Q, A> each : together) {
       if (alone) {
@@ -120,6 +121,11 @@ final class SqlBatches<Q, A extends @Nullable Object> {
         each.answer().completeExceptionally(why);
       }
     }
+  }
+
+  private static Throwable cause(@Nullable Throwable failure) {
+    Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
+    return cause == null ? new IllegalStateException("Nothing was answered") : cause;
   }
 
   private void serveAlone(Waiting<Q, A> each) {

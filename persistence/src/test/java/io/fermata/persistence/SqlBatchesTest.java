@@ -36,7 +36,11 @@ final class SqlBatchesTest {
       SqliteFile file = SqliteFile.locate(path);
       SqliteSchema.prepare(file);
       writer = SqliteConnections.writing(file);
-      changes = new SqlBatches<>(writer::transact, Opened::insertAll, failure -> causedByOne);
+      changes =
+          new SqlBatches<>(
+              writer::transact,
+              Opened::insertAll,
+              failure -> causedByOne && failure instanceof StoreException);
       readers = SqliteConnections.reading(file);
     }
 
