@@ -31,19 +31,32 @@ final class Subscriptions implements AutoCloseable {
     }
   }
 
-  /**
-   * One that listens.
-   *
-   * @param id what its notifications are tagged with; null if they are not
-   * @param watched the resources it watches, which may change
-   * @param ended completes when the server ends it
-   */
-  record Subscription(
-      @Nullable JsonNode id,
-      Set<Kind> kinds,
-      Set<String> watched,
-      Progress way,
-      CompletableFuture<Void> ended) {
+  /** One that listens. It is equal to none but itself, as what it watches may change. */
+  static final class Subscription {
+    private final @Nullable JsonNode id;
+    private final Set<Kind> kinds;
+    private final Set<String> watched;
+    private final Progress way;
+    private final CompletableFuture<Void> ended;
+
+    /**
+     * @param id what its notifications are tagged with; null if they are not
+     * @param watched the resources it watches, which may change
+     * @param ended completes when the server ends it
+     */
+    Subscription(
+        @Nullable JsonNode id,
+        Set<Kind> kinds,
+        Set<String> watched,
+        Progress way,
+        CompletableFuture<Void> ended) {
+      this.id = id;
+      this.kinds = kinds;
+      this.watched = watched;
+      this.way = way;
+      this.ended = ended;
+    }
+
     boolean wants(Kind kind) {
       return kinds.contains(kind);
     }
@@ -52,12 +65,25 @@ final class Subscriptions implements AutoCloseable {
       return watched.contains(uri);
     }
 
-    void tell(String method, ObjectNode params) {
+    CompletableFuture<Void> ended() {
+      return ended;
+    }
+
+    synchronized void tell(String method, ObjectNode params) {
+      way.tell(notification(method, params));
+    }
+
+    /** Tells what must not be lost. */
+    synchronized void insist(String method, ObjectNode params) {
+      way.insist(notification(method, params));
+    }
+
+    private byte[] notification(String method, ObjectNode params) {
       ObjectNode tagged = params.deepCopy();
       if (id != null) {
         tagged.withObjectProperty("_meta").set(ID, id);
       }
-      way.tell(Wire.notification(method, tagged));
+      return Wire.notification(method, tagged);
     }
   }
 
@@ -79,16 +105,19 @@ final class Subscriptions implements AutoCloseable {
     if (!streams.tryEnter(principal)) {
       throw Refusal.tooManyStreams();
     }
-    first.run();
-    all.add(subscription);
+    // What changes from now on is told, and not before that.
+    synchronized (subscription) {
+      all.add(subscription);
+      first.run();
+    }
     CompletionStage<Void> ended = subscription.ended();
     ended.whenComplete(
         (done, failure) -> {
           all.remove(subscription);
           streams.leave(principal);
         });
-    subscription.way().hold();
-    subscription.way().whenGone(() -> subscription.ended().complete(null));
+    subscription.way.hold();
+    subscription.way.whenGone(() -> subscription.ended().complete(null));
     if (closed) {
       subscription.ended().complete(null);
     }
