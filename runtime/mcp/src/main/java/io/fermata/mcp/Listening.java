@@ -36,7 +36,7 @@ final class Listening {
     Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);
     kinds.stream().filter(kind -> filter.path(kind.filter).asBoolean()).forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
-    filter.path(WATCHED).forEach(uri -> watched.add(uri.asText()));
+    filter.path(WATCHED).forEach(uri -> watched.add(watchable(uri.asText())));
     if (watched.size() > Subscriptions.MAX_WATCHED) {
       throw Refusal.params(
           "A client may watch %d resources at a time.".formatted(Subscriptions.MAX_WATCHED));
@@ -48,9 +48,17 @@ final class Listening {
         subscription,
         request.principal(),
         () ->
-            subscription.tell(
+            subscription.insist(
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched)));
     return subscription.ended().thenApply(ended -> over(request));
+  }
+
+  private static String watchable(String uri) {
+    if (uri.length() > McpTemplate.MAX_URI) {
+      throw Refusal.params(
+          "The address of a resource has at most %d characters.".formatted(McpTemplate.MAX_URI));
+    }
+    return uri;
   }
 
   private static ObjectNode acknowledged(Set<Subscriptions.Kind> wanted, Set<String> watched) {
@@ -82,7 +90,7 @@ final class Listening {
       throw Refusal.params(
           "A client may watch %d resources at a time.".formatted(Subscriptions.MAX_WATCHED));
     }
-    watched.add(request.text("uri"));
+    watched.add(watchable(request.text("uri")));
     return Results.EMPTY;
   }
 

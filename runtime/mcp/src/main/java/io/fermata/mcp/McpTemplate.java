@@ -16,20 +16,30 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Many resources whose addresses differ in some parts, as {@code orders://{id}}. A variable stands
- * for what has no slash in it, {@code {+path}} for anything.
+ * for what has no slash in it, not even an encoded one, {@code {+path}} for anything. Either may be
+ * {@code ..}, so that a handler that makes a path of it has to see where that leads.
  */
 public final class McpTemplate {
   private static final Pattern VARIABLE = Pattern.compile("\\{(\\+?)([A-Za-z0-9_]+)}");
 
   /** Longer ones are nobody's: matching takes time. */
-  private static final int MAX_URI = 4_096;
+  static final int MAX_URI = 4_096;
 
   private final String uriTemplate;
   private final String name;
   private final String mimeType;
   private final McpHandler<McpBody> reading;
   private final List<String> variables = new ArrayList<>();
-  private final Pattern pattern;
+
+  /** What stands before, between and after the variables: one more than there are variables. */
+  private final List<String> literals = new ArrayList<>();
+
+  /** The last variable that stands for anything, else the last of all: it gets what is left. */
+  private int widest;
+
+  /** Whether each variable stands for anything. */
+  private final List<Boolean> widths = new ArrayList<>();
+
   private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
   private @Nullable String title;
   private @Nullable String description;
@@ -41,7 +51,7 @@ public final class McpTemplate {
     this.name = name;
     this.mimeType = mimeType;
     this.reading = reading;
-    this.pattern = compiled();
+    compile();
   }
 
   /**
@@ -55,20 +65,28 @@ public final class McpTemplate {
       throw new IllegalArgumentException(
           "The template \"%s\" needs a name, and a variable as {id}".formatted(uriTemplate));
     }
+    if (template.literals.subList(1, template.variables.size()).contains("")) {
+      throw new IllegalArgumentException(
+          "Two variables of the template \"%s\" touch: put something between them"
+              .formatted(uriTemplate));
+    }
     return template;
   }
 
-  private Pattern compiled() {
-    StringBuilder regex = new StringBuilder();
+  private void compile() {
     Matcher found = VARIABLE.matcher(uriTemplate);
     int end = 0;
     while (found.find()) {
-      regex.append(Pattern.quote(uriTemplate.substring(end, found.start())));
-      regex.append(found.group(1).isEmpty() ? "([^/]+)" : "(.+)");
+      literals.add(uriTemplate.substring(end, found.start()));
+      boolean anything = !found.group(1).isEmpty();
+      if (anything || widths.isEmpty() || !widths.get(widest)) {
+        widest = widths.size();
+      }
+      widths.add(anything);
       variables.add(found.group(2));
       end = found.end();
     }
-    return Pattern.compile(regex.append(Pattern.quote(uriTemplate.substring(end))).toString());
+    literals.add(uriTemplate.substring(end));
   }
 
   private McpTemplate with(Consumer<McpTemplate> change) {
@@ -116,14 +134,55 @@ public final class McpTemplate {
 
   /** The values of the variables in a URI, or null if it is none of this template's. */
   @Nullable ObjectNode matched(String uri) {
-    Matcher matcher = pattern.matcher(uri.length() > MAX_URI ? "" : uri);
-    if (!matcher.matches()) {
+    String[] found = uri.length() > MAX_URI ? null : split(uri);
+    if (found == null) {
       return null;
     }
     ObjectNode values = Json.object();
-    for (int i = 0; i < variables.size(); i++) {
-      values.put(variables.get(i), decoded(matcher.group(i + 1)));
+    for (int i = 0; i < found.length; i++) {
+      String value = decoded(found[i]);
+      if (value.contains("/") && !widths.get(i)) {
+        return null;
+      }
+      values.put(variables.get(i), value);
     }
+    return values;
+  }
+
+  /**
+   * What each variable stands for, or null if the literals are not all there: found from the left
+   * up to the widest variable and from the right behind it, each where it comes first.
+   */
+  private String @Nullable [] split(String uri) {
+    int last = variables.size();
+    int from = literals.get(0).length();
+    int to = uri.length() - literals.get(last).length();
+    if (!uri.startsWith(literals.get(0)) || !uri.endsWith(literals.get(last))) {
+      return null;
+    }
+    String[] values = new String[last];
+    for (int i = 0; i < widest; i++) {
+      String literal = literals.get(i + 1);
+      int end = uri.indexOf(literal, from + 1);
+      if (end < 0) {
+        return null;
+      }
+      values[i] = uri.substring(from, end);
+      from = end + literal.length();
+    }
+    for (int i = last - 1; i > widest; i--) {
+      String literal = literals.get(i);
+      int start = uri.lastIndexOf(literal, to - 1 - literal.length());
+      if (start < 0) {
+        return null;
+      }
+      values[i] = uri.substring(start + literal.length(), to);
+      to = start;
+    }
+    if (from >= to) {
+      return null;
+    }
+    values[widest] = uri.substring(from, to);
     return values;
   }
 

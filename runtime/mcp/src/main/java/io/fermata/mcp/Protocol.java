@@ -23,6 +23,9 @@ final class Protocol {
   private static final Logger LOG = LoggerFactory.getLogger(Protocol.class);
   private static final int MAX_BATCH = 50;
 
+  /** How much of what a client declares is kept, in bytes of JSON. */
+  private static final int MAX_CAPABILITIES = 8_192;
+
   /** Modern clients say everything in every request, so that nothing is kept of them. */
   private static final Peer NOBODY = Peer.unknown();
 
@@ -111,11 +114,15 @@ final class Protocol {
     if (requested == null) {
       throw Refusal.params("The parameter protocolVersion must be a string.");
     }
+    JsonNode capabilities = message.params().path("capabilities");
+    if (Wire.bytes(capabilities).length > MAX_CAPABILITIES) {
+      throw Refusal.params(
+          "The parameter capabilities must have at most %d bytes.".formatted(MAX_CAPABILITIES));
+    }
     Revision known = Revision.of(requested);
     Revision agreed = known == null || known.modern() ? Revision.LATEST_LEGACY : known;
     ObjectNode welcome = methods.welcome(agreed);
     Answer answer = Answer.of(200, Wire.result(message.id(), out -> out.writeTree(welcome)));
-    JsonNode capabilities = message.params().path("capabilities");
     if (arrival instanceof Arrival.Line line) {
       Peer peer = Peer.declaring(capabilities);
       CompletableFuture<Void> ended = line.negotiated(agreed, peer);

@@ -116,6 +116,24 @@ class ChangesTest {
   }
 
   @Test
+  void whatIsKeptOfAClientIsBounded() {
+    String longest = "t://" + "x".repeat(4_092);
+
+    assertThat(session().request("resources/subscribe", "\"uri\":\"" + longest + "\"").code())
+        .isZero();
+    assertThat(session().request("resources/subscribe", "\"uri\":\"" + longest + "x\"").code())
+        .isEqualTo(-32602);
+    assertThat(
+            new Wired(server)
+                .request(
+                    "initialize",
+                    "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"a\":\"%s\"}"
+                        .formatted("x".repeat(8_192)))
+                .message())
+        .contains("capabilities", "8192");
+  }
+
+  @Test
   void aPrincipalHasOnlySoManyStreams() throws Exception {
     Events first = listening("\"toolsListChanged\":true");
     Events second = listening("\"toolsListChanged\":true");
