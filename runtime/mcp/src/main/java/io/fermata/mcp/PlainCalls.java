@@ -103,7 +103,9 @@ final class PlainCalls {
   }
 
   private CompletionStage<Result> run(Round round, Inputs inputs) {
-    McpCall call = new McpCall(round.request(), round.name(), round.arguments(), inputs, changes);
+    // Handlers may change what they are given; what their questions are bound to stays as it came.
+    ObjectNode arguments = round.arguments().deepCopy();
+    McpCall call = new McpCall(round.request(), round.name(), arguments, inputs, changes);
     CompletionStage<Result> running =
         round.atOnce() ? begun(round.work(), call) : elsewhere(round, call);
     if (running instanceof CompletableFuture<Result> done
@@ -119,7 +121,8 @@ final class PlainCalls {
   private static CompletionStage<Result> begun(Work work, McpCall call) {
     try {
       return work.run(call);
-    } catch (Exception e) {
+    } catch (Throwable e) {
+      // Whatever ends a handler, its caller waits for an answer.
       return CompletableFuture.failedFuture(e);
     }
   }

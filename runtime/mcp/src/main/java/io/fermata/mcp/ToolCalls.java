@@ -101,7 +101,7 @@ final class ToolCalls implements Method {
     CompletionStage<McpResult> running;
     try {
       running = tool.handler().handle(call);
-    } catch (Exception e) {
+    } catch (Throwable e) {
       running = CompletableFuture.failedFuture(e);
     }
     return running.handle(

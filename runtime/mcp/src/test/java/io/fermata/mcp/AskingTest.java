@@ -31,6 +31,14 @@ class AskingTest {
                           String last = asked(call, "last", "And the last one, " + first + "?");
                           return McpResult.text("Hello, " + first + " " + last);
                         }))
+            .tool(
+                McpTool.of("take", "Takes out what it was given")
+                    .input("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}")
+                    .call(
+                        call -> {
+                          String taken = call.arguments().remove("a").asText();
+                          return McpResult.text(taken + asked(call, "name", "Your name?"));
+                        }))
             .apiKey("ada", "key-of-ada")
             .apiKey("bob", "key-of-bob")
             .port(0)
@@ -80,6 +88,23 @@ class AskingTest {
     JsonNode third =
         retry("ada", second.path("requestState").asText(), reply("last", "Lovelace")).result();
     assertThat(third.at("/content/0/text").asText()).isEqualTo("Hello, Ada Lovelace");
+  }
+
+  @Test
+  void aHandlerMayChangeItsArgumentsBeforeItAsks() {
+    String taking = "\"name\":\"take\",\"arguments\":{\"a\":\"Dear \"}";
+    Wired client = client("ada");
+    JsonNode first =
+        client.send(client.modernMessage("tools/call", "take", taking, FORMS)).result();
+    String replied =
+        taking
+            + ",\"requestState\":\"%s\",\"inputResponses\":{%s}"
+                .formatted(first.path("requestState").asText(), reply("name", "Ada"));
+
+    JsonNode second =
+        client.send(client.modernMessage("tools/call", "take", replied, FORMS)).result();
+
+    assertThat(second.at("/content/0/text").asText()).isEqualTo("Dear Ada");
   }
 
   @Test

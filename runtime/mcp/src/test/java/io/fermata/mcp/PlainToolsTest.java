@@ -49,6 +49,18 @@ class PlainToolsTest {
                           throw new IllegalStateException("secret /etc");
                         }))
             .tool(
+                McpTool.of("break", "Breaks")
+                    .call(
+                        call -> {
+                          throw new StackOverflowError("secret /etc");
+                        }))
+            .prompt(
+                McpPrompt.of("break", "Breaks")
+                    .get(
+                        call -> {
+                          throw new StackOverflowError("secret /etc");
+                        }))
+            .tool(
                 McpTool.of("later", "Answers later")
                     .callAsync(
                         call ->
@@ -157,6 +169,12 @@ class PlainToolsTest {
 
     assertThat(result.path("isError").asBoolean()).isTrue();
     assertThat(result.at("/content/0/text").asText()).contains("fail").doesNotContain("secret");
+  }
+
+  @Test
+  void anErrorIsAnsweredAsAnyFailure() {
+    assertThat(call("break", "{}").path("isError").asBoolean()).isTrue();
+    assertThat(legacy("prompts/get", "\"name\":\"break\"").code()).isEqualTo(-32603);
   }
 
   @Test
