@@ -29,14 +29,13 @@ final class Sessions {
 
   /** The youngest of those that a client ended. */
   private final Set<String> ended =
-      Collections.synchronizedSet(
-          Collections.newSetFromMap(
-              new LinkedHashMap<>() {
-                @Override
-                protected boolean removeEldestEntry(Map.Entry<String, Boolean> eldest) {
-                  return size() > REMEMBERED;
-                }
-              }));
+      Collections.newSetFromMap(
+          new LinkedHashMap<>() {
+            @Override
+            protected boolean removeEldestEntry(Map.Entry<String, Boolean> eldest) {
+              return size() > REMEMBERED;
+            }
+          });
 
   Sessions(ToolHost host, LongSupplier nanos) {
     this.host = host;
@@ -54,17 +53,28 @@ final class Sessions {
    *
    * @throws Refusal if the session is none of this server's, or has ended
    */
-  synchronized Peer require(String session, String principal) {
-    requireMinted(session);
-    String key = key(principal, session);
+  Peer require(String session, String principal) {
+    return known(minted(session, principal));
+  }
+
+  private synchronized Peer known(String key) {
+    requireNotEnded(key);
     Living known = living.remove(key);
     Peer peer = known == null ? Peer.unknown() : known.peer();
     keep(key, peer);
     return peer;
   }
 
-  private void requireMinted(String session) {
-    if (!host.handles().minted(session) || ended.contains(session)) {
+  /** The key of a session of this server's. Finding out takes long enough to hold no lock. */
+  private String minted(String session, String principal) {
+    if (!host.handles().minted(session)) {
+      throw Refusal.sessionGone();
+    }
+    return key(principal, session);
+  }
+
+  private void requireNotEnded(String key) {
+    if (ended.contains(key)) {
       throw Refusal.sessionGone();
     }
   }
@@ -84,9 +94,13 @@ final class Sessions {
     return session + principal;
   }
 
-  synchronized void end(String session, String principal) {
-    requireMinted(session);
-    ended.add(session);
-    living.remove(key(principal, session));
+  void end(String session, String principal) {
+    end(minted(session, principal));
+  }
+
+  private synchronized void end(String key) {
+    requireNotEnded(key);
+    ended.add(key);
+    living.remove(key);
   }
 }

@@ -1,6 +1,7 @@
 package io.fermata.mcp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Json;
 import java.util.concurrent.atomic.AtomicLong;
@@ -25,6 +26,17 @@ class SessionsTest {
 
     assertThat(known(session, "ada")).isTrue();
     assertThat(known(session, "bob")).isFalse();
+  }
+
+  @Test
+  void aSessionIsEndedByItsPrincipalAlone() {
+    String session = open();
+
+    sessions.end(session, "bob");
+    assertThat(known(session, "ada")).isTrue();
+
+    sessions.end(session, "ada");
+    assertThatThrownBy(() -> known(session, "ada")).isInstanceOf(Refusal.class);
   }
 
   @Test
