@@ -151,7 +151,7 @@ final class HttpEdge extends VerticleBase {
     } else if (request.method().equals(HttpMethod.GET) && inSession(request)) {
       listen(request, principal);
     } else {
-      request.response().putHeader("allow", "POST, DELETE");
+      request.response().putHeader("allow", "GET, POST, DELETE");
       refuse(request, Refusal.transport(405, "Send messages with POST."));
     }
   }

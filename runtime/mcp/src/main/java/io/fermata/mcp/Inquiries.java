@@ -4,21 +4,25 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * What this server asks clients of the older era while it has their requests in hand: it sends them
  * requests of its own, and they answer with messages of theirs.
  */
 final class Inquiries {
-  private static final int MINUTES_TO_REPLY = 30;
+  /** How long clients have to reply. */
+  static final Duration PATIENCE = Duration.ofMinutes(30);
 
   private record Open(String key, McpAsk ask, String principal, CompletableFuture<JsonNode> reply) {
     void take(JsonNode result) {
@@ -34,6 +38,11 @@ final class Inquiries {
 
   private final Map<String, Open> open = new ConcurrentHashMap<>();
   private final SecureRandom random = new SecureRandom();
+  private final Duration patience;
+
+  Inquiries(Duration patience) {
+    this.patience = patience;
+  }
 
   /** Asks all of it, and yields the replies; fails with a refusal where the client does. */
   CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, Progress way) {
@@ -53,9 +62,22 @@ final class Inquiries {
                             }
                           }
                         })));
-    way.whenGone(() -> replies.forEach(reply -> reply.cancel(false)));
+    way.whenGone(() -> replies.forEach(reply -> reply.completeExceptionally(Refusal.cancelled())));
     return CompletableFuture.allOf(replies.toArray(CompletableFuture<?>[]::new))
-        .thenApply(done -> all);
+        .handle(
+            (done, failure) -> {
+              if (failure != null) {
+                throw refused(failure);
+              }
+              return all;
+            });
+  }
+
+  private static RuntimeException refused(Throwable failure) {
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    return cause instanceof TimeoutException
+        ? Refusal.unanswered("it did not reply in time")
+        : new CompletionException(cause);
   }
 
   private CompletableFuture<JsonNode> ask(String key, McpAsk ask, String principal, Progress way) {
@@ -65,7 +87,7 @@ final class Inquiries {
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
     open.put(id, new Open(key, ask, principal, reply));
     way.insist(Wire.request(id, ask.method(), ask.params()));
-    CompletionStage<JsonNode> replied = reply.orTimeout(MINUTES_TO_REPLY, TimeUnit.MINUTES);
+    CompletionStage<JsonNode> replied = reply.orTimeout(patience.toMillis(), TimeUnit.MILLISECONDS);
     replied.whenComplete((done, failure) -> open.remove(id));
     return reply;
   }

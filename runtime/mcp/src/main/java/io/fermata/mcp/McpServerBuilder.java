@@ -188,10 +188,14 @@ public final class McpServerBuilder {
    */
   public McpServer start() {
     requireAuthenticationOutside();
+    // What cannot be served is found out before there is anything to close.
+    SocketAddress listening = HttpEdge.address(address, port);
+    Core core = new Core();
     Vertx vertx = Vertx.vertx(vertxOptions());
     try {
-      return deployed(vertx);
+      return deployed(vertx, core, listening);
     } catch (CompletionException e) {
+      core.close();
       vertx.close().toCompletionStage().toCompletableFuture().join();
       throw cannotListen(e.getCause());
     }
@@ -209,7 +213,7 @@ public final class McpServerBuilder {
   /** What all transports share. */
   private final class Core {
     private final Sessions sessions = new Sessions(host, System::nanoTime);
-    private final Inquiries inquiries = new Inquiries();
+    private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE);
     private final Workers workers = new Workers();
     private final Subscriptions subscriptions;
     private final Methods methods;
@@ -265,11 +269,9 @@ public final class McpServerBuilder {
     return Runtime.getRuntime().availableProcessors();
   }
 
-  private McpServer deployed(Vertx vertx) {
+  private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
     HttpLimits limits = new HttpLimits(maxConnections, idleTimeout);
-    SocketAddress listening = HttpEdge.address(address, port);
     Streams streams = new Streams(maxStreams);
-    Core core = new Core();
     ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
     RunsApi listed = runs == null ? null : new RunsApi(runs);
     Guard guard = new Guard(servedHosts(), origins);
