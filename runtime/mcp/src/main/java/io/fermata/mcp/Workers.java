@@ -61,14 +61,16 @@ final class Workers implements AutoCloseable {
       calls.decrementAndGet();
       throw Refusal.overloaded();
     }
-    FutureTask<?> running =
-        new FutureTask<>(task, null) {
-          @Override
-          protected void done() {
+    FutureTask<?> running = new FutureTask<>(task, null);
+    threads.execute(
+        () -> {
+          try {
+            running.run();
+          } finally {
+            // A task that is cancelled keeps its thread until it ends.
             calls.decrementAndGet();
           }
-        };
-    threads.execute(running);
+        });
     return running;
   }
 
