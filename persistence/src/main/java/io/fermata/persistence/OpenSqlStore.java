@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
 /** A store in a relational database while a host uses it. */
 final class OpenSqlStore implements OpenStore {
 
+  private static final int CHANGES_AT_ONCE = 400;
+
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
@@ -32,7 +34,8 @@ final class OpenSqlStore implements OpenStore {
     this.serverKey = serverKey;
     this.backend = backend;
     this.changes =
-        new SqlBatches<>(backend.writer()::transact, OpenSqlStore::make, failure -> false);
+        new SqlBatches<>(
+            CHANGES_AT_ONCE, backend.writer()::transact, OpenSqlStore::make, failure -> false);
     this.journals = new SqlJournals(backend);
   }
 

@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class SqlBatches<Q, A extends @Nullable Object> {
 
-  static final int AT_ONCE = 400;
   static final int MOST_WAITING = 20_000;
 
+  private final int atOnce;
   private final Connections connections;
   private final Service<Q, A> service;
   private final Predicate<Throwable> causedByOne;
@@ -34,7 +34,12 @@ final class SqlBatches<Q, A extends @Nullable Object> {
    * @param causedByOne whether a failure is the fault of one request, and nothing of the others was
    *     written: then each is served alone
    */
-  SqlBatches(Connections connections, Service<Q, A> service, Predicate<Throwable> causedByOne) {
+  SqlBatches(
+      int atOnce,
+      Connections connections,
+      Service<Q, A> service,
+      Predicate<Throwable> causedByOne) {
+    this.atOnce = atOnce;
     this.connections = connections;
     this.service = service;
     this.causedByOne = causedByOne;
@@ -62,7 +67,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
                 MOST_WAITING + " requests are waiting for the store; ask again later"));
       }
       waiting.add(new Waiting<>(request, answer));
-      needsService = waiting.size() > servicesAhead * AT_ONCE;
+      needsService = waiting.size() > servicesAhead * atOnce;
       if (needsService) {
         servicesAhead++;
       }
@@ -94,7 +99,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   private void take(List<Waiting<Q, A>> together) {
     synchronized (waiting) {
       servicesAhead--;
-      while (together.size() < AT_ONCE && !waiting.isEmpty()) {
+      while (together.size() < atOnce && !waiting.isEmpty()) {
         together.add(waiting.remove());
       }
     }

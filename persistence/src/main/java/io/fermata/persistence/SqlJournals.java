@@ -15,6 +15,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class SqlJournals {
 
+  private static final int AT_ONCE = 400;
+
+  /** Each may be as large as a session. */
+  private static final int SNAPSHOTS_AT_ONCE = 32;
+
   private final Transactions writer;
   private final Transactions reader;
   private final SqlBatches<List<SerializedRecord>, @Nullable Void> appends;
@@ -27,6 +32,7 @@ final class SqlJournals {
     this.reader = backend.journalReader();
     this.appends =
         new SqlBatches<>(
+            AT_ONCE,
             backend::append,
             (connection, writes) -> {
               journal.append(connection, writes.stream().flatMap(Collection::stream).toList());
@@ -34,8 +40,9 @@ final class SqlJournals {
             },
             failure ->
                 failure.getCause() instanceof SQLException failed && journal.refusesRecord(failed));
-    this.highest = new SqlBatches<>(reader::query, journal::highest, failure -> false);
-    this.snapshots = new SqlBatches<>(reader::query, journal::snapshots, failure -> false);
+    this.highest = new SqlBatches<>(AT_ONCE, reader::query, journal::highest, failure -> false);
+    this.snapshots =
+        new SqlBatches<>(SNAPSHOTS_AT_ONCE, reader::query, journal::snapshots, failure -> false);
   }
 
   /** Appends the records of one write, all of them or none. */

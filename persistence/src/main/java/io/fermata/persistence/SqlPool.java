@@ -61,23 +61,70 @@ final class SqlPool implements Transactions {
   }
 
   private <T> CompletableFuture<T> onConnection(Function<Connection, T> work) {
+    Task<T> task = new Task<>(work);
     try {
-      return CompletableFuture.supplyAsync(() -> now(work), threads);
+      threads.execute(task);
+      return task.done;
     } catch (RejectedExecutionException refused) {
       return CompletableFuture.failedFuture(
-          new StoreException(
-              threads.isShutdown()
-                  ? "The store is closing; open it again"
-                  : MOST_WAITING + " requests are waiting for the store; ask again later",
-              refused));
+          threads.isShutdown()
+              ? closing()
+              : new StoreException(
+                  MOST_WAITING + " requests are waiting for the store; ask again later", refused));
     }
+  }
+
+  private static StoreException closing() {
+    return new StoreException("The store is closing; open it again");
   }
 
   private <T> T now(Function<Connection, T> work) {
     try (Connection connection = source.getConnection()) {
-      return work.apply(connection);
+      try {
+        return work.apply(connection);
+      } catch (RuntimeException failed) {
+        if (leftInTransaction(connection)) {
+          source.evictConnection(connection);
+        }
+        throw failed;
+      }
     } catch (SQLException failed) {
       throw Transactions.failed(failed);
+    }
+  }
+
+  /**
+   * What follows on a transaction that could neither be committed nor undone would be part of it.
+   */
+  private static boolean leftInTransaction(Connection connection) {
+    try {
+      return !connection.getAutoCommit();
+    } catch (SQLException gone) {
+      return true;
+    }
+  }
+
+  /** Work that waits for a connection. */
+  private final class Task<T> implements Runnable {
+
+    private final Function<Connection, T> work;
+    private final CompletableFuture<T> done = new CompletableFuture<>();
+
+    Task(Function<Connection, T> work) {
+      this.work = work;
+    }
+
+    @Override
+    public void run() {
+      try {
+        done.complete(now(work));
+      } catch (RuntimeException | Error failed) {
+        done.completeExceptionally(failed);
+      }
+    }
+
+    void drop() {
+      done.completeExceptionally(closing());
     }
   }
 
@@ -91,7 +138,9 @@ final class SqlPool implements Transactions {
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
     } finally {
-      threads.shutdownNow();
+      for (Runnable dropped : threads.shutdownNow()) {
+        ((Task<?>) dropped).drop();
+      }
       source.close();
     }
   }

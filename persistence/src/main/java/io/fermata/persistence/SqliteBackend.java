@@ -11,11 +11,12 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A claimed SQLite file with its connections: one that writes, and some that only read. With a
- * write-ahead log those see what was committed when they began, and neither wait for a writer nor
- * hold one up.
+ * A claimed SQLite file with its connections: one that writes, some that read journals for sessions
+ * that begin, and some for lists and searches. With a write-ahead log those see what was committed
+ * when they began, and neither wait for a writer nor hold one up.
  */
-record SqliteBackend(SqliteFile file, SqlPool writer, SqlPool reader, FileClaim claim)
+record SqliteBackend(
+    SqliteFile file, SqlPool writer, SqlPool waking, SqlPool reader, FileClaim claim)
     implements SqlBackend {
 
   /** A thread of its own: a copy takes as long as the file is large. */
@@ -29,7 +30,12 @@ record SqliteBackend(SqliteFile file, SqlPool writer, SqlPool reader, FileClaim 
   static SqliteBackend connect(SqliteFile file, FileClaim claim) {
     SqlPool writer = SqliteConnections.writing(file);
     try {
-      return new SqliteBackend(file, writer, SqliteConnections.reading(file), claim);
+      return new SqliteBackend(
+          file,
+          writer,
+          SqliteConnections.reading(file, "fermata-sqlite-wake"),
+          SqliteConnections.reading(file, "fermata-sqlite-read"),
+          claim);
     } catch (RuntimeException refused) {
       writer.close();
       throw refused;
@@ -63,7 +69,7 @@ record SqliteBackend(SqliteFile file, SqlPool writer, SqlPool reader, FileClaim 
 
   @Override
   public Transactions journalReader() {
-    return reader;
+    return waking;
   }
 
   @Override
@@ -100,6 +106,7 @@ record SqliteBackend(SqliteFile file, SqlPool writer, SqlPool reader, FileClaim 
     try {
       // The last connection to close brings the write-ahead log into the file, so that one writes.
       reader.close();
+      waking.close();
       writer.close();
     } finally {
       claim.release();

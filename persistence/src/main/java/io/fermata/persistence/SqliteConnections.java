@@ -31,8 +31,8 @@ final class SqliteConnections {
     return SqlPool.over(source);
   }
 
-  static SqlPool reading(SqliteFile file) {
-    HikariConfig pool = pool(file, "fermata-sqlite-read", READERS);
+  static SqlPool reading(SqliteFile file, String name) {
+    HikariConfig pool = pool(file, name, READERS);
     pool.setConnectionInitSql("PRAGMA query_only = ON");
     return SqlPool.over(new HikariDataSource(pool));
   }

@@ -63,7 +63,7 @@ interface Transactions {
 
   private static boolean connectionGone(SQLException failed) {
     String state = failed.getSQLState();
-    return state == null || state.startsWith("08") || state.startsWith("57");
+    return state != null && (state.startsWith("08") || state.startsWith("57"));
   }
 
   /** What went wrong first is told, even if the connection went with it. */

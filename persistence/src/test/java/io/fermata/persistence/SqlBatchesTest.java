@@ -22,6 +22,8 @@ import org.sqlite.SQLiteConnection;
 /** Small changes share transactions; readers and writers do not wait for each other. */
 final class SqlBatchesTest {
 
+  private static final int AT_ONCE = 400;
+
   @TempDir private Path directory = Path.of("");
 
   /** The two halves of an open file. */
@@ -38,10 +40,11 @@ final class SqlBatchesTest {
       writer = SqliteConnections.writing(file);
       changes =
           new SqlBatches<>(
+              AT_ONCE,
               writer::transact,
               Opened::insertAll,
               failure -> causedByOne && failure instanceof StoreException);
-      readers = SqliteConnections.reading(file);
+      readers = SqliteConnections.reading(file, "readers");
     }
 
     /** Keeps the writer busy with a row that is not committed before the latch is down. */
@@ -116,14 +119,14 @@ final class SqlBatchesTest {
       Host.await(opened.writer.transact(connection -> listen(connection, commits)));
       CountDownLatch released = new CountDownLatch(1);
       CompletionStage<Boolean> held = opened.hold(released);
-      var changes = opened.make(0, 3 * SqlBatches.AT_ONCE);
+      var changes = opened.make(0, 3 * AT_ONCE);
       commits.set(0);
       released.countDown();
 
       Host.await(held);
       changes.forEach(Host::await);
       assertThat(commits).hasValue(1 + 3);
-      assertThat(opened.rows()).isEqualTo(1 + 3 * SqlBatches.AT_ONCE);
+      assertThat(opened.rows()).isEqualTo(1 + 3 * AT_ONCE);
     }
   }
 
@@ -177,6 +180,29 @@ final class SqlBatchesTest {
           .rootCause()
           .hasMessageContaining("UNIQUE constraint failed");
       assertThat(opened.rows()).isEqualTo(1 + 2);
+    }
+  }
+
+  @Test
+  void whatFailsInTheMiddleIsUndoneAndWhatComesLaterIsNoPartOfIt() throws Exception {
+    try (Opened opened = opened()) {
+      // SQLite undoes a transaction by itself where there is no room, and the limit goes with the
+      // connection.
+      Host.await(opened.writer.query(SqlBatchesTest::leaveNoRoom));
+      List<Boolean> made =
+          opened.make(0, 10 * AT_ONCE).stream()
+              .map(change -> change.handle((done, failure) -> failure == null))
+              .map(Host::await)
+              .toList();
+
+      assertThat(made).contains(true, false);
+      assertThat(opened.rows()).isEqualTo(made.stream().filter(each -> each).count());
+    }
+  }
+
+  private static boolean leaveNoRoom(Connection connection) throws SQLException {
+    try (var statement = connection.createStatement()) {
+      return statement.execute("PRAGMA max_page_count = 1");
     }
   }
 
