@@ -72,8 +72,8 @@ final class JobCalls {
 
     private CompletionStage<Result> replied(ToolReply reply) {
       String runId = reply.meta().path("fermata/run").path("runId").asText();
-      if (!reply.error() && reply.structured().path("status").asText().equals("complete")
-          || runId.isEmpty()) {
+      boolean complete = reply.structured().path("status").asText().equals("complete");
+      if (complete || runId.isEmpty()) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = new TaskRun(call.principal(), call.tool(), runId);

@@ -21,8 +21,6 @@ final class EverythingJobs {
 
   record Nothing(@Computed String done) {}
 
-  record Answer(String value) {}
-
   record Deletion(String filename, Boolean confirm) {}
 
   record Order(String name, Boolean confirm) {}
