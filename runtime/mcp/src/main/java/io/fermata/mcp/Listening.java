@@ -64,8 +64,7 @@ final class Listening {
         request.principal(),
         () ->
             subscription.insist(
-                "notifications/subscriptions/acknowledged",
-                acknowledged(wanted, watched, known)));
+                "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
     known.forEach(task -> TaskFeed.start(tasks, task, request, subscription));
     return subscription.ended().thenApply(ended -> over(request));
   }
