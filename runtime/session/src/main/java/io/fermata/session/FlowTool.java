@@ -154,8 +154,17 @@ public final class FlowTool {
 
   /** As clients call it: nobody could go on with a run that stands still at a failed step. */
   FlowTool asJob() {
-    return new FlowTool(
-        name, description, flow.endingOnFailure(), inputSchema, resultMapper, recorders);
+    Function<Finished, ?> told = resultMapper == null ? FlowTool::returned : resultMapper;
+    return new FlowTool(name, description, flow.endingOnFailure(), inputSchema, told, recorders);
+  }
+
+  /** What the flow returns, a text without quotes: people read it. */
+  private static Object returned(Finished finished) {
+    JsonNode result = finished.result();
+    if (result == null) {
+      return finished.values();
+    }
+    return result.isTextual() ? result.textValue() : result;
   }
 
   public String name() {
@@ -205,7 +214,6 @@ public final class FlowTool {
   private String text(Finished finished) {
     JsonNode ordinary = finished.result() == null ? finished.values() : finished.result();
     Object mapped = resultMapper == null ? ordinary : resultMapper.apply(finished);
-    JsonNode told = Json.tree(mapped);
-    return told.isTextual() ? told.textValue() : Json.text(told);
+    return mapped instanceof String text ? text : Json.text(Json.tree(mapped));
   }
 }
