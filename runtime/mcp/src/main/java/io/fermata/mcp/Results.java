@@ -48,6 +48,12 @@ final class Results {
     return out -> out.writeTree(whole);
   }
 
+  /** A call that goes on as a task. */
+  Result task(ObjectNode fields) {
+    ObjectNode whole = whole(Revision.V2026_07_28, "task", fields);
+    return out -> out.writeTree(whole);
+  }
+
   private ObjectNode whole(Revision revision, String type, ObjectNode fields) {
     ObjectNode whole = JsonNodeFactory.instance.objectNode();
     if (revision.modern()) {

@@ -2,15 +2,16 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
+import io.fermata.session.TaskRun;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolReply;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -32,15 +33,28 @@ final class ToolCalls implements Method {
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
-  private final Set<String> flows;
+  private final TaskCalls tasks;
+  private final JobCalls jobs;
+  private final ToolReplies replies;
+  private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain) {
+  ToolCalls(
+      ToolHost host,
+      Results results,
+      McpChanges changes,
+      PlainCalls plain,
+      TaskCalls tasks,
+      ToolReplies replies) {
     this.host = host;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
-    this.flows = host.tools().stream().map(ToolContract::name).collect(Collectors.toSet());
+    this.tasks = tasks;
+    this.replies = replies;
+    this.jobs = new JobCalls(host, tasks, replies, plain);
+    this.flows =
+        host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
         host.displays().stream().collect(Collectors.toMap(DisplayTool::name, Function.identity()));
   }
@@ -48,8 +62,9 @@ final class ToolCalls implements Method {
   @Override
   public CompletionStage<Result> answer(Request request) {
     String name = request.text("name");
-    if (flows.contains(name)) {
-      return flow(name, request);
+    ToolContract flow = flows.get(name);
+    if (flow != null) {
+      return flow(flow, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
@@ -62,17 +77,34 @@ final class ToolCalls implements Method {
     throw Refusal.params("Unknown tool: " + Refusal.shortened(name));
   }
 
-  private CompletionStage<Result> flow(String name, Request request) {
+  private CompletionStage<Result> flow(ToolContract flow, Request request) {
+    boolean takesTasks = TaskCalls.declared(request);
+    if (flow.tasks() == TaskUse.ALWAYS) {
+      TaskCalls.require(request);
+    }
+    String name = flow.name();
     ToolCall call =
         new ToolCall(
             name, request.principal(), request.arguments(), request.meta(), request.session());
-    return host.call(call, request.listener())
-        .thenApply(reply -> replied(reply, request.revision()));
+    if (flow.job()) {
+      return jobs.call(call, request);
+    } else if (!takesTasks) {
+      return host.call(call, request.listener())
+          .thenApply(reply -> replies.result(name, reply, request.revision()));
+    }
+    return tasks
+        .tasks()
+        .call(call, request.listener())
+        .thenApply(
+            reply ->
+                reply.task()
+                    ? tasks.created(run(call, reply))
+                    : replies.result(name, reply, request.revision()));
   }
 
-  private Result replied(ToolReply reply, Revision revision) {
-    String json = Wire.json(reply.structured());
-    return results.ofTool(revision, json, json, reply.error(), reply.meta());
+  private static TaskRun run(ToolCall call, ToolReply reply) {
+    String runId = reply.meta().path("fermata/run").path("runId").asText();
+    return new TaskRun(call.principal(), call.tool(), runId);
   }
 
   private Result shown(DisplayTool display, Request request) {
