@@ -3,11 +3,9 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.ToolHost;
-import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The methods of both eras. */
@@ -19,9 +17,6 @@ final class Methods {
   private final Listening listening;
   private final boolean widgets;
 
-  /** Whether there is more than flows: prompts, and handlers that log. */
-  private final boolean plain;
-
   Methods(
       ToolHost host,
       Identity identity,
@@ -31,10 +26,9 @@ final class Methods {
       Workers workers) {
     this.identity = identity;
     this.widgets = !host.displays().isEmpty();
-    this.plain = !offers.isEmpty();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
-    this.listening = new Listening(subscriptions, results, kinds());
+    this.listening = new Listening(subscriptions, results);
     RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis);
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
     Map<String, Method> both = new HashMap<>();
@@ -43,11 +37,10 @@ final class Methods {
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", new Reads(changes, calls, results));
-    if (plain) {
-      both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
-      both.put("prompts/get", new Prompts(changes, calls, results));
-      both.put("completion/complete", new Completions(changes, calls, results));
-    }
+    // What there is none of now may be offered later, and clients only look once.
+    both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
+    both.put("prompts/get", new Prompts(changes, calls, results));
+    both.put("completion/complete", new Completions(changes, calls, results));
     Result discovery = results.cacheable(Revision.V2026_07_28, discovery());
     this.modern = new HashMap<>(both);
     modern.put("server/discover", Method.atOnce(request -> discovery));
@@ -56,9 +49,7 @@ final class Methods {
     legacy.put("ping", Method.atOnce(request -> Results.EMPTY));
     legacy.put("resources/subscribe", Method.atOnce(listening::watch));
     legacy.put("resources/unsubscribe", Method.atOnce(listening::unwatch));
-    if (plain) {
-      legacy.put("logging/setLevel", Method.atOnce(listening::level));
-    }
+    legacy.put("logging/setLevel", Method.atOnce(listening::level));
   }
 
   Method named(String name, Revision revision) {
@@ -113,21 +104,13 @@ final class Methods {
     return withInstructions(discovery);
   }
 
-  private Set<Subscriptions.Kind> kinds() {
-    return plain
-        ? EnumSet.allOf(Subscriptions.Kind.class)
-        : EnumSet.of(Subscriptions.Kind.TOOLS, Subscriptions.Kind.RESOURCES);
-  }
-
   private ObjectNode capabilities() {
     ObjectNode capabilities = JsonNodeFactory.instance.objectNode();
     capabilities.putObject("tools").put("listChanged", true);
     capabilities.putObject("resources").put("listChanged", true).put("subscribe", true);
-    if (plain) {
-      capabilities.putObject("prompts").put("listChanged", true);
-      capabilities.putObject("completions");
-      capabilities.putObject("logging");
-    }
+    capabilities.putObject("prompts").put("listChanged", true);
+    capabilities.putObject("completions");
+    capabilities.putObject("logging");
     return capabilities;
   }
 
