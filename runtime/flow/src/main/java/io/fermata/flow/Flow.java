@@ -92,7 +92,8 @@ public final class Flow<S extends Record> {
             header.description(),
             header.version(),
             header.expiry(),
-            header.endsOnFailure());
+            header.endsOnFailure(),
+            header.forms());
     return new Flow<>(
         other,
         schema,
@@ -113,7 +114,8 @@ public final class Flow<S extends Record> {
       String description,
       int version,
       @Nullable Duration expiry,
-      boolean endsOnFailure) {}
+      boolean endsOnFailure,
+      boolean forms) {}
 
   /** Begins a flow whose state is the given record. */
   public static <S extends Record> FlowBuilder<S> of(String id, Class<S> state) {
@@ -245,6 +247,11 @@ public final class Flow<S extends Record> {
   /** The machine that runs it. */
   public FlowProgram<S> program(Limits limits) {
     return new FlowProgram<>(this, limits);
+  }
+
+  /** Whether clients may show its questions as forms. */
+  public boolean forms() {
+    return header.forms();
   }
 
   @Nullable Duration expiry() {

@@ -31,9 +31,10 @@ final class Methods {
     this.listening = new Listening(subscriptions, results);
     RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis);
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
+    FormCalls forms = new FormCalls(host, results, states, inquiries);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put("tools/call", new ToolCalls(host, results, changes, calls));
+    both.put("tools/call", new ToolCalls(host, results, changes, calls, forms));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", new Reads(changes, calls, results));

@@ -32,6 +32,7 @@ final class Protocol {
   private final Methods methods;
   private final Sessions sessions;
   private final Inquiries inquiries;
+  private final UnderWay underWay = new UnderWay();
   private final Eras eras;
 
   Protocol(Methods methods, Sessions sessions, Inquiries inquiries) {
@@ -102,6 +103,11 @@ final class Protocol {
     if (arrival instanceof Arrival.Post post) {
       Revision revision = eras.ofNotification(message, post);
       peer(post, revision);
+      if (!revision.modern()
+          && post.session() != null
+          && message.method().equals("notifications/cancelled")) {
+        underWay.cancel(post.session(), post.principal(), message.params().path("requestId"));
+      }
     }
     return Answer.ACCEPTED;
   }
@@ -139,17 +145,18 @@ final class Protocol {
     String session =
         arrival instanceof Arrival.Post post && !revision.modern() ? post.session() : null;
     Method method = methods.named(message.method(), revision);
-    return method
-        .answer(
-            new Request(
-                message.id(),
-                revision,
-                arrival.principal(),
-                session,
-                peer,
-                message.params(),
-                message.meta(),
-                progress))
+    Request request =
+        new Request(
+            message.id(),
+            revision,
+            arrival.principal(),
+            session,
+            peer,
+            message.params(),
+            message.meta(),
+            progress);
+    CompletionStage<Result> answer = method.answer(request);
+    return (session == null ? answer : underWay.orCancelled(session, request, answer))
         .handle((result, failure) -> answered(message.id(), result, failure));
   }
 

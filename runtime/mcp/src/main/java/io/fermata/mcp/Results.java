@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.ToolReply;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
@@ -44,7 +45,15 @@ final class Results {
 
   /** What has to come from the client before there is a result. */
   Result inputRequired(Map<String, McpAsk> asks, String state) {
+    return inputRequired(asks, state, JsonNodeFactory.instance.objectNode());
+  }
+
+  /** What has to come from the client before there is a result, with what belongs into its meta. */
+  Result inputRequired(Map<String, McpAsk> asks, String state, ObjectNode meta) {
     ObjectNode fields = JsonNodeFactory.instance.objectNode();
+    if (!meta.isEmpty()) {
+      fields.set("_meta", meta);
+    }
     ObjectNode requests = fields.putObject("inputRequests");
     asks.forEach((key, ask) -> requests.set(key, ask.json()));
     fields.put("requestState", state);
@@ -80,6 +89,12 @@ final class Results {
       hinted.put("ttlMs", time.toMillis()).put("cacheScope", "public");
     }
     return fixed(revision, hinted);
+  }
+
+  /** What a flow came to. */
+  Result ofFlow(Revision revision, ToolReply reply) {
+    String json = Wire.json(reply.structured());
+    return ofTool(revision, json, json, reply.error(), reply.meta());
   }
 
   /** What a tool said: text for every client, the structure for those who know it. */

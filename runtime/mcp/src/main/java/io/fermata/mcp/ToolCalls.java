@@ -7,10 +7,8 @@ import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
-import io.fermata.session.ToolReply;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -32,15 +30,19 @@ final class ToolCalls implements Method {
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
-  private final Set<String> flows;
+  private final FormCalls forms;
+  private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain) {
+  ToolCalls(
+      ToolHost host, Results results, McpChanges changes, PlainCalls plain, FormCalls forms) {
     this.host = host;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
-    this.flows = host.tools().stream().map(ToolContract::name).collect(Collectors.toSet());
+    this.forms = forms;
+    this.flows =
+        host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
         host.displays().stream().collect(Collectors.toMap(DisplayTool::name, Function.identity()));
   }
@@ -48,8 +50,9 @@ final class ToolCalls implements Method {
   @Override
   public CompletionStage<Result> answer(Request request) {
     String name = request.text("name");
-    if (flows.contains(name)) {
-      return flow(name, request);
+    ToolContract flow = flows.get(name);
+    if (flow != null) {
+      return flow.forms() ? forms.call(name, request) : flow(name, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
@@ -67,12 +70,7 @@ final class ToolCalls implements Method {
         new ToolCall(
             name, request.principal(), request.arguments(), request.meta(), request.session());
     return host.call(call, request.listener())
-        .thenApply(reply -> replied(reply, request.revision()));
-  }
-
-  private Result replied(ToolReply reply, Revision revision) {
-    String json = Wire.json(reply.structured());
-    return results.ofTool(revision, json, json, reply.error(), reply.meta());
+        .thenApply(reply -> results.ofFlow(request.revision(), reply));
   }
 
   private Result shown(DisplayTool display, Request request) {

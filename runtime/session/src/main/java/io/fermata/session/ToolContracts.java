@@ -44,7 +44,7 @@ not poll.
 
   static ToolContract of(Flow<?> flow) {
     return new ToolContract(
-        flow.id(), flow.title(), flow.description() + PROTOCOL, input(flow), output());
+        flow.id(), flow.title(), flow.description() + PROTOCOL, input(flow), output(), flow.forms());
   }
 
   private static ObjectNode input(Flow<?> flow) {
