@@ -21,7 +21,7 @@ record NoopHost(Handles handles) implements ToolHost {
   @Override
   public List<ToolContract> tools() {
     ObjectNode any = Json.object().put("type", "object");
-    return List.of(new ToolContract(TOOL, "No-op", "Does nothing.", any, any, false));
+    return List.of(new ToolContract(TOOL, "No-op", "Does nothing.", any, any));
   }
 
   @Override

@@ -67,7 +67,7 @@ final class FakeHost implements ToolHost {
     ObjectNode input = Json.object().put("type", "object");
     ObjectNode output = Json.object().put("type", "object");
     output.putObject("properties").putObject("status").put("type", "string");
-    return new ToolContract(name, "The " + name, description, input, output, false);
+    return new ToolContract(name, "The " + name, description, input, output);
   }
 
   @Override

@@ -92,7 +92,7 @@ final class AgentTool {
     this.patience = patience;
     this.contract =
         new ToolContract(
-            agent.name(), agent.name(), agent.description() + PROTOCOL, input(), output(), false);
+            agent.name(), agent.name(), agent.description() + PROTOCOL, input(), output());
   }
 
   ToolContract contract() {

@@ -5,6 +5,7 @@ import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Limits;
 import io.fermata.flow.RunState;
 import io.fermata.flow.SecretFields;
+import io.fermata.flow.TaskUse;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -19,11 +20,19 @@ final class FlowCatalog {
   private final Map<String, List<FlowProgram<?>>> programs = new LinkedHashMap<>();
 
   private final Map<String, FlowTool> tools = new LinkedHashMap<>();
+  private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
 
-  FlowCatalog(List<Flow<?>> flows, List<FlowTool> flowTools, Limits limits) {
+  /**
+   * @param flowTools those that agents call
+   * @param clientJobs those that clients call
+   */
+  FlowCatalog(
+      List<Flow<?>> flows, List<FlowTool> flowTools, List<FlowTool> clientJobs, Limits limits) {
     flowTools.forEach(tool -> tools.put(tool.name(), tool));
+    clientJobs.forEach(job -> jobs.put(job.name(), job));
+    tools.putAll(jobs);
     List<Flow<?>> all = new ArrayList<>(flows);
-    flowTools.forEach(tool -> all.add(tool.flow()));
+    tools.values().forEach(tool -> all.add(tool.flow()));
     for (Flow<?> flow : all) {
       List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
       if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
@@ -60,6 +69,24 @@ final class FlowCatalog {
 
   Map<String, FlowTool> tools() {
     return tools;
+  }
+
+  /** The tools that clients call without a session: every call is a run. */
+  Map<String, FlowTool> jobs() {
+    return jobs;
+  }
+
+  /** Whether clients may call a flow, as itself or as a job. */
+  boolean offers(String flow) {
+    return has(flow) && (!tools.containsKey(flow) || jobs.containsKey(flow));
+  }
+
+  /** How a caller waits who takes tasks. */
+  Manner manner(String tool) {
+    if (!offers(tool)) {
+      return Manner.WAITS;
+    }
+    return newest(tool).flow().tasks() == TaskUse.WHEN_LATE ? Manner.TAKES_A_TASK : Manner.LEAVES;
   }
 
   /** The newest version of each flow that clients may call, in the order they were registered. */
