@@ -17,6 +17,9 @@ final class Methods {
   private final Listening listening;
   private final boolean widgets;
 
+  /** Whether there are runs, which may outlast their calls. */
+  private final boolean tasks;
+
   Methods(
       ToolHost host,
       Identity identity,
@@ -28,13 +31,24 @@ final class Methods {
     this.widgets = !host.displays().isEmpty();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
-    this.listening = new Listening(subscriptions, results);
+    this.tasks = !host.tools().isEmpty();
+    ToolReplies replies = new ToolReplies(host, results);
+    TaskCalls taskCalls =
+        new TaskCalls(
+            host.tasks(),
+            new TaskIds(host.handles()),
+            results,
+            replies,
+            System::currentTimeMillis);
+    this.listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis);
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
-    FormCalls forms = new FormCalls(host, results, states, inquiries);
+    FlowCalls flows = new FlowCalls(host, taskCalls, replies);
+    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls);
+    FormCalls forms = new FormCalls(flows, results, states, inquiries);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put("tools/call", new ToolCalls(host, results, changes, calls, forms));
+    both.put("tools/call", new ToolCalls(host, results, changes, calls, flows, forms, jobs));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", new Reads(changes, calls, results));
@@ -46,6 +60,9 @@ final class Methods {
     this.modern = new HashMap<>(both);
     modern.put("server/discover", Method.atOnce(request -> discovery));
     modern.put("subscriptions/listen", listening::listen);
+    modern.put("tasks/get", taskCalls::get);
+    modern.put("tasks/update", taskCalls::update);
+    modern.put("tasks/cancel", taskCalls::cancel);
     this.legacy = new HashMap<>(both);
     legacy.put("ping", Method.atOnce(request -> Results.EMPTY));
     legacy.put("resources/subscribe", Method.atOnce(listening::watch));
@@ -95,9 +112,12 @@ final class Methods {
     // count.
     Revision.allModern().forEach(discovery.putArray("supportedVersions")::add);
     ObjectNode capabilities = discovery.putObject("capabilities").setAll(capabilities());
+    if (tasks) {
+      capabilities.withObjectProperty("extensions").putObject(TaskCalls.EXTENSION);
+    }
     if (widgets) {
       capabilities
-          .putObject("extensions")
+          .withObjectProperty("extensions")
           .putObject("io.modelcontextprotocol/ui")
           .putArray("mimeTypes")
           .add(Descriptors.PAGE_TYPE);

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.session.ToolReply;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
@@ -61,6 +60,12 @@ final class Results {
     return out -> out.writeTree(whole);
   }
 
+  /** A call that goes on as a task. */
+  Result task(ObjectNode fields) {
+    ObjectNode whole = whole(Revision.V2026_07_28, "task", fields);
+    return out -> out.writeTree(whole);
+  }
+
   private ObjectNode whole(Revision revision, String type, ObjectNode fields) {
     ObjectNode whole = JsonNodeFactory.instance.objectNode();
     if (revision.modern()) {
@@ -89,12 +94,6 @@ final class Results {
       hinted.put("ttlMs", time.toMillis()).put("cacheScope", "public");
     }
     return fixed(revision, hinted);
-  }
-
-  /** What a flow came to. */
-  Result ofFlow(Revision revision, ToolReply reply) {
-    String json = Wire.json(reply.structured());
-    return ofTool(revision, json, json, reply.error(), reply.meta());
   }
 
   /** What a tool said: text for every client, the structure for those who know it. */

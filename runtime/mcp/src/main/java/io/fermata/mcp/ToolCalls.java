@@ -2,8 +2,10 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
+import io.fermata.session.TaskRun;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
@@ -30,17 +32,27 @@ final class ToolCalls implements Method {
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
+  private final FlowCalls calls;
   private final FormCalls forms;
+  private final JobCalls jobs;
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
   ToolCalls(
-      ToolHost host, Results results, McpChanges changes, PlainCalls plain, FormCalls forms) {
+      ToolHost host,
+      Results results,
+      McpChanges changes,
+      PlainCalls plain,
+      FlowCalls calls,
+      FormCalls forms,
+      JobCalls jobs) {
     this.host = host;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
+    this.calls = calls;
     this.forms = forms;
+    this.jobs = jobs;
     this.flows =
         host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
@@ -52,7 +64,7 @@ final class ToolCalls implements Method {
     String name = request.text("name");
     ToolContract flow = flows.get(name);
     if (flow != null) {
-      return flow.forms() ? forms.call(name, request) : flow(name, request);
+      return flow(flow, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
@@ -65,12 +77,26 @@ final class ToolCalls implements Method {
     throw Refusal.params("Unknown tool: " + Refusal.shortened(name));
   }
 
-  private CompletionStage<Result> flow(String name, Request request) {
+  private CompletionStage<Result> flow(ToolContract flow, Request request) {
+    if (flow.tasks() == TaskUse.ALWAYS) {
+      TaskCalls.require(request);
+    }
+    if (flow.forms()) {
+      return forms.call(flow.name(), request);
+    }
     ToolCall call =
         new ToolCall(
-            name, request.principal(), request.arguments(), request.meta(), request.session());
-    return host.call(call, request.listener())
-        .thenApply(reply -> results.ofFlow(request.revision(), reply));
+            flow.name(),
+            request.principal(),
+            request.arguments(),
+            request.meta(),
+            request.session());
+    if (flow.job()) {
+      return jobs.call(call, request);
+    }
+    return calls
+        .call(call, request, request.listener())
+        .thenApply(reply -> calls.told(call, reply, request));
   }
 
   private Result shown(DisplayTool display, Request request) {

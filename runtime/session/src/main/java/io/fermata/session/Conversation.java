@@ -34,6 +34,11 @@ record Conversation(String session, boolean told) {
     return session.startsWith(HINT) ? session.substring(HINT.length()) : session;
   }
 
+  /** The handle by which the client of a session knows it; null if the client named it itself. */
+  static @Nullable String handle(String session) {
+    return session.startsWith(HINT) ? null : session;
+  }
+
   /** What a session is called within the host that a client knows by a handle or a key. */
   static String keyOf(String session, Handles handles) {
     // A handle means the same session wherever it stands.

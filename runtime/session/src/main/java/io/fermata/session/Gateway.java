@@ -314,8 +314,9 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       structured.put("sessionId", call.conversation.session());
     }
     ObjectNode meta = Json.object();
-    meta.set("fermata/run", reply.run());
-    return new ToolReply(structured, meta);
+    boolean task = reply.run().has(Replies.TASK);
+    meta.set("fermata/run", task ? Replies.withoutTask(reply.run()) : reply.run());
+    return new ToolReply(structured, meta, task);
   }
 
   private void refuse(GatewayCommand.Incoming incoming, Outcome.Failure failure) {

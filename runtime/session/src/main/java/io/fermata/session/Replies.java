@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -20,6 +21,8 @@ import java.util.Optional;
 
 /** What the calls of one flow's sessions are told. Pure. */
 record Replies(String flow, FlowCatalog catalog) {
+  /** Says beside the run's name that it was handed out as a task; no client sees it. */
+  static final String TASK = "task";
 
   JournalRecord.Reply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
     ObjectNode meta = Json.object();
@@ -48,6 +51,24 @@ record Replies(String flow, FlowCatalog catalog) {
       body.set("run", Wire.run(run));
     }
     return of(body, run, List.of(), seq);
+  }
+
+  /** A reply that hands the run out as a task. */
+  JournalRecord.Reply stillWorking(RunState run, long seq, boolean task) {
+    return asTask(withOpen(HostError.STILL_WORKING.failure(), run, seq), task);
+  }
+
+  static JournalRecord.Reply asTask(JournalRecord.Reply reply, boolean task) {
+    if (task && reply.run() instanceof ObjectNode run) {
+      run.put(TASK, true);
+    }
+    return reply;
+  }
+
+  static JsonNode withoutTask(JsonNode run) {
+    ObjectNode told = run.deepCopy();
+    told.remove(TASK);
+    return told;
   }
 
   /** Nothing is known of a run. */
@@ -84,8 +105,12 @@ record Replies(String flow, FlowCatalog catalog) {
     told.put(HostTasks.CHANGED_AT, run.changedAt());
     if (!run.running()) {
       told.put(HostTasks.KEPT_UNTIL, retention.taskKnownUntil(run.changedAt()));
-    } else {
-      told.set(HostTasks.ASKED, asked(run));
+      return viewed;
+    }
+    told.set(HostTasks.ASKED, asked(run));
+    String handle = state.origin() == null ? null : Conversation.handle(state.origin().session());
+    if (handle != null) {
+      ((ObjectNode) viewed.body()).put("sessionId", handle);
     }
     return viewed;
   }
@@ -99,8 +124,9 @@ record Replies(String flow, FlowCatalog catalog) {
   /** The reply with how the run stands beside it, which is nobody's but the asker's. */
   private static JournalRecord.Reply viewed(TaskView.Standing standing, JournalRecord.Reply reply) {
     ObjectNode run = reply.run() instanceof ObjectNode told ? told.deepCopy() : Json.object();
+    run.remove(TASK);
     return new JournalRecord.Reply(
-        reply.body().isNull() ? Json.object() : reply.body(),
+        reply.body() instanceof ObjectNode body ? body.deepCopy() : Json.object(),
         run.put(HostTasks.STANDING, standing.name()));
   }
 

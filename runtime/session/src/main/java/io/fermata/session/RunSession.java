@@ -333,7 +333,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     Waiting withdrawn = calls.withdraw(passed.id());
     if (withdrawn != null) {
       Outcome.Failure why =
-          withdrawn.call.asksAgain()
+          withdrawn.call.asksAgain() && !becomesTask(state, withdrawn)
               ? HostError.STILL_WORKING.failure()
               : HostError.BUSY.failure(
                   "The call waited behind others until its deadline and was not handled");
@@ -348,7 +348,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         new ArrayList<>(unjournaled.isEmpty() ? List.of() : working(state));
     boolean task = becomesTask(state, current);
     long seq = seq() + entries.size() + (task ? 1 : 0);
-    JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
+    JournalRecord.Reply reply = replies.stillWorking(ahead, seq, current.takesTasks());
     if (task) {
       entries.add(mark(reply, true, null));
     }
@@ -492,7 +492,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     boolean news = !unjournaled.isEmpty();
     boolean task = becomesTask(state, hasty);
     long seq = seq() + entries.size() + (news ? 1 : 0) + (task ? 1 : 0);
-    JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
+    JournalRecord.Reply reply = replies.stillWorking(ahead, seq, hasty.takesTasks());
     if (news) {
       entries.add(step(reply, true, null));
     }
@@ -553,14 +553,17 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     boolean ended = !ahead.running();
     List<JournalRecord> entries = new ArrayList<>(abandoned(state));
     boolean news = !unjournaled.isEmpty();
-    boolean task = current != null && waits(outcome) && becomesTask(state, current);
+    boolean takes = current != null && waits(outcome) && current.takesTasks();
+    boolean task = takes && !state.isTask(ahead.runId());
     int records = (news ? entries.size() + (ended ? 2 : 1) : 0) + (task ? 1 : 0);
     JournalRecord.Reply reply =
-        replies.of(
-            body(outcome, current),
-            ahead,
-            current == null ? List.of() : current.visited(),
-            seq() + records);
+        Replies.asTask(
+            replies.of(
+                body(outcome, current),
+                ahead,
+                current == null ? List.of() : current.visited(),
+                seq() + records),
+            takes);
     if (news) {
       entries.add(step(ended ? null : reply, reminding, Standstill.wakeAt(beside)));
     }
