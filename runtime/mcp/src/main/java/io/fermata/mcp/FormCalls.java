@@ -2,13 +2,10 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import io.fermata.session.ToolCall;
-import io.fermata.session.ToolHost;
 import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -25,21 +22,17 @@ final class FormCalls {
   /** How often answers follow a run that moves on beside its question. */
   private static final int MAX_TRIES = 3;
 
-  /** Replies that say that nothing was done with the answers of a call. */
-  private static final Set<String> UNTOUCHED =
-      Set.of("busy", "overloaded", "shutting_down", "store_unavailable");
-
   private static final String DECLINED = "The user declined the form for this.";
   private static final String PUT_OFF = "The user put off the form for this.";
   private static final String UNANSWERED = "The client could not have the form for this filled in.";
 
-  private final ToolHost host;
+  private final FlowCalls flows;
   private final Results results;
   private final RequestStates states;
   private final Inquiries inquiries;
 
-  FormCalls(ToolHost host, Results results, RequestStates states, Inquiries inquiries) {
-    this.host = host;
+  FormCalls(FlowCalls flows, Results results, RequestStates states, Inquiries inquiries) {
+    this.flows = flows;
     this.results = results;
     this.states = states;
     this.inquiries = inquiries;
@@ -74,7 +67,8 @@ final class FormCalls {
       return resumed(calling, state);
     }
     ToolCall first = calling.first();
-    return host.call(first, calling.listener())
+    return flows
+        .call(first, request, calling.listener())
         .thenCompose(reply -> replied(calling, reply, FormPause.of(first, reply), 0));
   }
 
@@ -86,7 +80,7 @@ final class FormCalls {
     Request request = calling.request();
     Forms shown = calling.wantsForms() ? pause.forms(reply.structured(), forms > 0) : Forms.NONE;
     if (!shown.possible(request.capabilities()) || forms == MAX_FORMS) {
-      return now(results.ofFlow(request.revision(), reply));
+      return now(told(calling, reply));
     }
     if (request.revision().modern()) {
       String state = states.seal(pause.json(), request.principal(), calling.bound());
@@ -95,8 +89,12 @@ final class FormCalls {
     }
     Progress way = request.progress();
     return way == null
-        ? now(results.ofFlow(request.revision(), reply))
+        ? now(told(calling, reply))
         : asked(calling, reply, pause, shown.asOne(), forms, way);
+  }
+
+  private Result told(Calling calling, ToolReply reply) {
+    return flows.told(calling.first(), reply, calling.request());
   }
 
   private static CompletionStage<Result> now(Result result) {
@@ -112,7 +110,7 @@ final class FormCalls {
             (replies, failure) ->
                 failure == null
                     ? filled(calling, pause, replies.path(pause.key()), forms, null)
-                    : now(results.ofFlow(calling.request().revision(), noted(reply, UNANSWERED))))
+                    : now(told(calling, noted(reply, UNANSWERED))))
         .thenCompose(answered -> answered);
   }
 
@@ -144,20 +142,24 @@ final class FormCalls {
     return answered(calling, pause, pause.answers(filled), MAX_TRIES)
         .thenCompose(
             reply -> {
-              if (opened != null && UNTOUCHED.contains(code(reply))) {
+              // Nothing was done with the answers, so they are good for another try.
+              if (opened != null && TaskCalls.PASSING.contains(code(reply))) {
                 opened.giveBack();
               }
               return refusal == null
                   ? replied(calling, reply, pause.after(reply), forms + 1)
-                  : now(results.ofFlow(calling.request().revision(), noted(reply, refusal)));
+                  : now(told(calling, noted(reply, refusal)));
             });
   }
 
   /** Brings answers to the run, which may have moved on: in a branch, or by the clock. */
   private CompletionStage<ToolReply> answered(
       Calling calling, FormPause pause, ObjectNode answers, int tries) {
-    return host.call(
-            calling.call(pause.arguments(answers), pause.meta(calling.request().meta())),
+    Request request = calling.request();
+    return flows
+        .call(
+            calling.call(pause.arguments(answers), pause.meta(request.meta())),
+            request,
             calling.listener())
         .thenCompose(
             reply -> {

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
-import io.fermata.session.TaskRun;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
@@ -28,7 +27,6 @@ final class ToolCalls implements Method {
   private static final Logger LOG = LoggerFactory.getLogger(ToolCalls.class);
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
-  private final ToolHost host;
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
@@ -46,7 +44,6 @@ final class ToolCalls implements Method {
       FlowCalls calls,
       FormCalls forms,
       JobCalls jobs) {
-    this.host = host;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
