@@ -104,8 +104,9 @@ final class FormCalls {
   /** Asks a client of the older era while its call stays open. */
   private CompletionStage<Result> asked(
       Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms, Progress way) {
-    return inquiries
-        .ask(Map.of(pause.key(), form), calling.request().principal(), way)
+    return CompletableFuture.completedFuture(Map.of(pause.key(), form))
+        // What is refused at once is a form that is not filled in, as one that is refused later.
+        .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
         .handle(
             (replies, failure) ->
                 failure == null

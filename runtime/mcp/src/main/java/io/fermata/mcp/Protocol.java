@@ -33,6 +33,7 @@ final class Protocol {
   private final Sessions sessions;
   private final Inquiries inquiries;
   private final UnderWay underWay = new UnderWay();
+  private final Replays replays = new Replays();
   private final Eras eras;
 
   Protocol(Methods methods, Sessions sessions, Inquiries inquiries) {
@@ -179,6 +180,21 @@ final class Protocol {
    */
   void listen(String session, String principal, Progress way, CompletableFuture<Void> ended) {
     methods.listening().attach(sessions.require(session, principal), principal, way, ended);
+  }
+
+  /** Begins to keep a stream of a session, given what to do when its client is lost. */
+  Replay kept(String session, String principal, Runnable lost) {
+    return replays.open(session, principal, lost);
+  }
+
+  /**
+   * Where a client that has come back takes a stream of its session up.
+   *
+   * @throws Refusal if the session or the stream is none of this server's, or is over
+   */
+  Resumption.Point resumed(String session, String principal, String lastEvent) {
+    sessions.require(session, principal);
+    return replays.find(session, principal, lastEvent);
   }
 
   private static Answer answered(
