@@ -179,8 +179,7 @@ final class EventStream {
 
   /** One event. JSON as it is written here has no line breaks. */
   static byte[] event(byte[] json, @Nullable String id) {
-    byte[] end =
-        (id == null ? "\n\n" : "\nid: " + id + "\n\n").getBytes(StandardCharsets.UTF_8);
+    byte[] end = (id == null ? "\n\n" : "\nid: " + id + "\n\n").getBytes(StandardCharsets.UTF_8);
     return Buffer.buffer(json.length + 96)
         .appendString("event: message\ndata: ")
         .appendBytes(json)

@@ -20,8 +20,7 @@ final class FlowCalls {
     this.replies = replies;
   }
 
-  CompletionStage<ToolReply> call(
-      ToolCall call, Request request, Consumer<ToolProgress> listener) {
+  CompletionStage<ToolReply> call(ToolCall call, Request request, Consumer<ToolProgress> listener) {
     return TaskCalls.declared(request)
         ? tasks.tasks().call(call, listener)
         : host.call(call, listener);

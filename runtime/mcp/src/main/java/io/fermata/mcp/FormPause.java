@@ -117,9 +117,7 @@ record FormPause(
     ObjectNode answers = Json.object();
     if (filled.path("action").asText().equals("accept")) {
       JsonNode content = filled.path("content");
-      fields.stream()
-          .filter(content::has)
-          .forEach(field -> answers.set(field, content.get(field)));
+      fields.stream().filter(content::has).forEach(field -> answers.set(field, content.get(field)));
     }
     return answers;
   }

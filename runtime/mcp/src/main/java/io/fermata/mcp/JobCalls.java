@@ -64,9 +64,7 @@ final class JobCalls {
         return tasks.view(run).thenCompose(view -> standing(run, view));
       }
       CompletionStage<ToolReply> reply =
-          takesTasks
-              ? tasks.call(call, request.listener())
-              : host.call(call, request.listener());
+          takesTasks ? tasks.call(call, request.listener()) : host.call(call, request.listener());
       return reply.thenCompose(this::replied);
     }
 

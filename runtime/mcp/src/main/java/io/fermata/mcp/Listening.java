@@ -41,7 +41,8 @@ final class Listening {
     JsonNode filter = request.params().path("notifications");
     Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);
     Stream.of(Subscriptions.Kind.values())
-        .filter(kind -> filter.path(kind.filter).asBoolean()).forEach(wanted::add);
+        .filter(kind -> filter.path(kind.filter).asBoolean())
+        .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
     filter.path(WATCHED).forEach(uri -> watched.add(watchable(uri.asText())));
     if (watched.size() > Subscriptions.MAX_WATCHED) {
@@ -57,8 +58,7 @@ final class Listening {
         request.principal(),
         () ->
             subscription.insist(
-                "notifications/subscriptions/acknowledged",
-                acknowledged(wanted, watched, known)));
+                "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
     known.forEach(task -> TaskFeed.start(tasks, task, request, subscription));
     return subscription.ended().thenApply(ended -> over(request));
   }

@@ -60,8 +60,7 @@ public final class McpStdio implements AutoCloseable {
       CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
   private final Arrival.Line peer =
-      new Arrival.Line(
-          "local", new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
+      new Arrival.Line("local", new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
   private final McpChanges changes;
   private final Runnable closing;
 
@@ -193,8 +192,7 @@ public final class McpStdio implements AutoCloseable {
     if (notification(message)) {
       return;
     }
-    byte[] error =
-        Wire.error(Message.idOf(message, NullNode.getInstance()), Refusal.overloaded());
+    byte[] error = Wire.error(Message.idOf(message, NullNode.getInstance()), Refusal.overloaded());
     try {
       writer.submit(() -> writeNow(List.of(error))).get();
     } catch (RejectedExecutionException | ExecutionException closed) {

@@ -35,11 +35,7 @@ final class Methods {
     ToolReplies replies = new ToolReplies(host, results);
     TaskCalls taskCalls =
         new TaskCalls(
-            host.tasks(),
-            new TaskIds(host.handles()),
-            results,
-            replies,
-            System::currentTimeMillis);
+            host.tasks(), new TaskIds(host.handles()), results, replies, System::currentTimeMillis);
     this.listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis);
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);

@@ -24,7 +24,15 @@ final class Replay {
     void replaced();
   }
 
-  private record Told(long number, byte[] event) {}
+  private static final class Told {
+    private final long number;
+    private final byte[] event;
+
+    Told(long number, byte[] event) {
+      this.number = number;
+      this.event = event;
+    }
+  }
 
   private final String id;
   private final Runnable forget;
@@ -65,7 +73,7 @@ final class Replay {
     told.add(new Told(last, event));
     bytes += event.length;
     while (bytes > ROOM && told.size() > 1) {
-      bytes -= told.remove().event().length;
+      bytes -= told.remove().event.length;
     }
     return event;
   }
@@ -91,7 +99,7 @@ final class Replay {
   /** Whether something more could be told without losing what nobody has heard. */
   synchronized boolean roomy() {
     Told first = told.peek();
-    return first == null || first.number() <= heard || bytes < ROOM / 2;
+    return first == null || first.number <= heard || bytes < ROOM / 2;
   }
 
   /** Whether it is over for one who has heard all up to a number. */
@@ -102,12 +110,12 @@ final class Replay {
 
   /** The events behind a number; null if some of them are not kept any more. */
   synchronized @Nullable List<byte[]> after(long number) {
-    long first = told.isEmpty() ? last + 1 : told.element().number();
+    long first = told.isEmpty() ? last + 1 : told.element().number;
     if (number < first - 1 || number > last) {
       return null;
     }
     List<byte[]> rest = new ArrayList<>();
-    told.stream().filter(each -> each.number() > number).forEach(each -> rest.add(each.event()));
+    told.stream().filter(each -> each.number > number).forEach(each -> rest.add(each.event));
     return rest;
   }
 
@@ -124,7 +132,10 @@ final class Replay {
     newcomer.wake();
   }
 
-  /** A client has gone, or has all. Yields what {@link #giveUp} is to be told if it does not come back. */
+  /**
+   * A client has gone, or has all. Yields what {@link #giveUp} is to be told if it does not come
+   * back.
+   */
   synchronized int left(@Nullable Listener leaving) {
     if (listener == leaving) {
       listener = null;

@@ -39,8 +39,7 @@ final class TaskCalls {
   private final ToolReplies replies;
   private final LongSupplier clock;
 
-  TaskCalls(
-      Tasks tasks, TaskIds ids, Results results, ToolReplies replies, LongSupplier clock) {
+  TaskCalls(Tasks tasks, TaskIds ids, Results results, ToolReplies replies, LongSupplier clock) {
     this.tasks = tasks;
     this.ids = ids;
     this.results = results;

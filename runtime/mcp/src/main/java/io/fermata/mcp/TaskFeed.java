@@ -20,10 +20,7 @@ final class TaskFeed {
   private boolean over;
 
   private TaskFeed(
-      TaskCalls calls,
-      TaskIds.Task task,
-      Request request,
-      Subscriptions.Subscription listener) {
+      TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
     this.calls = calls;
     this.task = task;
     this.request = request;
@@ -36,10 +33,7 @@ final class TaskFeed {
    * @param request what the client that listens sent
    */
   static void start(
-      TaskCalls calls,
-      TaskIds.Task task,
-      Request request,
-      Subscriptions.Subscription listener) {
+      TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
     TaskFeed feed = new TaskFeed(calls, task, request, listener);
     Runnable unwatch = calls.tasks().watch(task.run(), feed::look);
     feed.watches(unwatch);

@@ -27,8 +27,7 @@ final class TaskIds {
   }
 
   Task mint(TaskRun run, long createdAt) {
-    String begin =
-        run.tool() + ":" + run.runId() + ":" + Long.toString(createdAt, RADIX);
+    String begin = run.tool() + ":" + run.runId() + ":" + Long.toString(createdAt, RADIX);
     return new Task(begin + ":" + signature(run.principal(), begin), run, createdAt);
   }
 

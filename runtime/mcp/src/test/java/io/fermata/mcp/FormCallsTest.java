@@ -158,7 +158,9 @@ class FormCallsTest {
   }
 
   private static JsonNode form(JsonNode result) {
-    assertThat(result.path("resultType").asText()).as(result.toString()).isEqualTo("input_required");
+    assertThat(result.path("resultType").asText())
+        .as(result.toString())
+        .isEqualTo("input_required");
     assertThat(result.path("inputRequests")).hasSize(1);
     JsonNode request = result.path("inputRequests").elements().next();
     assertThat(request.path("method").asText()).isEqualTo("elicitation/create");
@@ -216,8 +218,7 @@ class FormCallsTest {
     assertThat(form(again).path("message").asText())
         .isEqualTo("That is no email.\nWhat is your email?");
     assertThat(form(again).at("/requestedSchema/required")).hasSize(1);
-    JsonNode next =
-        ada("order", retry(START_ORDER, again, filled("{'email':'a@b.c'}"))).result();
+    JsonNode next = ada("order", retry(START_ORDER, again, filled("{'email':'a@b.c'}"))).result();
     assertThat(form(next).path("message").asText()).isEqualTo("How many seats?");
   }
 
@@ -246,8 +247,7 @@ class FormCallsTest {
   void whoDoesNotFillInAFormIsAskedInTheConversation(String action, String hint) {
     JsonNode first = ada("order", START_ORDER).result();
 
-    Wired.Said said =
-        ada("order", retry(START_ORDER, first, "{'action':'" + action + "'}"));
+    Wired.Said said = ada("order", retry(START_ORDER, first, "{'action':'" + action + "'}"));
 
     assertThat(content(said).path("status").asText()).isEqualTo("interrupt");
     assertThat(content(said).path("questions")).hasSize(2);
@@ -369,9 +369,7 @@ class FormCallsTest {
   @Test
   void whatAModelGotWrongIsToldToTheModel() {
     Wired.Said said =
-        ada(
-            "order",
-            "'arguments':{'action':'start','intent':'x','stateUpdates':{'nmae':'Ada'}}");
+        ada("order", "'arguments':{'action':'start','intent':'x','stateUpdates':{'nmae':'Ada'}}");
 
     assertThat(content(said).path("code").asText()).isEqualTo("invalid_updates");
   }

@@ -47,8 +47,7 @@ class FormsTest {
         .isEqualTo(parsed("{'enum':['1-10','51+'],'type':'string'}"));
     assertThat(
             shown(asking("{'type':'array','items':{'type':'string','enum':['a']},'minItems':1}")))
-        .isEqualTo(
-            parsed("{'minItems':1,'items':{'type':'string','enum':['a']},'type':'array'}"));
+        .isEqualTo(parsed("{'minItems':1,'items':{'type':'string','enum':['a']},'type':'array'}"));
     ObjectNode suggested =
         parsed(
             "{'status':'interrupt','question':'?','field':'seats','suggestions':['two','ten'],"

@@ -117,13 +117,15 @@ class ProgressTest {
     Progress progress = new Progress(woken -> {});
     int told = 2 * Progress.ROOM / 100;
     for (int i = 1; i <= told; i++) {
-      progress.tellLatest(("{\"progress\":%d,\"fill\":\"%s\"}".formatted(i, "x".repeat(100))).getBytes(UTF_8));
+      progress.tellLatest(
+          ("{\"progress\":%d,\"fill\":\"%s\"}".formatted(i, "x".repeat(100))).getBytes(UTF_8));
     }
 
     List<byte[]> taken = progress.take();
 
     assertThat(taken).hasSizeLessThan(told);
-    assertThat(new String(taken.get(taken.size() - 1), UTF_8)).contains("\"progress\":" + told + ",");
+    assertThat(new String(taken.get(taken.size() - 1), UTF_8))
+        .contains("\"progress\":" + told + ",");
     assertThat(progress.take()).isEmpty();
   }
 

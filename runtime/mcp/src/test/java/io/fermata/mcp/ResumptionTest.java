@@ -120,7 +120,7 @@ class ResumptionTest {
 
     assertThat(resumed("bob", session, last).status()).isEqualTo(410);
     assertThat(resumed("ada", session("2025-11-25"), last).status()).isEqualTo(410);
-    for (String id : List.of("", ".", "x.1", last + "0", last.replace(".1", "")) ) {
+    for (String id : List.of("", ".", "x.1", last + "0", last.replace(".1", ""))) {
       assertThat(resumed("ada", session, id).status()).isEqualTo(410);
     }
     work.ends();

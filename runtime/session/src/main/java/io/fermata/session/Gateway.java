@@ -207,8 +207,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
-  private RunCommand.Call command(
-      long id, SessionKey key, Arguments arguments, Manner manner) {
+  private RunCommand.Call command(long id, SessionKey key, Arguments arguments, Manner manner) {
     return new RunCommand.Call(
         id,
         key,

@@ -175,7 +175,8 @@ record Replies(String flow, FlowCatalog catalog) {
         .forEach(
             (place, at) -> {
               if (at.phase() instanceof Phase.Asking) {
-                at.open().forEach(question -> names.put(question.field(), name(question, place, at)));
+                at.open()
+                    .forEach(question -> names.put(question.field(), name(question, place, at)));
               }
             });
     return names;

@@ -734,8 +734,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   /** Says in the journal that the run was handed out as a task. */
-  private JournalRecord mark(
-      JournalRecord.Reply reply, boolean working, @Nullable Long wakeAt) {
+  private JournalRecord mark(JournalRecord.Reply reply, boolean working, @Nullable Long wakeAt) {
     return new JournalRecord.Step(
         now(), null, SessionState.TASK, reply, working, wakeAt, List.of());
   }

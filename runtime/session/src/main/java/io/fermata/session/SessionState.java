@@ -57,8 +57,7 @@ record SessionState(
     JournalRecord.Reply reply = step.reply();
     if (reply != null && TASK.equals(callId)) {
       String open = step.working() ? openCall : null;
-      return new SessionState(
-          after, from, remember(TASK, reply), past, open, false, null, null);
+      return new SessionState(after, from, remember(TASK, reply), past, open, false, null, null);
     } else if (callId == null || reply == null) {
       String open = step.working() ? callId : null;
       return new SessionState(after, from, replies, past, open, false, null, null);
@@ -80,10 +79,7 @@ record SessionState(
     Map<String, JournalRecord.Reply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
     if (more.size() > REMEMBERED_CALLS) {
-      more.keySet().stream()
-          .filter(name -> !name.equals(TASK))
-          .findFirst()
-          .ifPresent(more::remove);
+      more.keySet().stream().filter(name -> !name.equals(TASK)).findFirst().ifPresent(more::remove);
     }
     return more;
   }
