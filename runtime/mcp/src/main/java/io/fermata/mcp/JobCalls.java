@@ -2,14 +2,18 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Json;
+import io.fermata.session.HostError;
 import io.fermata.session.TaskRun;
 import io.fermata.session.TaskView;
 import io.fermata.session.Tasks;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolReply;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicReference;
@@ -19,6 +23,16 @@ import java.util.concurrent.atomic.AtomicReference;
  * do; others wait for it. What the run asks before that is asked within the call.
  */
 final class JobCalls {
+  /** What the run goes on after by itself. */
+  private static final Set<String> GOING_ON =
+      Set.of(
+          HostError.STILL_WORKING.wireName(),
+          ErrorCode.WAITING.wireName(),
+          ErrorCode.RUN_ENDING.wireName(),
+          ErrorCode.VISIT_LIMIT.wireName());
+
+  private static final List<String> ASKING = List.of("question", "questions", "tool");
+
   private final ToolHost host;
   private final Tasks tasks;
   private final TaskCalls calls;
@@ -31,6 +45,14 @@ final class JobCalls {
     this.calls = calls;
     this.replies = replies;
     this.plain = plain;
+  }
+
+  private static boolean asks(ToolReply reply) {
+    return ASKING.stream().anyMatch(reply.structured()::has);
+  }
+
+  private static String code(ToolReply reply) {
+    return reply.structured().path("code").asText();
   }
 
   CompletionStage<Result> call(ToolCall call, Request request) {
@@ -70,8 +92,7 @@ final class JobCalls {
 
     private CompletionStage<Result> replied(ToolReply reply) {
       String runId = reply.meta().path("fermata/run").path("runId").asText();
-      if (!reply.error() && reply.structured().path("status").asText().equals("complete")
-          || runId.isEmpty()) {
+      if (runId.isEmpty() || !(asks(reply) || GOING_ON.contains(code(reply)))) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
@@ -83,9 +104,9 @@ final class JobCalls {
     private CompletionStage<Result> standing(TaskRun run, TaskView view) {
       return switch (view.standing()) {
         case WORKING -> takesTasks ? now(calls.created(run)) : later(run);
-        case STANDING -> ask(run, view);
+        case STANDING -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
         case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
-        case CANCELLED -> told("The run was cancelled.");
+        case CANCELLED -> failed("The run was cancelled.");
         case EXPIRED -> throw Refusal.failed("The run waited for too long, and has expired.");
         case UNKNOWN -> throw Refusal.params("The run is over: make the call anew.");
         case UNREACHABLE -> throw TaskCalls.unreachable(view.reply());
@@ -125,38 +146,41 @@ final class JobCalls {
 
     private CompletionStage<Result> ask(TaskRun run, TaskView view) {
       Forms forms = TaskCalls.forms(view);
-      if (forms.isEmpty()) {
-        return given(run, replies.result(call.tool(), view.reply(), request.revision()));
-      } else if (!forms.possible(request.capabilities())) {
-        return tasks
-            .cancel(run)
-            .thenCompose(
-                ended ->
-                    told(
-                        "The tool has to ask its user something, which this client cannot show: use one that declares elicitation."));
+      if (!forms.possible(request.capabilities())) {
+        return ended(
+            run,
+            "The tool has to ask its user something that this client cannot show: use one that declares elicitation.");
       }
       round.remember(run.runId());
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();
       asked.forEach((key, reply) -> responses.set(key, reply.json()));
       Forms.Filled filled = forms.filled(responses);
-      if (filled.answers().size() < asked.size()) {
-        return tasks
-            .cancel(run)
-            .thenCompose(ended -> told("The user did not want to answer; the work was ended."));
-      }
+      return filled.answers().size() < asked.size()
+          ? ended(run, "The user did not want to answer; the work was ended.")
+          : told(run, filled.answers());
+    }
+
+    /** Nobody could go on with the run, so it ends with its call. */
+    private CompletionStage<Result> ended(TaskRun run, String why) {
+      return tasks.cancel(run).thenCompose(done -> failed(why));
+    }
+
+    /** A run that has done much goes on; any other stands where only an operator can help. */
+    private CompletionStage<Result> stopped(TaskRun run, ToolReply reply) {
+      return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
+          ? told(run, Json.object())
+          : now(replies.result(call.tool(), reply, request.revision()));
+    }
+
+    private CompletionStage<Result> told(TaskRun run, ObjectNode answers) {
       return tasks
-          .answer(run, filled.answers())
+          .answer(run, answers)
           .thenCompose(taken -> tasks.view(run))
           .thenCompose(after -> standing(run, after));
     }
 
-    /** A run that stands still where nobody can help is ended with its call. */
-    private CompletionStage<Result> given(TaskRun run, Result result) {
-      return tasks.cancel(run).thenApply(ended -> result);
-    }
-
-    private CompletionStage<Result> told(String error) {
+    private CompletionStage<Result> failed(String error) {
       return now(replies.error(error, request.revision()));
     }
 

@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.TaskView;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** Tells one who listens how a task stands: now, and each time that it stands otherwise. */
@@ -37,7 +38,8 @@ final class TaskFeed {
     TaskFeed feed = new TaskFeed(calls, task, request, listener);
     Runnable unwatch = calls.tasks().watch(task.run(), feed::look);
     feed.watches(unwatch);
-    var unused = listener.ended().whenComplete((done, failure) -> feed.end());
+    CompletionStage<Void> ended = listener.ended();
+    ended.whenComplete((done, failure) -> feed.end());
     feed.look();
   }
 
@@ -54,7 +56,7 @@ final class TaskFeed {
       }
       looks = true;
     }
-    var unused = calls.tasks().view(task.run()).whenComplete((view, failure) -> seen(view));
+    calls.tasks().view(task.run()).whenComplete((view, failure) -> seen(view));
   }
 
   private void seen(@Nullable TaskView view) {

@@ -223,7 +223,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private void requireFlowsOf(Agents known) {
     for (Agent agent : known.all()) {
       for (String flow : agent.flows()) {
-        if (catalog.tool(flow) == null) {
+        if (!catalog.tools().containsKey(flow)) {
           throw new IllegalStateException(
               "The agent %s calls the flow %s, which is not registered as a tool; call tool(…) for it"
                   .formatted(agent.name(), flow));

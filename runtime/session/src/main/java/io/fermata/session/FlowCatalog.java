@@ -30,9 +30,9 @@ final class FlowCatalog {
       List<Flow<?>> flows, List<FlowTool> flowTools, List<FlowTool> clientJobs, Limits limits) {
     flowTools.forEach(tool -> tools.put(tool.name(), tool));
     clientJobs.forEach(job -> jobs.put(job.name(), job));
-    tools.putAll(jobs);
     List<Flow<?>> all = new ArrayList<>(flows);
-    tools.values().forEach(tool -> all.add(tool.flow()));
+    flowTools.forEach(tool -> all.add(tool.flow()));
+    clientJobs.forEach(job -> all.add(job.flow()));
     for (Flow<?> flow : all) {
       List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
       if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
@@ -64,9 +64,11 @@ final class FlowCatalog {
 
   /** The tool whose runs a flow's are; null if clients call the flow themselves. */
   @Nullable FlowTool tool(String flow) {
-    return tools.get(flow);
+    FlowTool tool = tools.get(flow);
+    return tool == null ? jobs.get(flow) : tool;
   }
 
+  /** The tools that agents call. */
   Map<String, FlowTool> tools() {
     return tools;
   }
@@ -78,7 +80,7 @@ final class FlowCatalog {
 
   /** Whether clients may call a flow, as itself or as a job. */
   boolean offers(String flow) {
-    return has(flow) && (!tools.containsKey(flow) || jobs.containsKey(flow));
+    return has(flow) && !tools.containsKey(flow);
   }
 
   /** How a caller waits who takes tasks. */
@@ -94,7 +96,7 @@ final class FlowCatalog {
     List<Flow<?>> newest = new ArrayList<>();
     programs.forEach(
         (id, versions) -> {
-          if (!tools.containsKey(id)) {
+          if (tool(id) == null) {
             newest.add(versions.get(0).flow());
           }
         });
