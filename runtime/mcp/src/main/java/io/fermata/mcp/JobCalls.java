@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Calls of jobs: each is a run of its own. Who takes tasks is given one where the run has work to
@@ -116,7 +115,6 @@ final class JobCalls {
     /** Who cannot look after the run has it end with the call. */
     private CompletionStage<Result> later(TaskRun run) {
       CompletableFuture<TaskView> settled = new CompletableFuture<>();
-      AtomicReference<Runnable> unwatch = new AtomicReference<>(() -> {});
       Runnable look =
           () ->
               tasks
@@ -127,7 +125,7 @@ final class JobCalls {
                           settled.complete(view);
                         }
                       });
-      unwatch.set(tasks.watch(run, look));
+      Runnable unwatch = tasks.watch(run, look);
       look.run();
       Progress way = request.progress();
       if (way != null) {
@@ -140,7 +138,7 @@ final class JobCalls {
             });
       }
       return settled
-          .whenComplete((view, failure) -> unwatch.get().run())
+          .whenComplete((view, failure) -> unwatch.run())
           .thenCompose(view -> standing(run, view));
     }
 

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The protocol's own conformance suite, against a server of plain tools and of flows. It needs npm on the PATH;
- * the Node that it runs on comes with it on Linux, and must be 22 or newer elsewhere.
+ * The protocol's own conformance suite, against a server of plain tools and of flows. It needs npm
+ * on the PATH; the Node that it runs on comes with it on Linux, and must be 22 or newer elsewhere.
  */
 @Tag("tools")
 class ConformanceTest {

@@ -48,16 +48,14 @@ final class TaskClient {
   /** A stream of what becomes of tasks. */
   Events listen(String... ids) throws Exception {
     Wired wired = wired();
-    String params =
-        "\"notifications\":{\"taskIds\":" + Json.text(Json.tree(ids)) + "}";
+    String params = "\"notifications\":{\"taskIds\":" + Json.text(Json.tree(ids)) + "}";
     return wired
         .listen(wired.modernMessage("subscriptions/listen", "", params, capabilities))
         .get();
   }
 
   Wired.Said call(String tool, String arguments) {
-    return say(
-        "tools/call", tool, "\"name\":\"%s\",\"arguments\":%s".formatted(tool, arguments));
+    return say("tools/call", tool, "\"name\":\"%s\",\"arguments\":%s".formatted(tool, arguments));
   }
 
   Wired.Said start(String flow) {

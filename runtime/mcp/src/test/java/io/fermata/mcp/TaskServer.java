@@ -32,7 +32,9 @@ final class TaskServer {
     this.directory = directory;
   }
 
-  /** Serves at a port that it prints, or over the standard streams if that is the third argument. */
+  /**
+   * Serves at a port that it prints, or over the standard streams if that is the third argument.
+   */
   public static void main(String[] args) throws Exception {
     Fermata host = new TaskServer(Path.of(args[0])).host(Duration.ofSeconds(25));
     if (args.length > 1) {

@@ -100,8 +100,7 @@ class TaskSurvivalTest {
     }
     try (Server server = new Server()) {
       JsonNode done = server.client().get(id);
-      assertThat(done.at("/result/structuredContent/result").asText())
-          .isEqualTo("soup with none");
+      assertThat(done.at("/result/structuredContent/result").asText()).isEqualTo("soup with none");
     }
   }
 
@@ -133,8 +132,7 @@ class TaskSurvivalTest {
         Thread.sleep(50);
         done = server.ask("tasks/get", get);
       }
-      assertThat(done.at("/result/structuredContent/result").asText())
-          .isEqualTo("soup with none");
+      assertThat(done.at("/result/structuredContent/result").asText()).isEqualTo("soup with none");
     }
   }
 }

@@ -84,6 +84,12 @@ record Replies(String flow, FlowCatalog catalog) {
   JournalRecord.Reply task(
       SessionState state, String runId, long seq, long now, Retention retention) {
     RunState run = state.run();
+    long keptUntil = retention.taskKnownUntil(run.changedAt());
+    // Whoever looks keeps the session awake, which knows more than the store by then.
+    if (!run.running() && keptUntil <= now) {
+      return viewed(
+          TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
+    }
     if (!run.runId().equals(runId)) {
       JournalRecord.Reply earlier = state.told(runId);
       return earlier == null
@@ -104,7 +110,7 @@ record Replies(String flow, FlowCatalog catalog) {
     ObjectNode told = (ObjectNode) viewed.run();
     told.put(HostTasks.CHANGED_AT, run.changedAt());
     if (!run.running()) {
-      told.put(HostTasks.KEPT_UNTIL, retention.taskKnownUntil(run.changedAt()));
+      told.put(HostTasks.KEPT_UNTIL, keptUntil);
       return viewed;
     }
     told.set(HostTasks.ASKED, asked(run));
