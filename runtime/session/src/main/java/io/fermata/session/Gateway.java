@@ -190,7 +190,9 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Pending waiting =
         new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
-    pass(waiting, command(++lastId, key, arguments, incoming.manner()));
+    pass(
+        waiting,
+        command(++lastId, key, conversation.fresh(), arguments, incoming.manner()));
   }
 
   private boolean crowded(String entityId) {
@@ -207,10 +209,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
-  private RunCommand.Call command(long id, SessionKey key, Arguments arguments, Manner manner) {
+  private RunCommand.Call command(
+      long id, SessionKey key, boolean fresh, Arguments arguments, Manner manner) {
     return new RunCommand.Call(
         id,
         key,
+        fresh,
         arguments.action(),
         arguments.intent(),
         arguments.updates(),
@@ -231,6 +235,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         new RunCommand.Call(
             ++lastId,
             null,
+            false,
             Action.SIGNAL,
             "",
             Json.object(),
@@ -250,6 +255,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         new RunCommand.Call(
             ++lastId,
             null,
+            false,
             told.action(),
             "",
             told.updates(),
@@ -277,7 +283,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       ToolReply refused = HostTasks.reply(refusal);
       replies.execute(() -> reply.complete(refused));
     } else {
-      Conversation nobody = new Conversation("", false);
+      Conversation nobody = new Conversation("", false, false);
       pass(new Pending(reply, progress -> {}, entityId, nobody, deadline()), call);
     }
     return this;

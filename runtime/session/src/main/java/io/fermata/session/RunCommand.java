@@ -14,11 +14,13 @@ sealed interface RunCommand extends SessionCommand {
    *
    * @param id the gateway's number of the call
    * @param key who talks; null for what belongs to a run whoever sends it
+   * @param fresh whether the session was made up for this call, so that it has no journal
    * @param runId the only run that it is for; null for the one that the session has
    */
   record Call(
       long id,
       @Nullable SessionKey key,
+      boolean fresh,
       Action action,
       String intent,
       ObjectNode updates,
