@@ -190,9 +190,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Pending waiting =
         new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
-    pass(
-        waiting,
-        command(++lastId, key, conversation.fresh(), arguments, incoming.manner()));
+    pass(waiting, command(++lastId, key, conversation.fresh(), arguments, incoming.manner()));
   }
 
   private boolean crowded(String entityId) {
