@@ -62,12 +62,12 @@ class TaskSurvivalTest {
     }
 
     /** As {@code kill -9}: nothing of it runs any more when this returns. */
-    void kill() throws InterruptedException {
-      process.destroyForcibly().waitFor();
+    void kill() {
+      process.destroyForcibly().onExit().join();
     }
 
     @Override
-    public void close() throws InterruptedException {
+    public void close() {
       kill();
     }
   }
