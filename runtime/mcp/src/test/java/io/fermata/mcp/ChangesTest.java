@@ -109,8 +109,8 @@ class ChangesTest {
       JsonNode none = new Wired(flows).modern("prompts/list", "").result();
       assertThat(none.path("prompts").isArray()).isTrue();
       assertThat(none.path("prompts")).isEmpty();
-      assertThat(new Wired(flows).modern("server/discover", "").result().path("capabilities"))
-          .satisfies(it -> assertThat(it.has("prompts")).isTrue());
+      JsonNode discovery = new Wired(flows).modern("server/discover", "").result();
+      assertThat(discovery.path("capabilities").has("prompts")).isTrue();
 
       flows.changes().prompt(McpPrompt.of("p", "P").get(call -> List.of()));
 

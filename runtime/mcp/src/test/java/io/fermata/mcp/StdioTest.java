@@ -257,7 +257,8 @@ class StdioTest {
     PipedOutputStream asking = new PipedOutputStream();
     PipedOutputStream answering = new PipedOutputStream();
     try (McpStdio plain =
-            EverythingServer.builder().stdio(new PipedInputStream(asking, 1 << 16), answering);
+            EverythingServer.builder(new NoHost())
+                .stdio(new PipedInputStream(asking, 1 << 16), answering);
         BufferedReader heard =
             new BufferedReader(
                 new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
