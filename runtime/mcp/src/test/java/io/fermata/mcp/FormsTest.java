@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
-import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,8 +23,12 @@ class FormsTest {
                 .formatted(fieldSchema)));
   }
 
+  private static McpAsk ask(Forms forms, String key) {
+    return Objects.requireNonNull(forms.asks().get(key));
+  }
+
   private static JsonNode shown(Forms forms) {
-    JsonNode schema = forms.asks().get("seats").params().path("requestedSchema");
+    JsonNode schema = ask(forms, "seats").params().path("requestedSchema");
     assertThat(schema.path("required")).containsExactly(Json.tree("seats"));
     return schema.path("properties").path("seats");
   }
@@ -34,7 +38,7 @@ class FormsTest {
     Forms forms =
         asking("{'type':'integer','description':'Number of seats','minimum':1,'multipleOf':2}");
 
-    McpAsk ask = forms.asks().get("seats");
+    McpAsk ask = ask(forms, "seats");
     assertThat(ask.method()).isEqualTo("elicitation/create");
     assertThat(ask.params().path("message").asText()).isEqualTo("How many?");
     assertThat(shown(forms))
@@ -96,10 +100,9 @@ class FormsTest {
 
     Forms forms = Forms.of(body, field -> field + "@7");
 
-    Map<String, McpAsk> asks = forms.asks();
-    assertThat(asks.keySet()).containsExactly("name@7", "email@7");
-    assertThat(asks.get("name@7").params().path("message").asText()).isEqualTo("Name?");
-    assertThat(asks.get("email@7").params().path("message").asText())
+    assertThat(forms.asks().keySet()).containsExactly("name@7", "email@7");
+    assertThat(ask(forms, "name@7").params().path("message").asText()).isEqualTo("Name?");
+    assertThat(ask(forms, "email@7").params().path("message").asText())
         .isEqualTo("That is no email.\nEmail?");
     assertThat(forms.possible(parsed("{'elicitation':{}}"))).isTrue();
     assertThat(forms.possible(parsed("{'elicitation':{'url':{}}}"))).isFalse();

@@ -117,8 +117,8 @@ class ProgressTest {
     Progress progress = new Progress(woken -> {});
     int told = 2 * Progress.ROOM / 100;
     for (int i = 1; i <= told; i++) {
-      progress.tellLatest(
-          ("{\"progress\":%d,\"fill\":\"%s\"}".formatted(i, "x".repeat(100))).getBytes(UTF_8));
+      String json = "{\"progress\":%d,\"fill\":\"%s\"}".formatted(i, "x".repeat(100));
+      progress.tellLatest(json.getBytes(UTF_8));
     }
 
     List<byte[]> taken = progress.take();

@@ -38,9 +38,7 @@ final class TaskServer {
   public static void main(String[] args) throws Exception {
     Fermata host = new TaskServer(Path.of(args[0])).host(Duration.ofSeconds(25));
     if (args.length > 1) {
-      try (McpStdio served = McpServer.serving(host).stdio(System.in, System.out)) {
-        served.awaitEnd();
-      }
+      McpServer.serving(host).stdio(System.in, System.out).awaitEnd();
       host.close();
     } else {
       System.out.println(McpServer.serving(host).port(0).start().port());
