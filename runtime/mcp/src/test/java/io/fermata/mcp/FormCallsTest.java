@@ -42,6 +42,7 @@ class FormCallsTest {
 
   private static final Flow<Order> ORDER =
       Flow.of("order", Order.class)
+          .description("Asks.")
           .forms()
           .ask(
               "ask_contact",
@@ -67,6 +68,7 @@ class FormCallsTest {
 
   private static final Flow<Payment> PAY =
       Flow.of("pay", Payment.class)
+          .description("Asks.")
           .forms()
           .ask("ask_card", q -> q.question("card", "Which card?"))
           .edge(START, "ask_card")
@@ -75,6 +77,7 @@ class FormCallsTest {
 
   private static final Flow<Meal> TALK =
       Flow.of("talk", Meal.class)
+          .description("Asks.")
           .ask("ask_dish", q -> q.question("dish", "What to eat?"))
           .edge(START, "ask_dish")
           .edge("ask_dish", END)
@@ -90,6 +93,7 @@ class FormCallsTest {
   void start() {
     Flow<Meal> late =
         Flow.of("late", Meal.class)
+            .description("Asks.")
             .forms()
             .ask("ask_dish", q -> q.question("dish", "What to eat?"))
             .remind("ask_dish", Duration.ofMillis(100), 1, run -> reminded.release())
