@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -117,6 +118,10 @@ class JavaSdkTest {
     }
   }
 
+  private static Object next(Map<String, List<Object>> answers, String field) {
+    return Objects.requireNonNull(answers.get(field), field).remove(0);
+  }
+
   private static McpSchema.ElicitResult filled(
       McpSchema.ElicitFormRequest form, Map<String, List<Object>> answers, List<String> asked) {
     asked.add(form.message());
@@ -124,7 +129,7 @@ class JavaSdkTest {
     JSON.valueToTree(form.requestedSchema())
         .path("properties")
         .fieldNames()
-        .forEachRemaining(field -> content.put(field, answers.get(field).remove(0)));
+        .forEachRemaining(field -> content.put(field, next(answers, field)));
     return McpSchema.ElicitResult.builder(McpSchema.ElicitResult.Action.ACCEPT)
         .content(content)
         .build();

@@ -36,8 +36,8 @@ class NodeClientsTest {
   @BeforeAll
   static void install() throws Exception {
     Files.createDirectories(CLIENTS);
-    for (String file : List.of(
-            "package.json", "package-lock.json", "clients.mjs", "forms.mjs", "quote.mjs")) {
+    for (String file :
+        List.of("package.json", "package-lock.json", "clients.mjs", "forms.mjs", "quote.mjs")) {
       Files.write(CLIENTS.resolve(file), Files.readAllBytes(Path.of("src/test/clients", file)));
     }
     run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
