@@ -43,17 +43,19 @@ final class EverythingJobs {
   private static FlowTool greet() {
     Flow<Greeting> flow =
         Flow.of("greet", Greeting.class)
+            .description("Greets somebody.")
             .act("greet", run -> {}, options -> options.idempotent())
             .edge(START, "greet")
             .edge("greet", END)
             .result(state -> "Hello, " + state.name() + "!")
             .compile();
-    return FlowTool.of("greet", "Greets somebody", flow).inputSchema(fields("name", "string"));
+    return FlowTool.of("greet", flow.description(), flow).inputSchema(fields("name", "string"));
   }
 
   private static FlowTool slowCompute() {
     Flow<Compute> flow =
         Flow.of("slow_compute", Compute.class)
+            .description("Computes for some seconds.")
             .longRunning()
             .sleep("compute", state -> Duration.ofSeconds(state.seconds()))
             .edge(START, "compute")
@@ -62,12 +64,13 @@ final class EverythingJobs {
             .compile();
     ObjectNode schema = fields("seconds", "integer");
     schema.withObjectProperty("properties").putObject("label").put("type", "string");
-    return FlowTool.of("slow_compute", "Computes for some seconds", flow).inputSchema(schema);
+    return FlowTool.of("slow_compute", flow.description(), flow).inputSchema(schema);
   }
 
   private static FlowTool failingJob() {
     Flow<Nothing> flow =
         Flow.of("failing_job", Nothing.class)
+            .description("Fails after a second.")
             .onlyAsTask()
             .sleep("wait", Duration.ofSeconds(1))
             .act(
@@ -79,25 +82,27 @@ final class EverythingJobs {
             .edge("wait", "fail")
             .edge("fail", END)
             .compile();
-    return FlowTool.of("failing_job", "Fails after a second", flow);
+    return FlowTool.of("failing_job", flow.description(), flow);
   }
 
   /** What it waits for never comes, so there is no result of the tool that could be told. */
   private static FlowTool protocolErrorJob() {
     Flow<Nothing> flow =
         Flow.of("protocol_error_job", Nothing.class)
+            .description("Waits for what never comes.")
             .longRunning()
             .expireAfter(Duration.ofSeconds(1))
             .waitFor("wait", "never")
             .edge(START, "wait")
             .edge("wait", END)
             .compile();
-    return FlowTool.of("protocol_error_job", "Waits for what never comes", flow);
+    return FlowTool.of("protocol_error_job", flow.description(), flow);
   }
 
   private static FlowTool confirmDelete() {
     Flow<Deletion> flow =
         Flow.of("confirm_delete", Deletion.class)
+            .description("Deletes a file, if it may.")
             .longRunning()
             .act("find", run -> {})
             .ask(
@@ -110,13 +115,14 @@ final class EverythingJobs {
             .edge("delete", END)
             .result(state -> (state.confirm() ? "Deleted " : "Kept ") + state.filename())
             .compile();
-    return FlowTool.of("confirm_delete", "Deletes a file, if it may", flow)
+    return FlowTool.of("confirm_delete", flow.description(), flow)
         .inputSchema(fields("filename", "string"));
   }
 
   private static FlowTool multiInput() {
     Flow<Order> flow =
         Flow.of("multi_input", Order.class)
+            .description("Asks two things at once.")
             .longRunning()
             .act("prepare", run -> {})
             .ask(
@@ -127,12 +133,13 @@ final class EverythingJobs {
             .edge("ask_both", END)
             .result(state -> "Ordered for " + state.name())
             .compile();
-    return FlowTool.of("multi_input", "Asks two things at once", flow);
+    return FlowTool.of("multi_input", flow.description(), flow);
   }
 
   private static FlowTool toolWithTask() {
     Flow<Greeting> flow =
         Flow.of("test_tool_with_task", Greeting.class)
+            .description("Asks, and works then.")
             .onlyAsTask()
             .ask("ask_name", q -> q.question("name", "What is your name?"))
             .act("work", run -> Thread.sleep(200))
@@ -141,7 +148,7 @@ final class EverythingJobs {
             .edge("work", END)
             .result(state -> "Hello, " + state.name() + "!")
             .compile();
-    return FlowTool.of("test_tool_with_task", "Asks, and works then", flow);
+    return FlowTool.of("test_tool_with_task", flow.description(), flow);
   }
 
   private static ObjectNode fields(String name, String type) {

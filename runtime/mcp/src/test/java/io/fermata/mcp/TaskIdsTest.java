@@ -23,7 +23,7 @@ class TaskIdsTest {
 
     assertThat(read.run()).isEqualTo(RUN);
     assertThat(read.createdAt()).isEqualTo(1_700_000_000_000L);
-    assertThat(id).matches("[ -~]{80,200}");
+    assertThat(id).matches("[ -~]{60,200}");
   }
 
   @Test

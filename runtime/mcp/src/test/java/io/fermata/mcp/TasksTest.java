@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -166,14 +165,18 @@ class TasksTest {
 
   @Test
   void aJobIsWaitedForHoweverLongItTakes() throws Exception {
-    var answer =
-        CompletableFuture.supplyAsync(
-            () -> ann.declaring("{\"elicitation\":{}}").call("job", "{}").result());
-    Thread.sleep(700);
-    assertThat(answer.isDone()).isFalse();
-
+    Wired wired = ann.wired();
+    Events answer =
+        wired
+            .listen(
+                wired.modernMessage(
+                    "tools/call",
+                    "job",
+                    "\"name\":\"job\",\"arguments\":{}",
+                    "{\"elicitation\":{}}"))
+            .get();
     kitchen.release();
-    assertThat(answer.get().path("resultType").asText()).isEqualTo("input_required");
+    assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
   }
 
   @Test

@@ -205,6 +205,7 @@ public final class FlowTool {
   private String text(Finished finished) {
     JsonNode ordinary = finished.result() == null ? finished.values() : finished.result();
     Object mapped = resultMapper == null ? ordinary : resultMapper.apply(finished);
-    return mapped instanceof String text ? text : Json.text(Json.tree(mapped));
+    JsonNode told = Json.tree(mapped);
+    return told.isTextual() ? told.textValue() : Json.text(told);
   }
 }
