@@ -115,14 +115,15 @@ public final class Flow<S extends Record> {
       int version,
       @Nullable Duration expiry,
       boolean endsOnFailure,
-      TaskUse tasks) {
+      TaskUse tasks,
+      boolean forms) {
 
     private Header named(String other) {
-      return new Header(other, title, description, version, expiry, endsOnFailure, tasks);
+      return new Header(other, title, description, version, expiry, endsOnFailure, tasks, forms);
     }
 
     private Header endingOnFailure() {
-      return new Header(id, title, description, version, expiry, true, tasks);
+      return new Header(id, title, description, version, expiry, true, tasks, forms);
     }
   }
 
@@ -261,6 +262,11 @@ public final class Flow<S extends Record> {
   /** The machine that runs it. */
   public FlowProgram<S> program(Limits limits) {
     return new FlowProgram<>(this, limits);
+  }
+
+  /** Whether clients may show its questions as forms. */
+  public boolean forms() {
+    return header.forms();
   }
 
   @Nullable Duration expiry() {

@@ -33,6 +33,7 @@ public final class FlowBuilder<S extends Record> {
   private @Nullable Duration expiry;
   private boolean endsOnFailure;
   private TaskUse tasks = TaskUse.WHEN_LATE;
+  private boolean forms;
 
   FlowBuilder(String id, Class<S> state) {
     this.id = id;
@@ -91,6 +92,16 @@ public final class FlowBuilder<S extends Record> {
    */
   public FlowBuilder<S> endOnFailure() {
     endsOnFailure = true;
+    return this;
+  }
+
+  /**
+   * Lets clients that can show forms put its questions to their users themselves, past the model.
+   * Where a question is beyond a form, or secret, or its client has no forms, the model asks as
+   * ever.
+   */
+  public FlowBuilder<S> forms() {
+    forms = true;
     return this;
   }
 
@@ -334,7 +345,7 @@ public final class FlowBuilder<S extends Record> {
     StateSchema<S> schema = new StateSchema<>(state, mounts(), secrets);
     Flow<S> flow =
         new Flow<>(
-            new Flow.Header(id, title, description, version, expiry, endsOnFailure, tasks),
+            new Flow.Header(id, title, description, version, expiry, endsOnFailure, tasks, forms),
             schema,
             nodes,
             routes,

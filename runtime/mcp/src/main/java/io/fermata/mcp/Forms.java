@@ -1,10 +1,12 @@
 package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -20,7 +22,8 @@ final class Forms {
   /** The formats of texts that clients know; others are left to the flow to check. */
   private static final Set<String> FORMATS = Set.of("email", "uri", "date", "date-time");
 
-  private static final Forms NONE = new Forms(Map.of());
+  /** Nothing that a form can ask. */
+  static final Forms NONE = new Forms(Map.of());
 
   private record Form(String field, McpAsk ask) {}
 
@@ -180,6 +183,29 @@ final class Forms {
     Map<String, McpAsk> asks = new LinkedHashMap<>();
     forms.forEach((key, form) -> asks.put(key, form.ask()));
     return asks;
+  }
+
+  /** The fields of the open questions, whether or not a form can ask for them. */
+  static Set<String> asked(ObjectNode body) {
+    Set<String> fields = new LinkedHashSet<>();
+    questions(body).forEach(question -> fields.add(question.path("field").asText()));
+    return fields;
+  }
+
+  /** All of it as one form, for a user who is asked everything at once. */
+  McpAsk asOne() {
+    List<String> messages = new ArrayList<>();
+    ObjectNode schema = Json.object().put("type", "object");
+    ObjectNode properties = schema.putObject("properties");
+    ArrayNode required = schema.putArray("required");
+    for (Form form : forms.values()) {
+      ObjectNode params = form.ask().params();
+      messages.add(params.path("message").asText());
+      properties.set(
+          form.field(), params.path("requestedSchema").path("properties").path(form.field()));
+      required.add(form.field());
+    }
+    return McpAsk.form(String.join("\n", messages), schema);
   }
 
   /** Whether a client that declares these capabilities can show them. */

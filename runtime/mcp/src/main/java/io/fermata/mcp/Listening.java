@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.Stream;
 
 /** How clients come to hear of changes, in the way of either era. */
 final class Listening {
@@ -23,20 +24,11 @@ final class Listening {
 
   private final Subscriptions subscriptions;
   private final Results results;
-  private final Set<Subscriptions.Kind> kinds;
   private final TaskCalls tasks;
 
-  /**
-   * @param kinds the lists that this server has
-   */
-  Listening(
-      Subscriptions subscriptions,
-      Results results,
-      Set<Subscriptions.Kind> kinds,
-      TaskCalls tasks) {
+  Listening(Subscriptions subscriptions, Results results, TaskCalls tasks) {
     this.subscriptions = subscriptions;
     this.results = results;
-    this.kinds = kinds;
     this.tasks = tasks;
   }
 
@@ -48,7 +40,9 @@ final class Listening {
     }
     JsonNode filter = request.params().path("notifications");
     Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);
-    kinds.stream().filter(kind -> filter.path(kind.filter).asBoolean()).forEach(wanted::add);
+    Stream.of(Subscriptions.Kind.values())
+        .filter(kind -> filter.path(kind.filter).asBoolean())
+        .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
     filter.path(WATCHED).forEach(uri -> watched.add(watchable(uri.asText())));
     if (watched.size() > Subscriptions.MAX_WATCHED) {
@@ -121,7 +115,10 @@ final class Listening {
   /** Has a legacy client hear of all lists and of what it watches, as long as it is there. */
   void attach(Peer peer, String principal, Progress way, CompletableFuture<Void> ended) {
     subscriptions.add(
-        new Subscriptions.Subscription(null, kinds, peer.watched, way, ended), principal, () -> {});
+        new Subscriptions.Subscription(
+            null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
+        principal,
+        () -> {});
   }
 
   /** The method {@code resources/subscribe}. */

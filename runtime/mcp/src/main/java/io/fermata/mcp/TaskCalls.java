@@ -26,7 +26,7 @@ final class TaskCalls {
   private static final long POLL_WAITING_MILLIS = 5_000;
 
   /** What a server says that is busy, or about to go. */
-  private static final Set<String> PASSING =
+  static final Set<String> PASSING =
       Set.of(
           HostError.BUSY.wireName(),
           HostError.OVERLOADED.wireName(),

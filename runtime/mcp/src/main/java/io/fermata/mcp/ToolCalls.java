@@ -5,11 +5,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
-import io.fermata.session.TaskRun;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
-import io.fermata.session.ToolReply;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -29,13 +27,12 @@ final class ToolCalls implements Method {
   private static final Logger LOG = LoggerFactory.getLogger(ToolCalls.class);
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
-  private final ToolHost host;
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
-  private final TaskCalls tasks;
+  private final FlowCalls calls;
+  private final FormCalls forms;
   private final JobCalls jobs;
-  private final ToolReplies replies;
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
@@ -44,15 +41,15 @@ final class ToolCalls implements Method {
       Results results,
       McpChanges changes,
       PlainCalls plain,
-      TaskCalls tasks,
-      ToolReplies replies) {
-    this.host = host;
+      FlowCalls calls,
+      FormCalls forms,
+      JobCalls jobs) {
     this.results = results;
     this.changes = changes;
     this.plain = plain;
-    this.tasks = tasks;
-    this.replies = replies;
-    this.jobs = new JobCalls(host, tasks, replies, plain);
+    this.calls = calls;
+    this.forms = forms;
+    this.jobs = jobs;
     this.flows =
         host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
@@ -78,33 +75,25 @@ final class ToolCalls implements Method {
   }
 
   private CompletionStage<Result> flow(ToolContract flow, Request request) {
-    boolean takesTasks = TaskCalls.declared(request);
     if (flow.tasks() == TaskUse.ALWAYS) {
       TaskCalls.require(request);
     }
-    String name = flow.name();
+    if (flow.forms()) {
+      return forms.call(flow.name(), request);
+    }
     ToolCall call =
         new ToolCall(
-            name, request.principal(), request.arguments(), request.meta(), request.session());
+            flow.name(),
+            request.principal(),
+            request.arguments(),
+            request.meta(),
+            request.session());
     if (flow.job()) {
       return jobs.call(call, request);
-    } else if (!takesTasks) {
-      return host.call(call, request.listener())
-          .thenApply(reply -> replies.result(name, reply, request.revision()));
     }
-    return tasks
-        .tasks()
-        .call(call, request.listener())
-        .thenApply(
-            reply ->
-                reply.task()
-                    ? tasks.created(run(call, reply))
-                    : replies.result(name, reply, request.revision()));
-  }
-
-  private static TaskRun run(ToolCall call, ToolReply reply) {
-    String runId = reply.meta().path("fermata/run").path("runId").asText();
-    return new TaskRun(call.principal(), call.tool(), runId);
+    return calls
+        .call(call, request, request.listener())
+        .thenApply(reply -> calls.told(call, reply, request));
   }
 
   private Result shown(DisplayTool display, Request request) {

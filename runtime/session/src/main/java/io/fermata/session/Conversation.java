@@ -79,7 +79,7 @@ record Conversation(String session, boolean told, boolean fresh) {
         : new None(HostError.MISSING_SESSION.failure());
   }
 
-  private static @Nullable String hint(ToolCall call) {
+  static @Nullable String hint(ToolCall call) {
     for (String key : META_KEYS) {
       JsonNode value = call.meta().path(key);
       if (value.isTextual() && !value.textValue().isEmpty()) {

@@ -8,6 +8,7 @@ import io.fermata.flow.TaskUse;
  *
  * @param tasks when its calls are answered with a task
  * @param job whether a call is the whole of a run: it gives arguments and is told the result
+ * @param forms whether clients may show its questions as forms
  */
 public record ToolContract(
     String name,
@@ -16,7 +17,8 @@ public record ToolContract(
     ObjectNode inputSchema,
     ObjectNode outputSchema,
     TaskUse tasks,
-    boolean job) {
+    boolean job,
+    boolean forms) {
 
   public ToolContract(
       String name,
@@ -24,6 +26,6 @@ public record ToolContract(
       String description,
       ObjectNode inputSchema,
       ObjectNode outputSchema) {
-    this(name, title, description, inputSchema, outputSchema, TaskUse.WHEN_LATE, false);
+    this(name, title, description, inputSchema, outputSchema, TaskUse.WHEN_LATE, false, false);
   }
 }

@@ -50,7 +50,8 @@ not poll.
         input(flow),
         output(),
         flow.tasks(),
-        false);
+        false,
+        flow.forms());
   }
 
   static ToolContract of(FlowTool job) {
@@ -61,7 +62,8 @@ not poll.
         job.inputSchema(),
         Json.object(),
         job.flow().tasks(),
-        true);
+        true,
+        false);
   }
 
   private static ObjectNode input(Flow<?> flow) {
