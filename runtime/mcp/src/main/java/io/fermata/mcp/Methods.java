@@ -30,7 +30,7 @@ final class Methods {
       Inquiries inquiries,
       Workers workers) {
     this.identity = identity;
-    this.widgets = !host.displays().isEmpty();
+    this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
     this.plain = !offers.isEmpty();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
@@ -106,9 +106,9 @@ final class Methods {
     if (widgets) {
       capabilities
           .putObject("extensions")
-          .putObject("io.modelcontextprotocol/ui")
+          .putObject(ToolPage.EXTENSION)
           .putArray("mimeTypes")
-          .add(Descriptors.PAGE_TYPE);
+          .add(ToolPage.TYPE);
     }
     return withInstructions(discovery);
   }
