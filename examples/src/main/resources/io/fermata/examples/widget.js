@@ -121,7 +121,7 @@ function widget(page) {
       const input = el('input', { type: 'radio', name: 'choice', value: card.id });
       input.checked = card.id === chosen;
       input.onchange = () => pick(card.id);
-      input.onkeydown = event => event.key === 'Enter' && answer();
+      input.addEventListener('keydown', event => event.key === 'Enter' && answer());
       return el('label', { class: 'card', 'data-id': card.id }, input,
         card.badge && el('span', { class: 'badge' }, card.badge), el('span', { class: 'mark' }),
         el('span', { class: 'name' }, card.icon, card.name), ...card.lines);

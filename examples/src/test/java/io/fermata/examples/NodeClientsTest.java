@@ -12,6 +12,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -77,6 +80,28 @@ class NodeClientsTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"legacy", "modern"})
+  void theInspectorFindsThePagesOfTheWidgets(String era) throws Exception {
+    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("pages.db")));
+        McpServer server = McpServer.serving(examples.host()).port(0).start()) {
+      String told = new Inspector(server, era).run("--method", "tools/list", "--app-info");
+      Map<String, JsonNode> apps = new TreeMap<>();
+      for (String line : told.lines().toList()) {
+        JsonNode app = new ObjectMapper().readTree(line);
+        if (app.path("hasApp").asBoolean()) {
+          apps.put(app.path("toolName").asText(), app);
+        }
+      }
+      assertThat(apps).containsOnlyKeys("show_plans", "choose_table");
+      JsonNode plans = Objects.requireNonNull(apps.get("show_plans"));
+      assertThat(plans.path("resourceMimeType").asText()).isEqualTo("text/html;profile=mcp-app");
+      assertThat(plans.path("visibility").toString()).isEqualTo("[\"model\",\"app\"]");
+      assertThat(plans.at("/csp/connectDomains").isEmpty()).isTrue();
+      assertThat(plans.path("prefersBorder").asBoolean()).isTrue();
+    }
+  }
+
   @Test
   void theInspectorListsTheToolsOverStdio() throws Exception {
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
@@ -104,23 +129,18 @@ class NodeClientsTest {
     }
 
     JsonNode call(String arguments) throws Exception {
+      String json = arguments.replace('\'', '"');
       String printed =
-          run(
-              "node",
-              INSPECTOR.toString(),
-              "--server-url",
-              server.endpoint().toString(),
-              "--transport",
-              "http",
-              "--protocol-era",
-              era,
-              "--method",
-              "tools/call",
-              "--tool-name",
-              "quote",
-              "--tool-args-json",
-              arguments.replace('\'', '"'));
+          run("--method", "tools/call", "--tool-name", "quote", "--tool-args-json", json);
       return new ObjectMapper().readTree(printed).path("structuredContent");
+    }
+
+    String run(String... options) throws Exception {
+      List<String> command = new ArrayList<>(List.of("node", INSPECTOR.toString()));
+      command.addAll(List.of("--server-url", server.endpoint().toString()));
+      command.addAll(List.of("--transport", "http", "--protocol-era", era));
+      command.addAll(List.of(options));
+      return NodeClientsTest.run(command.toArray(String[]::new));
     }
   }
 
