@@ -68,6 +68,10 @@ final class Browser implements AutoCloseable {
                 "--no-first-run",
                 "--disable-background-networking",
                 "--hide-scrollbars",
+                // A page that is not in front works as one that is.
+                "--disable-renderer-backgrounding",
+                "--disable-backgrounding-occluded-windows",
+                "--disable-background-timer-throttling",
                 // Frames of other origins in one process are all seen over one connection.
                 "--disable-site-isolation-trials",
                 "--disable-features=IsolateSandboxedIframes",
@@ -115,7 +119,8 @@ final class Browser implements AutoCloseable {
             .path("targetId")
             .asText();
     ObjectNode attach = Json.object().put("targetId", target).put("flatten", true);
-    Tab tab = new Tab(send(null, "Target.attachToTarget", attach).path("sessionId").asText());
+    String session = send(null, "Target.attachToTarget", attach).path("sessionId").asText();
+    Tab tab = new Tab(target, session);
     tabs.put(tab.session, tab);
     for (String domain : List.of("Page", "Runtime", "Network", "Audits", "DOM")) {
       tab.send(domain + ".enable", Json.object());
@@ -184,13 +189,15 @@ final class Browser implements AutoCloseable {
   }
 
   /** A page, and the frames in it: the page itself is at depth 0, the first frame in it at 1. */
-  final class Tab {
+  final class Tab implements AutoCloseable {
+    private final String target;
     private final String session;
     private final Map<String, Integer> contexts = new ConcurrentHashMap<>();
     private final Map<String, String> requests = new ConcurrentHashMap<>();
     private final Set<String> violations = ConcurrentHashMap.newKeySet();
 
-    private Tab(String session) {
+    private Tab(String target, String session) {
+      this.target = target;
       this.session = session;
     }
 
@@ -350,6 +357,12 @@ final class Browser implements AutoCloseable {
     /** Waits until the policy of a frame forbids something. */
     void whenForbidden() {
       eventually(() -> "Nothing was forbidden", () -> !violations.isEmpty());
+    }
+
+    @Override
+    public void close() {
+      tabs.remove(session);
+      Browser.this.send(null, "Target.closeTarget", Json.object().put("targetId", target));
     }
 
     /** The addresses that the page and its frames turned to and were let. */

@@ -67,6 +67,7 @@ class WidgetsInABrowserTest {
 
   @AfterEach
   void close() {
+    tab.close();
     apps.close();
   }
 
@@ -229,8 +230,8 @@ class WidgetsInABrowserTest {
             + " time: '19:30', guests: 2, name: '%s'})";
     shown(dinner.formatted("Ann"));
     tab.screenshot(PICTURES.resolve("tables-light.png"));
-    Browser.Tab other = browser.tab(860, 500);
-    try (AppsHost theirs = new AppsHost(server.endpoint())) {
+    try (AppsHost theirs = new AppsHost(server.endpoint());
+        Browser.Tab other = browser.tab(860, 500)) {
       other.open(theirs.page());
       other.run(HOST, dinner.formatted("Bo"));
       other.until(PAGE, "document.querySelector('[data-id=window]') !== null");
