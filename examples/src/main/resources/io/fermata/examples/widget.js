@@ -1,77 +1,246 @@
-// What every page of the examples has in common: MCP Apps, JSON-RPC with the host by postMessage.
-// The page before it declares FLOW, FIELD, EXAMPLE and render().
-const host = window.parent, alone = host === window;
-const open = new Map();
-let data = {}, lastId = 0;
-const element = id => document.getElementById(id);
-const post = message => host.postMessage({ jsonrpc: '2.0', ...message }, '*');
-const request = (method, params) => new Promise((resolve, reject) => {
-  open.set(++lastId, { resolve, reject });
-  post({ id: lastId, method, params });
-});
-const dress = context => {
-  if (context?.theme) document.documentElement.style.colorScheme = context.theme;
-};
-addEventListener('message', ({ source, data: message }) => {
-  if (alone || source !== host || message?.jsonrpc !== '2.0') return;
-  const { id, method, params, result, error } = message;
-  if (!method) {
-    const waiting = open.get(id);
-    open.delete(id);
-    error ? waiting?.reject(new Error(error.message)) : waiting?.resolve(result);
-  } else if (method === 'ui/notifications/tool-input') show(params.arguments);
-  else if (method === 'ui/notifications/tool-result') show(params.structuredContent);
-  else if (method === 'ui/notifications/host-context-changed') dress(params);
-  else if (id !== undefined) post({ id, result: {} });
-});
+// What the pages have in common: one of several cards is chosen, and the flow that asked for it is answered.
+// A page calls widget({ flow, field, tool, example, heading(data), cards(data), done(result, card) }).
+// It talks with the client that shows it as MCP Apps has it (JSON-RPC by postMessage), or by the window.openai of ChatGPT.
+'use strict';
 
-function show(given) {
-  data = { ...data, ...given };
-  render();
-  const { scrollWidth: width, scrollHeight: height } = document.documentElement;
-  if (!alone) post({ method: 'ui/notifications/size-changed', params: { width, height } });
+/** An element with attributes and children. */
+function el(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  Object.entries(attributes ?? {}).forEach(([name, value]) => made.setAttribute(name, value));
+  made.append(...children.filter(Boolean));
+  return made;
 }
 
-async function choose(id, label) {
-  const buttons = [...document.querySelectorAll('button')];
-  buttons.forEach(b => { b.disabled = true; b.setAttribute('aria-pressed', b.dataset.id === id); });
-  element('note').textContent = `${label} it is …`;
-  if (alone) return void (element('note').textContent = `${label}. Opened alone, this page tells nobody.`);
-  const chosen = { type: 'text', text: `The user chose ${FIELD} = ${id}.` };
-  try {
-    const answer = { action: 'continue', stateUpdates: { [FIELD]: id } };
-    if (data.sessionId) answer.sessionId = data.sessionId;
-    const result = await request('tools/call', { name: FLOW, arguments: answer });
-    if (result.isError) throw new Error(result.structuredContent?.error);
-    element('note').textContent = `${label}: thank you, that is noted.`;
-    const known = { type: 'text', text: `The flow went on: ${JSON.stringify(result.structuredContent)}` };
-    request('ui/update-model-context', { content: [chosen, known] }).catch(() => {});
-  } catch {
-    // Without a session of its own the page asks the model to answer in its place.
-    request('ui/message', { role: 'user', content: [{ type: 'text', text: `I choose ${label} (${FIELD}: ${id}).` }] })
-      .then(() => { element('note').textContent = `${label}: told the assistant.`; })
-      .catch(() => {
-        buttons.forEach(b => { b.disabled = false; b.setAttribute('aria-pressed', false); });
-        element('note').textContent = `That did not arrive. Try again, or type "${label}" in the chat.`;
-      });
-  }
-}
-
-function card(id, label, ...lines) {
-  const button = document.createElement('button');
-  button.dataset.id = id;
-  button.setAttribute('aria-pressed', false);
-  lines.forEach(([tag, text, kind]) => {
-    const line = document.createElement(tag);
-    line.textContent = text;
-    if (kind) line.className = kind;
-    button.append(line);
+/** The client: what it tells is handed to `hears`. */
+function clientOf(name, hears) {
+  const host = window.parent, framed = host !== window;
+  const open = new Map();
+  let lastId = 0, speaksApps = false;
+  const post = message => host.postMessage({ jsonrpc: '2.0', ...message }, '*');
+  const request = (method, params) => new Promise((resolve, reject) => {
+    open.set(++lastId, { resolve, reject });
+    post({ id: lastId, method, params });
   });
-  button.onclick = () => choose(id, label);
-  return button;
+  const told = {
+    'ui/notifications/tool-input': params => hears.data(params?.arguments),
+    'ui/notifications/tool-result': params => hears.result(params),
+    'ui/notifications/tool-cancelled': () => hears.cancelled(),
+    'ui/notifications/host-context-changed': params => hears.context(params),
+  };
+  const asked = { 'ui/resource-teardown': () => hears.teardown(), ping: () => {} };
+
+  function listen({ source, data: message }) {
+    if (source !== host || message?.jsonrpc !== '2.0') return;
+    const { id, method, params, result, error } = message;
+    if (!method) {
+      const waiting = open.get(id);
+      open.delete(id);
+      error ? waiting?.reject(Object.assign(new Error(error.message), error)) : waiting?.resolve(result);
+    } else if (id === undefined) told[method]?.(params);
+    else if (asked[method]) post({ id, result: asked[method](params) ?? {} });
+    else post({ id, error: { code: -32601, message: `This page does not know ${method}.` } });
+  }
+
+  function globals() {
+    const { theme, locale, toolInput, toolOutput, widgetState, safeArea } = window.openai;
+    hears.context({ theme, locale, safeAreaInsets: safeArea?.insets });
+    if (toolInput ?? toolOutput) hears.data({ ...toolInput, ...toolOutput });
+    if (widgetState?.chosen) hears.chosen(widgetState.chosen);
+  }
+
+  return {
+    connect() {
+      if (window.openai) {
+        addEventListener('openai:set_globals', globals);
+        globals();
+      }
+      if (!framed) return void (window.openai || hears.nobody());
+      addEventListener('message', listen);
+      request('ui/initialize', {
+        protocolVersion: '2026-01-26', appInfo: { name, version: '1' }, appCapabilities: { availableDisplayModes: ['inline'] },
+      }).then(answer => {
+        speaksApps = true;
+        hears.context(answer?.hostContext);
+        post({ method: 'ui/notifications/initialized' });
+        hears.ready();
+      }, () => {});
+      setTimeout(() => speaksApps || window.openai || hears.nobody(), 3000);
+    },
+    call: (tool, args, callId) => speaksApps || !window.openai
+      ? request('tools/call', { name: tool, arguments: args, _meta: { 'fermata/callId': callId } })
+      : window.openai.callTool(tool, args),
+    /** Says something in the user's place, which gives the model a turn. */
+    say: text => speaksApps || !window.openai
+      ? request('ui/message', { role: 'user', content: [{ type: 'text', text }] })
+      : window.openai.sendFollowUpMessage({ prompt: text }),
+    /** Lets the model know for its next turn. */
+    know(text, chosen) {
+      if (speaksApps) request('ui/update-model-context', { content: [{ type: 'text', text }] }).catch(() => {});
+      window.openai?.setWidgetState?.({ chosen });
+    },
+    resized(width, height) {
+      if (speaksApps) post({ method: 'ui/notifications/size-changed', params: { width, height } });
+      else window.openai?.notifyIntrinsicHeight?.(height);
+    },
+  };
 }
 
-if (alone) show(EXAMPLE);
-else request('ui/initialize', {
-  protocolVersion: '2026-01-26', appInfo: { name: FLOW, version: '1' }, appCapabilities: {},
-}).then(result => { dress(result?.hostContext); post({ method: 'ui/notifications/initialized' }); });
+function widget(page) {
+  const title = el('h1', { id: 'title' }, document.title), lead = el('p', { id: 'lead' });
+  const preview = el('p', { id: 'preview', hidden: '' }, el('span', {}, el('b', {}, 'Preview. '),
+    'An MCP client shows this page in a conversation, with the data of the flow; here it is opened alone, with an example. What you choose is sent to nobody.'));
+  const choices = el('fieldset', { 'aria-labelledby': 'title', 'aria-describedby': 'lead', role: 'radiogroup' });
+  const note = el('p', { id: 'note', role: 'status', 'aria-live': 'polite' });
+  const send = el('button', { id: 'send', type: 'button', hidden: '' });
+  const main = el('main', {}, preview, el('header', {}, title, lead), choices, el('footer', {}, note, send));
+  choices.append(...[1, 2, 3].map(() => el('div', { class: 'card empty', 'aria-hidden': 'true' })));
+  document.body.append(main);
+
+  let data, cards = [], chosen, alone = false, pending;
+
+  function phase(now, text = '') {
+    main.dataset.phase = now;
+    const waiting = now === 'choosing' || now === 'failed';
+    choices.disabled = !waiting;
+    send.disabled = !waiting;
+    send.hidden = !(waiting || now === 'sending') || cards.length === 0;
+    note.setAttribute('role', now === 'failed' ? 'alert' : 'status');
+    main.setAttribute('aria-busy', now === 'sending');
+    note.replaceChildren(...[text].flat());
+    const name = cards.find(card => card.id === chosen)?.name;
+    send.textContent = now === 'sending' ? `Sending ${name}` : now === 'failed' ? `Try ${name} again` : `Choose ${name}`;
+  }
+
+  function draw() {
+    const { title: said, lead: more } = page.heading(data);
+    title.textContent = said;
+    lead.textContent = more ?? '';
+    cards = page.cards(data);
+    if (!cards.some(card => card.id === chosen)) chosen = (cards.find(card => card.badge) ?? cards[0])?.id;
+    choices.replaceChildren(...cards.map(card => {
+      const input = el('input', { type: 'radio', name: 'choice', value: card.id });
+      input.checked = card.id === chosen;
+      input.onchange = () => pick(card.id);
+      input.addEventListener('keydown', event => event.key === 'Enter' && answer());
+      return el('label', { class: 'card', 'data-id': card.id }, input,
+        card.badge && el('span', { class: 'badge' }, card.badge), el('span', { class: 'mark' }),
+        el('span', { class: 'name' }, card.icon, card.name), ...card.lines);
+    }));
+    // What was sent stays as it is, whatever is drawn anew under it.
+    if (!['sending', 'done', 'told'].includes(main.dataset.phase)) choosing();
+  }
+
+  function choosing() {
+    phase('choosing', cards.find(card => card.id === chosen)?.hint);
+  }
+
+  function pick(id) {
+    chosen = id;
+    pending = undefined;
+    choosing();
+  }
+
+  async function answer() {
+    if (send.disabled || send.hidden) return;
+    const card = cards.find(each => each.id === chosen);
+    const args = { action: 'continue', stateUpdates: { [page.field]: card.id } };
+    if (data.sessionId) args.sessionId = data.sessionId;
+    if (alone) return phase('told', [`In a conversation, ${card.name} would now be sent to the flow:`, el('code', {}, `${page.flow} ${JSON.stringify(args)}`)]);
+    phase('sending');
+    // The same attempt keeps its name, so that a reply that was lost is fetched and nothing happens twice.
+    pending ??= `${page.tool} ${Date.now()} ${Math.random()}`;
+    let said;
+    try {
+      said = structured(await client.call(page.flow, args, pending));
+      pending = undefined;
+    } catch (e) {
+      return e.code === -32601 ? tell(card) : failed(`That did not arrive: ${e.message || 'the client gave no reason'}.`);
+    }
+    if (said.status === 'error') return said.code === 'missing_session' ? tell(card) : failed(said.error ?? 'The server did not take that.');
+    if (said.status === 'widget' && said.tool === page.tool) {
+      main.dataset.phase = '';
+      data = { sessionId: data.sessionId };
+      return show(said.data);
+    }
+    client.know(`The user chose ${page.field} = ${card.id} in the widget, and the flow ${page.flow} was told. It answered: ${JSON.stringify(said)}`, card.id);
+    if (said.status === 'complete') return phase('done', page.done(said.result ?? {}, card));
+    phase('told', said.question ?? `${card.name} is noted; the assistant goes on.`);
+    client.say(`I chose ${card.name}.`).catch(() => {});
+  }
+
+  /** What the flow answered, however the client hands it on. */
+  function structured(result) {
+    if (result?.structuredContent) return result.structuredContent;
+    const text = result?.content?.[0]?.text ?? result?.result;
+    try {
+      return JSON.parse(text);
+    } catch {
+      return { status: 'error', error: text };
+    }
+  }
+
+  function failed(text) {
+    phase('failed', text);
+    send.focus({ preventScroll: true });
+  }
+
+  /** Without a session of its own the page asks the model to answer in its place. */
+  function tell(card) {
+    client.say(`I choose ${card.name} (${page.field}: ${card.id}).`).then(
+      () => phase('told', `${card.name}: the assistant has been told.`),
+      () => failed(`That did not arrive. Type "${card.name}" in the chat instead.`));
+  }
+
+  function show(given) {
+    data = { ...data, ...given };
+    draw();
+  }
+
+  /** What comes from a client, perhaps again, perhaps so late that there is a preview already. */
+  function live(given) {
+    if (alone) {
+      alone = false;
+      preview.hidden = true;
+      data = undefined;
+    }
+    if (JSON.stringify({ ...data, ...given }) !== JSON.stringify(data)) show(given);
+  }
+
+  const client = clientOf(page.tool, {
+    ready: () => measure(),
+    data: given => given && live(given),
+    result: result => result?.isError ? phase('failed', result.content?.[0]?.text ?? 'There is nothing to show.') : live(result?.structuredContent),
+    chosen(id) {
+      if (main.dataset.phase === 'done') return;
+      chosen = id;
+      main.dataset.phase = 'done';
+      if (data) draw();
+      phase('done', `${cards.find(card => card.id === id)?.name ?? id} was chosen.`);
+    },
+    cancelled: () => data || phase('gone', 'The assistant stopped before there was anything to show.'),
+    teardown: () => observer.disconnect(),
+    nobody() {
+      if (data) return;
+      alone = true;
+      preview.hidden = false;
+      show(page.example);
+    },
+    context(context) {
+      const root = document.documentElement;
+      if (context?.theme) root.style.colorScheme = context.theme;
+      Object.entries(context?.styles?.variables ?? {})
+        .forEach(([name, value]) => name.startsWith('--') && value != null && root.style.setProperty(name, value));
+      if (context?.styles?.css?.fonts) document.head.append(el('style', {}, context.styles.css.fonts));
+      const { top = 0, right = 0, bottom = 0, left = 0 } = context?.safeAreaInsets ?? {};
+      if (context?.safeAreaInsets) document.body.style.padding = `${top}px ${right}px ${bottom}px ${left}px`;
+      if (context?.locale) widget.locale = context.locale;
+      if (context?.locale && data) draw();
+    },
+  });
+
+  send.onclick = answer;
+  const measure = () => client.resized(window.innerWidth, Math.ceil(document.body.getBoundingClientRect().height));
+  const observer = new ResizeObserver(measure);
+  observer.observe(document.body);
+  client.connect();
+}

@@ -13,6 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -86,20 +89,40 @@ class NodeClientsTest {
     return Stdio.command(folder.resolve("stdio.db"));
   }
 
+  private static List<String> overHttp(McpServer server, String era) {
+    return List.of(
+        "--server-url", server.endpoint().toString(), "--transport", "http", "--protocol-era", era);
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"legacy", "modern"})
   void theInspectorSeesEachStatus(String era) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      seesEachStatus(
-          new Inspector(
-              List.of(
-                  "--server-url",
-                  server.endpoint().toString(),
-                  "--transport",
-                  "http",
-                  "--protocol-era",
-                  era)));
+      seesEachStatus(new Inspector(overHttp(server, era)));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"legacy", "modern"})
+  void theInspectorFindsThePagesOfTheWidgets(String era) throws Exception {
+    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("pages.db")));
+        McpServer server = McpServer.serving(examples.host()).port(0).start()) {
+      String told =
+          new Inspector(overHttp(server, era)).run("--method", "tools/list", "--app-info");
+      Map<String, JsonNode> apps = new TreeMap<>();
+      for (String line : told.lines().toList()) {
+        JsonNode app = new ObjectMapper().readTree(line);
+        if (app.path("hasApp").asBoolean()) {
+          apps.put(app.path("toolName").asText(), app);
+        }
+      }
+      assertThat(apps).containsOnlyKeys("show_plans", "choose_table");
+      JsonNode plans = Objects.requireNonNull(apps.get("show_plans"));
+      assertThat(plans.path("resourceMimeType").asText()).isEqualTo("text/html;profile=mcp-app");
+      assertThat(plans.path("visibility").toString()).isEqualTo("[\"model\",\"app\"]");
+      assertThat(plans.at("/csp/connectDomains").isEmpty()).isTrue();
+      assertThat(plans.path("prefersBorder").asBoolean()).isTrue();
     }
   }
 
@@ -132,19 +155,17 @@ class NodeClientsTest {
     }
 
     JsonNode call(String arguments) throws Exception {
-      List<String> words = new ArrayList<>(List.of("node", INSPECTOR.toString()));
-      words.addAll(server);
-      words.addAll(
-          List.of(
-              "--method",
-              "tools/call",
-              "--tool-name",
-              "quote",
-              "--tool-args-json",
-              arguments.replace('\'', '"')));
-      return new ObjectMapper()
-          .readTree(run(words.toArray(String[]::new)))
-          .path("structuredContent");
+      String json = arguments.replace('\'', '"');
+      String printed =
+          run("--method", "tools/call", "--tool-name", "quote", "--tool-args-json", json);
+      return new ObjectMapper().readTree(printed).path("structuredContent");
+    }
+
+    String run(String... options) throws Exception {
+      List<String> command = new ArrayList<>(List.of("node", INSPECTOR.toString()));
+      command.addAll(server);
+      command.addAll(List.of(options));
+      return NodeClientsTest.run(command.toArray(String[]::new));
     }
   }
 

@@ -30,6 +30,7 @@ final class Catalog {
     this.offers = offers;
     List<ToolContract> flows = host.tools();
     List<DisplayTool> displays = host.displays();
+    List<ToolPage> rendering = ToolPage.all(displays, offers).toList();
     requireDistinct(flows, displays, offers);
     offers.tools().values().forEach(McpTool::handler);
     offers.prompts().values().forEach(McpPrompt::handler);
@@ -39,7 +40,9 @@ final class Catalog {
     for (Revision revision : Revision.values()) {
       tools.put(
           revision,
-          results.list(revision, listed("tools", tools(flows, displays, offers, revision))));
+          results.list(
+              revision,
+              listed("tools", tools(flows, displays, offers, !rendering.isEmpty(), revision))));
       resources.put(
           revision,
           results.list(
@@ -47,7 +50,7 @@ final class Catalog {
               listed(
                   "resources",
                   Stream.concat(
-                      displays.stream().map(it -> Descriptors.resource(it, revision)),
+                      rendering.stream().map(it -> it.descriptor(revision)),
                       offers.resources().values().stream().map(it -> it.descriptor(revision))))));
       templates.put(
           revision,
@@ -63,7 +66,7 @@ final class Catalog {
               listed(
                   "prompts",
                   offers.prompts().values().stream().map(it -> it.descriptor(revision)))));
-      pages.put(revision, pages(displays, results, revision));
+      pages.put(revision, pages(rendering, results, revision));
     }
   }
 
@@ -82,22 +85,26 @@ final class Catalog {
   }
 
   private static Stream<ObjectNode> tools(
-      List<ToolContract> flows, List<DisplayTool> displays, Offers offers, Revision revision) {
+      List<ToolContract> flows,
+      List<DisplayTool> displays,
+      Offers offers,
+      boolean forWidgets,
+      Revision revision) {
     return Stream.of(
-            flows.stream().map(it -> Descriptors.flow(it, revision, !displays.isEmpty())),
+            flows.stream().map(it -> Descriptors.flow(it, revision, forWidgets)),
             offers.tools().values().stream().map(it -> it.descriptor(revision)),
             displays.stream().map(it -> Descriptors.display(it, revision)))
         .flatMap(each -> each);
   }
 
   private static Map<String, Result> pages(
-      List<DisplayTool> displays, Results results, Revision revision) {
-    Map<String, Result> pages = new HashMap<>();
-    for (DisplayTool display : displays) {
-      ObjectNode contents = listed("contents", Stream.of(Descriptors.page(display)));
-      pages.put(display.uri(), results.cacheable(revision, contents));
+      List<ToolPage> rendering, Results results, Revision revision) {
+    Map<String, Result> read = new HashMap<>();
+    for (ToolPage page : rendering) {
+      ObjectNode contents = listed("contents", Stream.of(page.content()));
+      read.put(page.uri(), results.cacheable(revision, contents));
     }
-    return pages;
+    return read;
   }
 
   private static ObjectNode listed(String member, Stream<ObjectNode> all) {
@@ -131,7 +138,7 @@ final class Catalog {
     return of(lists, request.revision());
   }
 
-  /** What a page of a display tool is answered with; null if it is none. */
+  /** What the page of a tool is answered with; null if it is none. */
   @Nullable Result page(String uri, Revision revision) {
     return of(pages, revision).get(uri);
   }

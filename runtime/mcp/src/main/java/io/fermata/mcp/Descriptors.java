@@ -6,10 +6,8 @@ import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolContract;
 import org.jspecify.annotations.Nullable;
 
-/** How tools and pages are described to clients, in the words of MCP, MCP Apps and ChatGPT. */
+/** How tools are described to clients, in the words of MCP, MCP Apps and ChatGPT. */
 final class Descriptors {
-  static final String PAGE_TYPE = "text/html;profile=mcp-app";
-
   private Descriptors() {}
 
   /**
@@ -39,12 +37,7 @@ final class Descriptors {
         .put("readOnlyHint", true)
         .put("idempotentHint", true)
         .put("openWorldHint", false);
-    ObjectNode meta = tool.putObject("_meta");
-    meta.putObject("ui").put("resourceUri", display.uri());
-    // Older hosts of MCP Apps and ChatGPT look for the same under these names.
-    meta.put("ui/resourceUri", display.uri());
-    meta.put("openai/outputTemplate", display.uri());
-    return tool;
+    return tool.set("_meta", ToolPage.of(display).link());
   }
 
   private static ObjectNode tool(String name, String title, String text, Revision revision) {
@@ -81,42 +74,6 @@ final class Descriptors {
       annotations.put("title", title);
     }
     return annotations;
-  }
-
-  static ObjectNode resource(DisplayTool display, Revision revision) {
-    ObjectNode resource = object().put("uri", display.uri()).put("name", display.name());
-    if (revision.structured()) {
-      resource.put("title", display.title());
-    }
-    resource.put("description", display.description()).put("mimeType", PAGE_TYPE);
-    return resource.set("_meta", pageMeta(display));
-  }
-
-  static ObjectNode page(DisplayTool display) {
-    return object()
-        .put("uri", display.uri())
-        .put("mimeType", PAGE_TYPE)
-        .put("text", display.html())
-        .set("_meta", pageMeta(display));
-  }
-
-  /** A page is self-contained: it may fetch nothing from anywhere. */
-  private static ObjectNode pageMeta(DisplayTool display) {
-    ObjectNode meta = object();
-    ObjectNode ui = meta.putObject("ui");
-    ObjectNode policy = ui.putObject("csp");
-    policy.putArray("connectDomains");
-    policy.putArray("resourceDomains");
-    policy.putArray("frameDomains");
-    policy.putArray("baseUriDomains");
-    ui.put("prefersBorder", true);
-    ObjectNode twin = meta.putObject("openai/widgetCSP");
-    twin.putArray("connect_domains");
-    twin.putArray("resource_domains");
-    twin.putArray("frame_domains");
-    meta.put("openai/widgetPrefersBorder", true);
-    meta.put("openai/widgetDescription", display.description());
-    return meta;
   }
 
   private static ObjectNode object() {

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.ArgumentSchema;
 import io.fermata.flow.Json;
+import io.fermata.session.WidgetPage;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -40,6 +42,8 @@ public final class McpTool {
   private ObjectNode meta = Json.object();
   private @Nullable McpHandler<CompletionStage<McpResult>> handler;
   private boolean atOnce;
+  private @Nullable WidgetPage page;
+  private List<String> visibility = ToolPage.EVERYBODY;
 
   private McpTool(String name, String description) {
     this.name = name;
@@ -64,6 +68,8 @@ public final class McpTool {
     copy.meta = meta.deepCopy();
     copy.handler = handler;
     copy.atOnce = atOnce;
+    copy.page = page;
+    copy.visibility = visibility;
     change.accept(copy);
     return copy;
   }
@@ -122,6 +128,24 @@ public final class McpTool {
     return with(it -> it.meta.set(key, value));
   }
 
+  /** Has its results rendered by a page, in clients that show pages. */
+  public McpTool page(WidgetPage rendering) {
+    return with(it -> it.page = rendering);
+  }
+
+  /**
+   * Keeps the tool for pages: clients that show pages do not offer it to models. Others are
+   * refused, if they say what they can do with each request, which they do since 2026-07-28.
+   */
+  public McpTool appOnly() {
+    return with(it -> it.visibility = List.of("app"));
+  }
+
+  /** Keeps the tool for models: clients let no page call it. */
+  public McpTool modelOnly() {
+    return with(it -> it.visibility = List.of("model"));
+  }
+
   /** What answers a call. */
   public McpTool call(McpHandler<McpResult> answering) {
     return callAsync(call -> CompletableFuture.completedFuture(answering.handle(call)));
@@ -175,6 +199,39 @@ public final class McpTool {
     return handler;
   }
 
+  @Nullable ToolPage toolPage() {
+    return page == null ? null : new ToolPage(name, title, description, page);
+  }
+
+  /**
+   * Lets through who may call it.
+   *
+   * @throws Refusal if it is for pages, and the client says that it shows none
+   */
+  void admit(Request request) {
+    if (!visibility.contains("model") && request.revision().modern() && !showsPages(request)) {
+      throw Refusal.forPagesAlone(name);
+    }
+  }
+
+  private static boolean showsPages(Request request) {
+    JsonNode declared = request.capabilities();
+    return declared.path("extensions").has(ToolPage.EXTENSION)
+        // By this ChatGPT says that it keeps private tools from its model.
+        || declared.path("experimental").has("openai/visibility");
+  }
+
+  private ObjectNode wholeMeta() {
+    ObjectNode whole = Json.object();
+    ToolPage linked = toolPage();
+    if (linked != null) {
+      whole.setAll(linked.link(visibility));
+    } else if (!visibility.equals(ToolPage.EVERYBODY)) {
+      ToolPage.visible(whole, visibility);
+    }
+    return whole.setAll(meta);
+  }
+
   /** How it is described to clients. */
   ObjectNode descriptor(Revision revision) {
     ObjectNode tool = Descriptors.named(name, title, description, revision);
@@ -185,6 +242,6 @@ public final class McpTool {
     if (!annotations.isEmpty()) {
       tool.set("annotations", annotations);
     }
-    return Descriptors.withMeta(tool, meta);
+    return Descriptors.withMeta(tool, wholeMeta());
   }
 }

@@ -28,7 +28,7 @@ final class Methods {
       Inquiries inquiries,
       Workers workers) {
     this.identity = identity;
-    this.widgets = !host.displays().isEmpty();
+    this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
     this.tasks = !host.tools().isEmpty();
@@ -114,9 +114,9 @@ final class Methods {
     if (widgets) {
       capabilities
           .withObjectProperty("extensions")
-          .putObject("io.modelcontextprotocol/ui")
+          .putObject(ToolPage.EXTENSION)
           .putArray("mimeTypes")
-          .add(Descriptors.PAGE_TYPE);
+          .add(ToolPage.TYPE);
     }
     return withInstructions(discovery);
   }

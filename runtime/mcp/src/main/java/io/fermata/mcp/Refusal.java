@@ -100,6 +100,18 @@ final class Refusal extends RuntimeException {
         : new Refusal(200, INVALID_REQUEST, reason, data);
   }
 
+  /** The tool is not for models, and the client has nobody else to call it for. */
+  static Refusal forPagesAlone(String tool) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode();
+    data.putObject("requiredCapabilities").putObject("extensions").putObject(ToolPage.EXTENSION);
+    return new Refusal(
+        400,
+        MISSING_CAPABILITY,
+        "The tool %s is for pages alone: a client that shows them declares the extension %s."
+            .formatted(tool, ToolPage.EXTENSION),
+        data);
+  }
+
   /** The client was asked, and answered with an error. */
   static Refusal unanswered(String why) {
     return new Refusal(

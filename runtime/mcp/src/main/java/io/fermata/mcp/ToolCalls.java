@@ -97,6 +97,10 @@ final class ToolCalls implements Method {
   }
 
   private Result shown(DisplayTool display, Request request) {
+    List<Violation> wrong = display.check(request.arguments());
+    if (!wrong.isEmpty()) {
+      return results.ofTool(request.revision(), unfit(wrong));
+    }
     String json = Wire.json(request.arguments());
     String text = "Showing \"" + display.title() + "\" to the user, with this data: " + json;
     return results.ofTool(request.revision(), text, json, false, NO_META);
@@ -104,10 +108,10 @@ final class ToolCalls implements Method {
 
   private CompletionStage<Result> plain(McpTool tool, Request request) {
     ObjectNode arguments = request.arguments();
+    tool.admit(request);
     List<Violation> wrong = tool.input().check(arguments);
     if (!wrong.isEmpty()) {
-      McpResult told = McpResult.error(Violation.listed("The arguments do not fit", wrong));
-      return CompletableFuture.completedFuture(results.ofTool(request.revision(), told));
+      return CompletableFuture.completedFuture(results.ofTool(request.revision(), unfit(wrong)));
     }
     return plain.run(
         request,
@@ -116,6 +120,10 @@ final class ToolCalls implements Method {
         arguments,
         tool.atOnce(),
         call -> run(tool, call, request));
+  }
+
+  private static McpResult unfit(List<Violation> wrong) {
+    return McpResult.error(Violation.listed("The arguments do not fit", wrong));
   }
 
   private CompletionStage<Result> run(McpTool tool, McpCall call, Request request) {

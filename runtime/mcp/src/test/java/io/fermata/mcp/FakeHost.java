@@ -11,6 +11,7 @@ import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
+import java.math.BigDecimal;
 import java.util.List;
 import java.util.Objects;
 import java.util.Queue;
@@ -25,6 +26,9 @@ import java.util.function.Consumer;
 /** A host whose tools each do one thing that a transport must cope with. */
 final class FakeHost implements ToolHost {
   static final String PAGE = "<!doctype html><title>Plans</title><p>Plans: ☕ 𝄐</p>";
+
+  /** What the widget shows. */
+  record Plans(BigDecimal price) {}
 
   /** A call that goes on until a test has it answered. */
   record Work(Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply) {
@@ -72,7 +76,8 @@ final class FakeHost implements ToolHost {
 
   @Override
   public List<DisplayTool> displays() {
-    return List.of(DisplayTool.of("show_plans", "Plans", "Shows the plans", PAGE));
+    return List.of(
+        DisplayTool.of("show_plans", "Plans", "Shows the plans", PAGE).data(Plans.class));
   }
 
   @Override

@@ -121,6 +121,14 @@ class ModernEraTest {
     assertThat(said.result().at("/content/0/text").asText()).contains("Plans", "30");
   }
 
+  @Test
+  void aDisplayToolSaysWhatIsWrongWithItsData() {
+    Wired.Said said = call("show_plans", ",\"arguments\":{\"price\":\"dear\"}");
+
+    assertThat(said.result().path("isError").asBoolean()).isTrue();
+    assertThat(said.result().at("/content/0/text").asText()).contains("price");
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"echo", "show_plans"})
   void argumentsMustBeAnObject(String tool) {

@@ -23,8 +23,9 @@ final class ToolContracts {
       says what fits, `suggestions` are answers to offer, `context` is for you, not for the user. \
       Then call {"action":"continue","stateUpdates":{"<field>":<answer>}}. Send only what the user \
       answered; further fields the user mentioned are welcome.
-      - widget: call the tool named in `tool` with `data`. If `interactive` is true, wait for the \
-      user's choice and continue with it as `field`; else continue as `description` says.
+      - widget: call the tool named in `tool` with `data`, and with `sessionId` if there is one. If \
+      `interactive` is true, wait for the user's choice and continue with it as `field`, unless the \
+      widget did so itself; else continue as `description` says.
       - complete: tell the user the `result`.
       - error: `error` says what is wrong and what to do next. If it carries a question, ask that \
       again. Nothing already answered is lost. With `code` waiting, still_working or busy nothing is \

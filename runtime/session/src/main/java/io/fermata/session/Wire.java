@@ -93,7 +93,10 @@ final class Wire {
   }
 
   private static String description(Event.Widget widget) {
-    String show = "Call the tool " + widget.tool() + " with the object in data";
+    String show =
+        "Call the tool "
+            + widget.tool()
+            + " with the object in data, and the sessionId if there is one";
     String answer =
         widget.field() == null
             ? "call this tool with action continue"
@@ -101,8 +104,8 @@ final class Wire {
                 + widget.field()
                 + " in stateUpdates";
     return widget.interactive()
-        ? show + " and wait for the user. When the user has chosen, " + answer + "."
-        : show + " to show it to the user. Then " + answer + ".";
+        ? show + ", and wait for the user. When the user has chosen, " + answer + "."
+        : show + ", to show it to the user. Then " + answer + ".";
   }
 
   private static void failure(ObjectNode body, Outcome.Failure failure) {
