@@ -40,12 +40,25 @@ final class Inquiries {
   private final SecureRandom random = new SecureRandom();
   private final Duration patience;
 
-  Inquiries(Duration patience) {
+  private final Tally asked;
+
+  /**
+   * @param each how many questions may wait for one principal
+   */
+  Inquiries(Duration patience, int each) {
     this.patience = patience;
+    this.asked = new Tally(each);
   }
 
-  /** Asks all of it, and yields the replies; fails with a refusal where the client does. */
+  /**
+   * Asks all of it, and yields the replies; fails with a refusal where the client does.
+   *
+   * @throws Refusal if too many questions wait for the principal already
+   */
   CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, Progress way) {
+    if (!asked.tryEnter(principal, asks.size())) {
+      throw Refusal.tooManyQuestions();
+    }
     List<CompletableFuture<JsonNode>> replies = new ArrayList<>();
     ObjectNode all = Json.object();
     // Until a person has answered, nothing else goes over the connection.
@@ -88,7 +101,11 @@ final class Inquiries {
     open.put(id, new Open(key, ask, principal, reply));
     way.insist(Wire.request(id, ask.method(), ask.params()));
     CompletionStage<JsonNode> replied = reply.orTimeout(patience.toMillis(), TimeUnit.MILLISECONDS);
-    replied.whenComplete((done, failure) -> open.remove(id));
+    replied.whenComplete(
+        (done, failure) -> {
+          open.remove(id);
+          asked.leave(principal, 1);
+        });
     return reply;
   }
 

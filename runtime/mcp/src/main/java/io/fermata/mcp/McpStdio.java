@@ -48,7 +48,7 @@ public final class McpStdio implements AutoCloseable {
   private final Executor later =
       CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
-  private final Arrival.Line peer = new Arrival.Line("local", progress());
+  private final Arrival.Line peer = new Arrival.Line(Caller.LOCAL, progress());
   private final McpChanges changes;
   private final Runnable closing;
 

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.ArgumentSchema;
 import io.fermata.flow.Json;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -38,6 +39,7 @@ public final class McpTool {
   private @Nullable ArgumentSchema output;
   private ObjectNode annotations = Json.object();
   private ObjectNode meta = Json.object();
+  private Set<String> scopes = Set.of();
   private @Nullable McpHandler<CompletionStage<McpResult>> handler;
   private boolean atOnce;
 
@@ -62,6 +64,7 @@ public final class McpTool {
     copy.output = output;
     copy.annotations = annotations.deepCopy();
     copy.meta = meta.deepCopy();
+    copy.scopes = scopes;
     copy.handler = handler;
     copy.atOnce = atOnce;
     change.accept(copy);
@@ -117,6 +120,14 @@ public final class McpTool {
     return with(it -> it.annotations.put(hint, value));
   }
 
+  /**
+   * Says what a token must allow for calling it, besides what every token must. Who comes with an
+   * API key may call everything.
+   */
+  public McpTool scopes(String... needed) {
+    return with(it -> it.scopes = OAuth.scopesIn(needed));
+  }
+
   /** Puts something into the descriptor's {@code _meta}. */
   public McpTool meta(String key, JsonNode value) {
     return with(it -> it.meta.set(key, value));
@@ -161,6 +172,10 @@ public final class McpTool {
 
   @Nullable ArgumentSchema output() {
     return output;
+  }
+
+  Set<String> scopes() {
+    return scopes;
   }
 
   boolean atOnce() {

@@ -8,13 +8,11 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongSupplier;
@@ -32,21 +30,31 @@ final class RequestStates {
   private static final int NONCE = 12;
   private static final int TAG_BITS = 128;
   private static final int MAX_USED = 100_000;
+  private static final int MANY = 1_000;
 
   private final SecretKeySpec key;
   private final LongSupplier clock;
   private final SecureRandom random = new SecureRandom();
 
   /** When those that were taken back were made, the first taken first. */
-  private final Map<ByteBuffer, Long> used = new LinkedHashMap<>();
+  private final Shares<ByteBuffer, Long> used;
 
-  /** All that were made until then are refused, for it is not known any more which were used. */
-  private long forgotten;
+  /**
+   * All that were made for a principal until then are refused, for it is not known any more which
+   * were used.
+   */
+  private final Map<String, Long> forgotten = new HashMap<>();
 
-  RequestStates(Handles handles, LongSupplier clock) {
+  /**
+   * @param each how many that were used are known of one principal
+   */
+  RequestStates(Handles handles, LongSupplier clock, int each) {
     // The name has no line break, so it is not one that a session's handle is derived from.
     this.key = new SecretKeySpec(sha256("AES", handles.derive("requestState")), "AES");
     this.clock = clock;
+    this.used =
+        new Shares<>(
+            each, MAX_USED, (principal, made) -> forgotten.merge(principal, made, Math::max));
   }
 
   /** Seals what a call has so far. */
@@ -73,7 +81,7 @@ final class RequestStates {
     byte[] nonce = Arrays.copyOf(whole, NONCE);
     byte[] sealed = Arrays.copyOfRange(whole, NONCE, whole.length);
     JsonNode state = Wire.read(crypt(Cipher.DECRYPT_MODE, nonce, sealed, bound(principal, call)));
-    use(ByteBuffer.wrap(nonce), state.path("made").asLong());
+    use(principal, ByteBuffer.wrap(nonce), state.path("made").asLong());
     return new Inputs(
         state.path("replies") instanceof ObjectNode replies ? replies : Json.object(),
         fresh,
@@ -97,30 +105,24 @@ final class RequestStates {
         "The requestState is not one that this server gave for this call: make the call anew.");
   }
 
-  private synchronized void use(ByteBuffer nonce, long made) {
+  private synchronized void use(String principal, ByteBuffer nonce, long made) {
     long now = clock.getAsLong();
-    forget(now);
-    if (made <= forgotten || made + LIFETIME.toMillis() <= now) {
+    used.removeEldestWhile(eldest -> expired(eldest, now));
+    if (expired(made, now) || made <= forgotten.getOrDefault(principal, Long.MIN_VALUE)) {
       throw Refusal.params("The requestState has expired: make the call anew.");
     }
-    if (used.putIfAbsent(nonce, made) != null) {
+    if (used.has(nonce)) {
       throw Refusal.params("The requestState was used before: make the call anew.");
+    }
+    used.put(principal, nonce, made);
+    // Said of expired ones, it says nothing.
+    if (forgotten.size() > MANY) {
+      forgotten.values().removeIf(latest -> expired(latest, now));
     }
   }
 
-  private void forget(long now) {
-    Iterator<Long> eldest = used.values().iterator();
-    while (eldest.hasNext()) {
-      long made = eldest.next();
-      boolean expired = made + LIFETIME.toMillis() <= now;
-      if (!expired && used.size() < MAX_USED) {
-        return;
-      }
-      if (!expired) {
-        forgotten = Math.max(forgotten, made);
-      }
-      eldest.remove();
-    }
+  private static boolean expired(long made, long now) {
+    return made + LIFETIME.toMillis() <= now;
   }
 
   private byte[] crypt(int mode, byte[] nonce, byte[] text, byte[] bound) {
@@ -159,16 +161,12 @@ final class RequestStates {
   }
 
   private static byte[] sha256(String... parts) {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      for (String part : parts) {
-        byte[] bytes = part.getBytes(StandardCharsets.UTF_8);
-        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
-        digest.update(bytes);
-      }
-      return digest.digest();
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
+    MessageDigest digest = Digests.sha256();
+    for (String part : parts) {
+      byte[] bytes = part.getBytes(StandardCharsets.UTF_8);
+      digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
+      digest.update(bytes);
     }
+    return digest.digest();
   }
 }

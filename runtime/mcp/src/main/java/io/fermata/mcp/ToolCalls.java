@@ -32,14 +32,17 @@ final class ToolCalls implements Method {
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
+  private final Permits permits;
   private final Set<String> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain) {
+  ToolCalls(
+      ToolHost host, Results results, McpChanges changes, PlainCalls plain, Permits permits) {
     this.host = host;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
+    this.permits = permits;
     this.flows = host.tools().stream().map(ToolContract::name).collect(Collectors.toSet());
     this.displays =
         host.displays().stream().collect(Collectors.toMap(DisplayTool::name, Function.identity()));
@@ -48,11 +51,13 @@ final class ToolCalls implements Method {
   @Override
   public CompletionStage<Result> answer(Request request) {
     String name = request.text("name");
+    permits.require(name, request.caller());
     if (flows.contains(name)) {
       return flow(name, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
+      permits.require(tool.scopes(), request.caller());
       return plain(tool, request);
     }
     DisplayTool display = displays.get(name);
