@@ -13,6 +13,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.UnaryOperator;
+import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The latest values are kept in memory with their versions, so that writing need not read. A
  * value that another process replaced is noticed by the write, which fails, and read again after.
  */
-final class KvJournals {
+final class KvJournals implements StoreJournals {
 
   /** How many bytes of values are remembered. */
   private static final long REMEMBERED = 64L * 1024 * 1024;
@@ -65,6 +66,54 @@ final class KvJournals {
     Journal(String persistenceId) {
       this.persistenceId = persistenceId;
     }
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedRecord> write) {
+    return changed(persistenceId, document -> document.append(write));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to) {
+    return changed(persistenceId, document -> document.deleteTo(to));
+  }
+
+  @Override
+  public CompletionStage<List<SerializedRecord>> read(
+      String persistenceId, long from, long to, long max) {
+    return last(persistenceId).thenApply(document -> document.read(persistenceId, from, to, max));
+  }
+
+  @Override
+  public CompletionStage<Long> highest(String persistenceId) {
+    return last(persistenceId).thenApply(KvDocument::highest);
+  }
+
+  /** A session that wakes begins with this, so the journal is read here as it is in the store. */
+  @Override
+  public CompletionStage<Optional<SerializedSnapshot>> snapshot(
+      String persistenceId, SnapshotSelectionCriteria wanted) {
+    return read(persistenceId)
+        .thenApply(document -> document.snapshot(snapshot -> wanted.matches(snapshot.key())));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
+    return changed(snapshot.key().persistenceId(), document -> document.save(snapshot));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> deleteSnapshots(
+      String persistenceId, SnapshotSelectionCriteria unwanted) {
+    return changed(
+        persistenceId,
+        document -> document.deleteSnapshots(snapshot -> unwanted.matches(snapshot.key())));
+  }
+
+  private CompletionStage<@Nullable Void> changed(
+      String persistenceId, UnaryOperator<KvDocument> change) {
+    return change(persistenceId, change).thenAccept(document -> {});
   }
 
   /** The journal as it is in the store. */

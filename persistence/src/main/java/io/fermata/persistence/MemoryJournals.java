@@ -6,17 +6,22 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
+import org.apache.pekko.persistence.SnapshotSelectionCriteria;
+import org.jspecify.annotations.Nullable;
 
 /**
  * All journals of one memory store. Each is guarded by itself, so sessions do not wait on others.
  */
-final class MemoryJournals {
+final class MemoryJournals implements StoreJournals {
 
   private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
   private final NavigableSet<Due> upkeep =
@@ -40,7 +45,13 @@ final class MemoryJournals {
     return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
   }
 
-  void append(String persistenceId, List<SerializedRecord> added) {
+  @Override
+  public CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedRecord> write) {
+    return done(() -> add(persistenceId, write));
+  }
+
+  private void add(String persistenceId, List<SerializedRecord> added) {
     of(persistenceId).append(added);
     newest.put(persistenceId, records.addAndGet(added.size()));
     remember(persistenceId, added.get(added.size() - 1).dueAt());
@@ -49,6 +60,50 @@ final class MemoryJournals {
           .map(JournalTags::upkeepAt)
           .flatMapToLong(OptionalLong::stream)
           .forEach(at -> upkeep.add(new Due(persistenceId, at)));
+    }
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to) {
+    return done(() -> of(persistenceId).deleteTo(to));
+  }
+
+  @Override
+  public CompletionStage<List<SerializedRecord>> read(
+      String persistenceId, long from, long to, long max) {
+    return CompletableFuture.completedFuture(of(persistenceId).read(from, to, max));
+  }
+
+  @Override
+  public CompletionStage<Long> highest(String persistenceId) {
+    return CompletableFuture.completedFuture(of(persistenceId).highest());
+  }
+
+  @Override
+  public CompletionStage<Optional<SerializedSnapshot>> snapshot(
+      String persistenceId, SnapshotSelectionCriteria wanted) {
+    return CompletableFuture.completedFuture(
+        of(persistenceId).newestSnapshot(snapshot -> wanted.matches(snapshot.key())));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
+    return done(() -> of(snapshot.key().persistenceId()).save(snapshot));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> deleteSnapshots(
+      String persistenceId, SnapshotSelectionCriteria unwanted) {
+    return done(
+        () -> of(persistenceId).deleteSnapshots(snapshot -> unwanted.matches(snapshot.key())));
+  }
+
+  private static CompletionStage<@Nullable Void> done(Runnable work) {
+    try {
+      work.run();
+      return CompletableFuture.completedFuture(null);
+    } catch (RuntimeException failure) {
+      return CompletableFuture.failedFuture(failure);
     }
   }
 
@@ -155,7 +210,7 @@ final class MemoryJournals {
       throw NewRecord.present(persistenceId);
     }
     if (!records.isEmpty()) {
-      append(
+      add(
           persistenceId,
           records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList());
     }

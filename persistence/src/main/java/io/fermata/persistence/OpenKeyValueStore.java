@@ -139,7 +139,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   @Override
   public Setup setup() {
-    return new KvSetup(journals);
+    return new StoreSetup(journals);
   }
 
   @Override

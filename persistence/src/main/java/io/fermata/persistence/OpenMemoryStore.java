@@ -27,12 +27,12 @@ final class OpenMemoryStore implements OpenStore {
 
   @Override
   public Config config() {
-    return StoreConfig.load("memory-store.conf");
+    return StoreConfig.load("store.conf");
   }
 
   @Override
   public Setup setup() {
-    return new MemorySetup(journals);
+    return new StoreSetup(journals);
   }
 
   @Override

@@ -19,8 +19,6 @@ import org.jspecify.annotations.Nullable;
 /** A store in a relational database while a host uses it. */
 final class OpenSqlStore implements OpenStore {
 
-  private static final int CHANGES_AT_ONCE = 400;
-
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
@@ -35,7 +33,7 @@ final class OpenSqlStore implements OpenStore {
     this.backend = backend;
     this.changes =
         new SqlBatches<>(
-            CHANGES_AT_ONCE, backend.writer()::transact, OpenSqlStore::make, failure -> false);
+            SqlBatches.AT_ONCE, backend.writer()::transact, OpenSqlStore::make, failure -> false);
     this.journals = new SqlJournals(backend);
   }
 
@@ -64,12 +62,17 @@ final class OpenSqlStore implements OpenStore {
 
   @Override
   public Setup setup() {
-    return new SqlSetup(journals);
+    return new StoreSetup(journals);
   }
 
   @Override
   public byte[] serverKey() {
     return serverKey.clone();
+  }
+
+  @Override
+  public void begins(String persistenceId) {
+    journals.begins(persistenceId);
   }
 
   @Override
@@ -147,15 +150,21 @@ final class OpenSqlStore implements OpenStore {
         () -> backend.reader().transact(connection -> SqlNames.named(connection, place)));
   }
 
-  /** In order with the changes of the directory, so that none of them enters a journal again. */
+  /**
+   * After what is being written, and in order with the changes of the directory, so that none of
+   * them enters a journal again.
+   */
   @Override
   public CompletionStage<Forgotten> forget(Collection<String> persistenceIds) {
     List<String> ids = List.copyOf(persistenceIds);
     AtomicReference<Forgotten> gone = new AtomicReference<>(Forgotten.NOTHING);
     return whileOpen(
         () ->
-            changes
-                .ask(connection -> gone.set(SqlRecords.forget(connection, ids)))
+            journals
+                .written(ids)
+                .thenCompose(
+                    written ->
+                        changes.ask(connection -> gone.set(SqlRecords.forget(connection, ids))))
                 .thenApply(made -> gone.get()));
   }
 

@@ -60,6 +60,12 @@ public interface OpenStore extends AutoCloseable {
   }
 
   /**
+   * A session is about to wake whose name was just made up at random, so that there can be no
+   * journal of it. Spares a store the look for one; a store may as well look.
+   */
+  default void begins(String persistenceId) {}
+
+  /**
    * The persistence ids of the journals whose last record is tagged {@link JournalTags#WORKING}.
    */
   CompletionStage<List<String>> working();

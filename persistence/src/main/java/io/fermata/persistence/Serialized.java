@@ -7,6 +7,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
+import java.util.Objects;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.Serializer;
 import org.apache.pekko.serialization.Serializers;
@@ -54,11 +55,14 @@ final class Serialized {
 
   /** A row's payload, serializer and manifest, from a column on. */
   static Serialized get(ResultSet row, int column) throws SQLException {
-    return new Serialized(row.getBytes(column), row.getInt(column + 1), row.getString(column + 2));
+    return Objects.requireNonNull(getIfThere(row, column));
   }
 
   static @Nullable Serialized getIfThere(ResultSet row, int column) throws SQLException {
-    return row.getBytes(column) == null ? null : get(row, column);
+    byte[] bytes = row.getBytes(column);
+    return bytes == null
+        ? null
+        : new Serialized(bytes, row.getInt(column + 1), row.getString(column + 2));
   }
 
   /** Sets payload, serializer and manifest, from a parameter on. */

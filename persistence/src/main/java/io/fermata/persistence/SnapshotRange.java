@@ -13,8 +13,4 @@ record SnapshotRange(String persistenceId, long fromSeq, long toSeq, long fromTi
         criteria.minTimestamp(),
         criteria.maxTimestamp());
   }
-
-  static SnapshotRange of(String persistenceId, long seq) {
-    return new SnapshotRange(persistenceId, seq, seq, 0, Long.MAX_VALUE);
-  }
 }

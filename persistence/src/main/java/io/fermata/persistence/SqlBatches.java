@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Predicate;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,9 +22,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class SqlBatches<Q, A extends @Nullable Object> {
 
+  /** What most requests bear: their number bounds how long the last of them waits for the first. */
+  static final int AT_ONCE = 400;
+
   static final int MOST_WAITING = 20_000;
 
-  private final int atOnce;
+  private final Bounds<Q> bounds;
   private final Connections connections;
   private final Service<Q, A> service;
   private final Predicate<Throwable> causedByOne;
@@ -35,15 +39,27 @@ final class SqlBatches<Q, A extends @Nullable Object> {
    *     written: then each is served alone
    */
   SqlBatches(
-      int atOnce,
+      Bounds<Q> bounds,
       Connections connections,
       Service<Q, A> service,
       Predicate<Throwable> causedByOne) {
-    this.atOnce = atOnce;
+    this.bounds = bounds;
     this.connections = connections;
     this.service = service;
     this.causedByOne = causedByOne;
   }
+
+  /** For requests that are all small. */
+  SqlBatches(
+      int atOnce,
+      Connections connections,
+      Service<Q, A> service,
+      Predicate<Throwable> causedByOne) {
+    this(new Bounds<>(atOnce, Long.MAX_VALUE, request -> 0), connections, service, causedByOne);
+  }
+
+  /** How many requests, of what size together, are served at once; one is, however large. */
+  record Bounds<Q>(int atOnce, long size, ToLongFunction<Q> sizeOf) {}
 
   /** Where a service gets a connection: in a transaction, or for a single statement without. */
   interface Connections {
@@ -67,15 +83,21 @@ final class SqlBatches<Q, A extends @Nullable Object> {
                 MOST_WAITING + " requests are waiting for the store; ask again later"));
       }
       waiting.add(new Waiting<>(request, answer));
-      needsService = waiting.size() > servicesAhead * atOnce;
-      if (needsService) {
-        servicesAhead++;
-      }
+      needsService = reserveService();
     }
     if (needsService) {
       serve();
     }
     return answer;
+  }
+
+  /** Whether more wait than the services ahead will take. */
+  private boolean reserveService() {
+    boolean needed = waiting.size() > servicesAhead * bounds.atOnce();
+    if (needed) {
+      servicesAhead++;
+    }
+    return needed;
   }
 
   private void serve() {
@@ -97,11 +119,21 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   }
 
   private void take(List<Waiting<Q, A>> together) {
+    boolean leavesSome;
     synchronized (waiting) {
       servicesAhead--;
-      while (together.size() < atOnce && !waiting.isEmpty()) {
+      long size = 0;
+      while (together.size() < bounds.atOnce() && !waiting.isEmpty()) {
+        size += bounds.sizeOf().applyAsLong(waiting.element().request());
+        if (size > bounds.size() && !together.isEmpty()) {
+          break;
+        }
         together.add(waiting.remove());
       }
+      leavesSome = reserveService();
+    }
+    if (leavesSome) {
+      serve();
     }
   }
 

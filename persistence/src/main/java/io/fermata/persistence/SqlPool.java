@@ -79,17 +79,33 @@ final class SqlPool implements Transactions {
   }
 
   private <T> T now(Function<Connection, T> work) {
-    try (Connection connection = source.getConnection()) {
-      try {
-        return work.apply(connection);
-      } catch (RuntimeException failed) {
-        if (leftInTransaction(connection)) {
-          source.evictConnection(connection);
-        }
-        throw failed;
+    Connection connection = connection();
+    try {
+      return work.apply(connection);
+    } catch (RuntimeException failed) {
+      if (leftInTransaction(connection)) {
+        source.evictConnection(connection);
       }
+      throw failed;
+    } finally {
+      giveBack(connection);
+    }
+  }
+
+  private Connection connection() {
+    try {
+      return source.getConnection();
     } catch (SQLException failed) {
       throw Transactions.failed(failed);
+    }
+  }
+
+  /** The work is done, whatever becomes of its connection. */
+  private void giveBack(Connection connection) {
+    try {
+      connection.close();
+    } catch (SQLException broken) {
+      LOG.warn("{} lost a connection as it was given back", source.getPoolName(), broken);
     }
   }
 

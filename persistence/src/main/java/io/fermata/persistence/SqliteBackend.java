@@ -6,6 +6,8 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -28,18 +30,16 @@ record SqliteBackend(
       };
 
   static SqliteBackend connect(SqliteFile file, FileClaim claim) {
-    SqlPool writer = SqliteConnections.writing(file);
+    List<SqlPool> pools = new ArrayList<>();
     try {
-      return new SqliteBackend(
-          file,
-          writer,
-          SqliteConnections.reading(file, "fermata-sqlite-wake"),
-          SqliteConnections.reading(file, "fermata-sqlite-read"),
-          claim);
+      pools.add(SqliteConnections.writing(file));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-wake"));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-read"));
     } catch (RuntimeException refused) {
-      writer.close();
+      pools.forEach(SqlPool::close);
       throw refused;
     }
+    return new SqliteBackend(file, pools.get(0), pools.get(1), pools.get(2), claim);
   }
 
   @Override

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -13,6 +14,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -127,6 +129,30 @@ final class SqlBatchesTest {
       changes.forEach(Host::await);
       assertThat(commits).hasValue(1 + 3);
       assertThat(opened.rows()).isEqualTo(1 + 3 * AT_ONCE);
+    }
+  }
+
+  @Test
+  void largeRequestsGoInSmallerBatchesAndTheLargestAlone() throws Exception {
+    try (Opened opened = opened()) {
+      List<List<Long>> served = new ArrayList<>();
+      SqlBatches<Long, Long> sized =
+          new SqlBatches<>(
+              new SqlBatches.Bounds<>(AT_ONCE, 10, size -> size),
+              opened.writer::transact,
+              (connection, together) -> {
+                served.add(together);
+                return together;
+              },
+              failure -> false);
+      CountDownLatch released = new CountDownLatch(1);
+      CompletionStage<Boolean> held = opened.hold(released);
+      List<CompletableFuture<Long>> asked = Stream.of(4L, 6L, 1L, 99L, 2L).map(sized::ask).toList();
+      released.countDown();
+
+      Host.await(held);
+      asked.forEach(Host::await);
+      assertThat(served).containsExactly(List.of(4L, 6L), List.of(1L), List.of(99L), List.of(2L));
     }
   }
 

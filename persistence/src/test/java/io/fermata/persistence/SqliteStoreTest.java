@@ -216,7 +216,7 @@ final class SqliteStoreTest extends SqlContract {
             () -> {
               var system = ActorSystem.create("forgetful");
               try {
-                StoreSetups.of(system, SqlSetup.class);
+                StoreSetup.journals(system);
               } finally {
                 system.terminate();
               }

@@ -10,8 +10,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param session the key of the session
  * @param told whether results must carry it, because the client does not know it by itself
+ * @param fresh whether its key was made up for this call, so that nothing can be known of it
  */
-record Conversation(String session, boolean told) {
+record Conversation(String session, boolean told, boolean fresh) {
   static final String SESSION_ID = "fermata/sessionId";
 
   private static final List<String> META_KEYS =
@@ -53,7 +54,7 @@ record Conversation(String session, boolean told) {
     String handle = arguments.sessionId();
     if (handle != null) {
       return handles.minted(handle)
-          ? new Found(new Conversation(handle, true))
+          ? new Found(new Conversation(handle, true, false))
           : new None(HostError.UNKNOWN_SESSION.failure());
     }
     String hint = hint(call);
@@ -61,15 +62,15 @@ record Conversation(String session, boolean told) {
       return new None(HostError.UNKNOWN_SESSION.failure());
     }
     if (hint != null) {
-      return new Found(new Conversation(keyOf(hint, handles), false));
+      return new Found(new Conversation(keyOf(hint, handles), false, false));
     }
     String transport = call.transportSession();
     if (transport != null && !transport.isEmpty()) {
       String derived = handles.derive(call.principal() + "\n" + transport);
-      return new Found(new Conversation(derived, true));
+      return new Found(new Conversation(derived, true, false));
     }
     return arguments.action() == Action.START
-        ? new Found(new Conversation(handles.mint(), true))
+        ? new Found(new Conversation(handles.mint(), true, true))
         : new None(HostError.MISSING_SESSION.failure());
   }
 

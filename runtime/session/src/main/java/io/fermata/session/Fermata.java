@@ -169,7 +169,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
             replies,
             handlerThreads);
     Sessions.Birth birth =
-        (entityId, region) -> {
+        (entityId, fresh, region) -> {
+          if (fresh) {
+            store.begins(entityId);
+          }
           Shell shell =
               new Shell(
                   catalog,

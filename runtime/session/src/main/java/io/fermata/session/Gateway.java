@@ -189,7 +189,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Pending waiting =
         new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
-    pass(waiting, command(++lastId, key, arguments));
+    pass(waiting, command(++lastId, key, conversation.fresh(), arguments));
   }
 
   private boolean crowded(String entityId) {
@@ -206,10 +206,11 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
-  private RunCommand.Call command(long id, SessionKey key, Arguments arguments) {
+  private RunCommand.Call command(long id, SessionKey key, boolean fresh, Arguments arguments) {
     return new RunCommand.Call(
         id,
         key,
+        fresh,
         arguments.action(),
         arguments.intent(),
         arguments.updates(),
@@ -235,12 +236,13 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       replies.execute(() -> signalled.reply().complete(reply));
       return this;
     }
-    Conversation nobody = new Conversation("", false);
+    Conversation nobody = new Conversation("", false, false);
     pass(
         new Pending(signalled.reply(), progress -> {}, signalled.entityId(), nobody, deadline()),
         new RunCommand.Call(
             ++lastId,
             null,
+            false,
             Action.SIGNAL,
             "",
             Json.object(),

@@ -14,10 +14,12 @@ sealed interface RunCommand extends SessionCommand {
    *
    * @param id the gateway's number of the call
    * @param key who talks; null for a signal, which belongs to a run whoever sends it
+   * @param fresh whether the session was made up for this call, so that it has no journal
    */
   record Call(
       long id,
       @Nullable SessionKey key,
+      boolean fresh,
       Action action,
       String intent,
       ObjectNode updates,

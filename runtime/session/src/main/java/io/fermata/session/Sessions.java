@@ -79,7 +79,12 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   /** How to make a session, given the region it belongs to. */
   interface Birth {
-    Behavior<SessionCommand> of(String entityId, ActorRef<Message> region);
+    /**
+     * The session of a name.
+     *
+     * @param fresh whether there can be no journal of it yet
+     */
+    Behavior<SessionCommand> of(String entityId, boolean fresh, ActorRef<Message> region);
   }
 
   private static final class Awake {
@@ -242,7 +247,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     Awake entry = awake.get(envelope.entityId());
     boolean asleep = entry == null;
     if (entry == null) {
-      entry = wake(envelope.entityId());
+      entry = wake(envelope.entityId(), isFresh(envelope.command()));
     }
     entry.lastUsed = clock.millis();
     entry.asked = false;
@@ -272,9 +277,13 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     return this;
   }
 
-  private Awake wake(String entityId) {
+  private static boolean isFresh(SessionCommand first) {
+    return first instanceof RunCommand.Call call && call.fresh();
+  }
+
+  private Awake wake(String entityId, boolean fresh) {
     ActorRef<SessionCommand> session =
-        getContext().spawnAnonymous(birth.of(entityId, getContext().getSelf()));
+        getContext().spawnAnonymous(birth.of(entityId, fresh, getContext().getSelf()));
     getContext().watchWith(session, new Terminated(entityId, session));
     Awake entry = new Awake(session, SessionKey.agentOf(entityId) != null);
     awake.put(entityId, entry);
@@ -378,6 +387,18 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
   }
 
+  /** What a thread was told before it had read its journal, which it never will now. */
+  private static void answerUnheard(Awake entry, HostError why) {
+    if (entry.unheard == null) {
+      return;
+    } else if (why == HostError.ERASED) {
+      entry.unheard.forEach(Sessions::refuse);
+    } else if (why == HostError.JOURNAL_UNREADABLE) {
+      ThreadCommand.Reply unreadable = ThreadSession.refused(why.failure());
+      entry.unheard.forEach(command -> ThreadSession.reply(command, unreadable));
+    }
+  }
+
   private Behavior<Message> terminated(Terminated terminated) {
     Awake entry = awake.get(terminated.entityId());
     if (entry == null || !entry.session.equals(terminated.session())) {
@@ -391,10 +412,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
             ? HostError.ERASED
             : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
     gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
-    if (why == HostError.JOURNAL_UNREADABLE && entry.unheard != null) {
-      ThreadCommand.Reply unreadable = ThreadSession.refused(why.failure());
-      entry.unheard.forEach(command -> ThreadSession.reply(command, unreadable));
-    }
+    answerUnheard(entry, why);
     if (erased) {
       lost.remove(terminated.entityId());
       takeUpAfterBars(terminated.entityId());

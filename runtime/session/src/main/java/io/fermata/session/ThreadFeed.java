@@ -112,6 +112,27 @@ final class ThreadFeed implements Threads.Feed {
         });
   }
 
+  /**
+   * The last record, after which the journal is erased: what was not read before cannot be read any
+   * more, so that the end is told to everybody, whether asked for or not.
+   */
+  void deleted(long seq, long at, List<ThreadEvent> events) {
+    feeds.remove(this);
+    in(
+        () -> {
+          if (over) {
+            return;
+          }
+          skip = 0;
+          add(seq, at, events);
+          demand = ready.size();
+          caughtUp = true;
+          pump();
+          finish();
+          listener.ended(null);
+        });
+  }
+
   /** A piece of what is being said is only for those who know all that was said before. */
   void heard(Outside.Tiding tiding) {
     in(

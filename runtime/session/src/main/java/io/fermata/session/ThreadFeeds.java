@@ -40,6 +40,10 @@ final class ThreadFeeds {
     each(entityId, feed -> feed.journaled(seq, at, events));
   }
 
+  void deleted(String entityId, long seq, long at, List<ThreadEvent> events) {
+    each(entityId, feed -> feed.deleted(seq, at, events));
+  }
+
   void heard(String entityId, Outside.Tiding tiding) {
     each(entityId, feed -> feed.heard(tiding));
   }

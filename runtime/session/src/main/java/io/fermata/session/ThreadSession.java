@@ -228,10 +228,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
         .persist(turn)
         .thenRun(
             (ThreadState now) -> {
-              host.feeds().happened(entityId(), seq, at, events);
+              tellFeeds(now, turn);
               follow(now, next);
               enterSoon(now, events, replyTo);
-              offerWhenErased(now);
             });
   }
 
@@ -399,10 +398,12 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     waiting.clear();
   }
 
-  private void offerWhenErased(ThreadState state) {
+  private void tellFeeds(ThreadState state, JournalRecord.Turn turn) {
     if (state.deleted()) {
       tellWaiting(refusal(state, unknown()));
-      host.feeds().ended(entityId(), null);
+      host.feeds().deleted(entityId(), turn.seq(), turn.at(), turn.events());
+    } else {
+      host.feeds().happened(entityId(), turn.seq(), turn.at(), turn.events());
     }
   }
 

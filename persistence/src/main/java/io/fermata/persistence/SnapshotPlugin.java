@@ -13,11 +13,10 @@ import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
-/** The snapshot plugin of a relational database. */
-final class SqlSnapshotPlugin extends SnapshotStore {
+/** Pekko's snapshot plugin, whatever the store is. */
+final class SnapshotPlugin extends SnapshotStore {
 
-  private final SqlJournals journals =
-      StoreSetups.of(context().system(), SqlSetup.class).journals();
+  private final StoreJournals journals = StoreSetup.journals(context().system());
   private final Serialization serialization = SerializationExtension.get(context().system());
   private final Executor executor = context().dispatcher();
 
@@ -26,7 +25,7 @@ final class SqlSnapshotPlugin extends SnapshotStore {
       String persistenceId, SnapshotSelectionCriteria criteria) {
     return FutureConverters.asScala(
         journals
-            .snapshot(SnapshotRange.of(persistenceId, criteria))
+            .snapshot(persistenceId, criteria)
             .thenApplyAsync(
                 found -> found.map(snapshot -> snapshot.read(serialization)), executor));
   }
@@ -39,23 +38,19 @@ final class SqlSnapshotPlugin extends SnapshotStore {
     } catch (Exception unserializable) {
       return FutureConverters.asScala(CompletableFuture.failedFuture(unserializable));
     }
-    return done(journals.save(taken));
+    return FutureConverters.asScala(journals.save(taken));
   }
 
   @Override
   public Future<@Nullable Void> doDeleteAsync(SnapshotMetadata metadata) {
-    return done(
-        journals.deleteSnapshots(
-            SnapshotRange.of(metadata.persistenceId(), metadata.sequenceNr())));
+    long seq = metadata.sequenceNr();
+    return doDeleteAsync(
+        metadata.persistenceId(), SnapshotSelectionCriteria.create(seq, Long.MAX_VALUE, seq, 0));
   }
 
   @Override
   public Future<@Nullable Void> doDeleteAsync(
       String persistenceId, SnapshotSelectionCriteria criteria) {
-    return done(journals.deleteSnapshots(SnapshotRange.of(persistenceId, criteria)));
-  }
-
-  private static Future<@Nullable Void> done(CompletableFuture<Integer> change) {
-    return FutureConverters.asScala(change.thenAccept(rows -> {}));
+    return FutureConverters.asScala(journals.deleteSnapshots(persistenceId, criteria));
   }
 }

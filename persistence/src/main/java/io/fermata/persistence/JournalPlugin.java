@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
-/** The journal plugin of a key-value store. */
-final class KvJournalPlugin extends AsyncWriteJournal {
+/** Pekko's journal plugin, whatever the store is. */
+final class JournalPlugin extends AsyncWriteJournal {
 
-  private final KvJournals journals = StoreSetups.of(context().system(), KvSetup.class).journals();
+  private final StoreJournals journals = StoreSetup.journals(context().system());
   private final Serialization serialization = SerializationExtension.get(context().system());
   private final Executor executor = context().dispatcher();
 
@@ -29,10 +29,11 @@ final class KvJournalPlugin extends AsyncWriteJournal {
     writes.forEach(write -> all.add(write(write).toCompletableFuture()));
     CompletionStage<Iterable<Optional<Exception>>> results =
         CompletableFuture.allOf(all.toArray(CompletableFuture[]::new))
-            .thenApplyAsync(done -> all.stream().map(CompletableFuture::join).toList(), executor);
+            .thenApply(done -> all.stream().map(CompletableFuture::join).toList());
     return FutureConverters.asScala(results);
   }
 
+  /** What cannot be serialized is refused alone, the writes beside it are made. */
   private CompletionStage<Optional<Exception>> write(AtomicWrite write) {
     List<SerializedRecord> records;
     try {
@@ -40,17 +41,12 @@ final class KvJournalPlugin extends AsyncWriteJournal {
     } catch (Exception unserializable) {
       return CompletableFuture.completedFuture(Optional.of(unserializable));
     }
-    return journals
-        .change(write.persistenceId(), document -> document.append(records))
-        .thenApplyAsync(document -> Optional.empty(), executor);
+    return journals.append(write.persistenceId(), records).thenApply(done -> Optional.empty());
   }
 
   @Override
   public Future<@Nullable Void> doAsyncDeleteMessagesTo(String persistenceId, long toSequenceNr) {
-    return FutureConverters.asScala(
-        journals
-            .change(persistenceId, document -> document.deleteTo(toSequenceNr))
-            .thenAcceptAsync(document -> {}, executor));
+    return FutureConverters.asScala(journals.deleteTo(persistenceId, toSequenceNr));
   }
 
   @Override
@@ -58,18 +54,14 @@ final class KvJournalPlugin extends AsyncWriteJournal {
       String persistenceId, long from, long to, long max, Consumer<PersistentRepr> replay) {
     return FutureConverters.asScala(
         journals
-            .last(persistenceId)
+            .read(persistenceId, from, to, max)
             .thenAcceptAsync(
-                document ->
-                    document
-                        .read(persistenceId, from, to, max)
-                        .forEach(record -> replay.accept(record.read(serialization))),
+                records -> records.forEach(record -> replay.accept(record.read(serialization))),
                 executor));
   }
 
   @Override
   public Future<Long> doAsyncReadHighestSequenceNr(String persistenceId, long from) {
-    return FutureConverters.asScala(
-        journals.last(persistenceId).thenApplyAsync(KvDocument::highest, executor));
+    return FutureConverters.asScala(journals.highest(persistenceId));
   }
 }

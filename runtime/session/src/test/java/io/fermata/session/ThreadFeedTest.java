@@ -1,0 +1,72 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.agent.Outside;
+import io.fermata.agent.ThreadEvent;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+class ThreadFeedTest {
+  private static final ThreadEvent DELETED = new ThreadEvent.Deleted(7);
+
+  private final List<String> told = new ArrayList<>();
+  private final List<ThreadFeed.Received> reads = new ArrayList<>();
+  private final ThreadFeeds feeds = new ThreadFeeds();
+  private final ThreadFeed feed =
+      new ThreadFeed(
+          "thread",
+          1,
+          -1,
+          new Threads.Listener() {
+            @Override
+            public void happened(long seq, int index, long at, ThreadEvent event) {
+              told.add(seq + "." + index + " " + event.getClass().getSimpleName());
+            }
+
+            @Override
+            public void heard(Outside.Tiding tiding) {
+              told.add(tiding.text());
+            }
+
+            @Override
+            public void ended(@Nullable Throwable why) {
+              told.add("ended");
+            }
+          },
+          (from, max, received) -> reads.add(received),
+          feeds,
+          Runnable::run);
+
+  ThreadFeedTest() {
+    feeds.add(feed);
+  }
+
+  @Test
+  void whoIsStillReadingWhenAThreadIsDeletedIsToldSo() {
+    feed.request(16);
+    feeds.deleted("thread", 3, 7, List.of(DELETED));
+    assertThat(told).containsExactly("3.0 Deleted", "ended");
+
+    reads.forEach(read -> read.records(List.of(), null));
+    assertThat(told).hasSize(2);
+    assertThat(feeds.watched("thread")).isFalse();
+  }
+
+  @Test
+  void whoHasNotAskedForMoreWhenAThreadIsDeletedIsToldSo() {
+    feeds.deleted("thread", 3, 7, List.of(DELETED));
+    assertThat(told).containsExactly("3.0 Deleted", "ended");
+  }
+
+  @Test
+  void whoKnowsAllBeforeIsToldOfADeletionOnce() {
+    feed.request(16);
+    reads.forEach(read -> read.records(List.of(), null));
+    feeds.deleted("thread", 1, 7, List.of(DELETED));
+    feeds.deleted("thread", 1, 7, List.of(DELETED));
+    assertThat(told).containsExactly("1.0 Deleted", "ended");
+  }
+}
