@@ -60,8 +60,7 @@ final class Exchange {
    *
    * @param streams whether the client takes a stream of events for an answer
    */
-  static void answer(
-      HttpServerRequest request, Protocol protocol, Caller caller, boolean streams) {
+  static void answer(HttpServerRequest request, Protocol protocol, Caller caller, boolean streams) {
     EventStream stream = streams ? new EventStream(request.response()) : null;
     Progress progress = stream == null ? null : stream.progress();
     new Exchange(

@@ -153,8 +153,7 @@ final class HttpEdge extends VerticleBase {
   }
 
   private void admit(HttpServerRequest request, Function<Refusal, Answer> refusing) {
-    CompletionStage<Caller> asked =
-        callers.of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
+    CompletionStage<Caller> asked = callers.of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
     CompletableFuture<Caller> caller = asked.toCompletableFuture();
     if (caller.isDone()) {
       admit(request, refusing, caller);

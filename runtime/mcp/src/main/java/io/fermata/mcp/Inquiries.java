@@ -5,9 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Base64;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -59,29 +58,20 @@ final class Inquiries {
     if (!asked.tryEnter(principal, asks.size())) {
       throw Refusal.tooManyQuestions();
     }
-    List<CompletableFuture<JsonNode>> replies = new ArrayList<>();
-    ObjectNode all = Json.object();
+    Map<String, CompletableFuture<JsonNode>> replies = new LinkedHashMap<>();
     // Until a person has answered, nothing else goes over the connection.
     way.hold();
-    asks.forEach(
-        (key, ask) ->
-            replies.add(
-                ask(key, ask, principal, way)
-                    .whenComplete(
-                        (reply, failure) -> {
-                          if (reply != null) {
-                            synchronized (all) {
-                              all.set(key, reply);
-                            }
-                          }
-                        })));
-    way.whenGone(() -> replies.forEach(reply -> reply.completeExceptionally(Refusal.cancelled())));
-    return CompletableFuture.allOf(replies.toArray(CompletableFuture<?>[]::new))
+    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, way)));
+    way.whenGone(
+        () -> replies.values().forEach(each -> each.completeExceptionally(Refusal.cancelled())));
+    return CompletableFuture.allOf(replies.values().toArray(CompletableFuture<?>[]::new))
         .handle(
             (done, failure) -> {
               if (failure != null) {
                 throw refused(failure);
               }
+              ObjectNode all = Json.object();
+              replies.forEach((key, reply) -> all.set(key, reply.join()));
               return all;
             });
   }

@@ -51,7 +51,8 @@ final class IssuerKeys {
   private final LongSupplier nanos;
   private final Bucket fetches;
   private final ThreadPoolExecutor thread =
-      new ThreadPoolExecutor(1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), IssuerKeys::daemon);
+      new ThreadPoolExecutor(
+          1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), IssuerKeys::daemon);
 
   private volatile @Nullable Known known;
   private volatile boolean failing;

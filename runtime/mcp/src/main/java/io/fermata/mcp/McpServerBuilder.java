@@ -243,8 +243,7 @@ public final class McpServerBuilder {
   /** What all transports share. */
   private final class Core {
     private final Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
-    private final Inquiries inquiries =
-        new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
+    private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
     private final Quotas quotas = new Quotas(limits, System::nanoTime);
     private final Permits permits = permits();
     private final Workers workers = new Workers();
@@ -308,7 +307,10 @@ public final class McpServerBuilder {
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
     HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     Streams streams = new Streams(maxStreams);
-    ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
+    ThreadsApi api =
+        threads == null
+            ? null
+            : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
     RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas);
     Guard guard = new Guard(servedHosts(), origins);
     Cors cors = new Cors(origins);

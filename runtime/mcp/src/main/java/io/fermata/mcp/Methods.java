@@ -38,20 +38,19 @@ final class Methods {
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
     this.listening = new Listening(subscriptions, results, kinds());
-    RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis, limits.requestStates());
+    RequestStates states =
+        new RequestStates(host.handles(), System::currentTimeMillis, limits.requestStates());
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put(
-        "tools/call", counted(quotas, new ToolCalls(host, results, changes, calls, permits)));
+    both.put("tools/call", counted(quotas, new ToolCalls(host, results, changes, calls, permits)));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));
     if (plain) {
       both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
       both.put("prompts/get", counted(quotas, new Prompts(changes, calls, results)));
-      both.put(
-          "completion/complete", counted(quotas, new Completions(changes, calls, results)));
+      both.put("completion/complete", counted(quotas, new Completions(changes, calls, results)));
     }
     Result discovery = results.cacheable(Revision.V2026_07_28, discovery());
     this.modern = new HashMap<>(both);

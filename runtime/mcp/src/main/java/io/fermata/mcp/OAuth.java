@@ -58,7 +58,8 @@ public final class OAuth {
   public static OAuth issuer(String issuer) {
     URI uri = requireSafe("issuer", issuer);
     if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
-      throw new IllegalArgumentException("The issuer must have no query and no fragment: " + issuer);
+      throw new IllegalArgumentException(
+          "The issuer must have no query and no fragment: " + issuer);
     }
     return new OAuth(issuer, Set.of(), null, null, Set.of(), Map.of());
   }
@@ -143,7 +144,8 @@ public final class OAuth {
   Set<String> audience() {
     if (audience.isEmpty()) {
       throw new IllegalStateException(
-          "Nothing says whom the tokens of %s must be for: name it with audience(…).".formatted(issuer));
+          "Nothing says whom the tokens of %s must be for: name it with audience(…)."
+              .formatted(issuer));
     }
     return audience;
   }

@@ -123,8 +123,7 @@ final class ThreadStream implements Threads.Listener {
   private int taken;
   private long heartbeats = -1;
 
-  private ThreadStream(
-      HttpServerResponse response, Streams streams, Caller caller, Place place) {
+  private ThreadStream(HttpServerResponse response, Streams streams, Caller caller, Place place) {
     this.response = response;
     this.streams = streams;
     this.caller = caller;

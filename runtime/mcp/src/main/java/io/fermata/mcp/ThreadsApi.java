@@ -59,8 +59,7 @@ final class ThreadsApi {
   private final int maxWait;
   private final Duration heartbeat;
 
-  ThreadsApi(
-      Threads threads, Streams streams, HttpLimits limits, Quotas quotas, Permits permits) {
+  ThreadsApi(Threads threads, Streams streams, HttpLimits limits, Quotas quotas, Permits permits) {
     this.threads = threads;
     this.streams = streams;
     this.quotas = quotas;

@@ -13,6 +13,7 @@ import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.SignedJWT;
 import java.text.ParseException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collection;
@@ -170,7 +171,7 @@ final class Tokens {
 
   /** Until when it is good, in milliseconds. */
   private long current(JWTClaimsSet claims) {
-    long now = clock.getAsLong();
+    Instant now = Instant.ofEpochMilli(clock.getAsLong());
     Date end = claims.getExpirationTime();
     Date beginning = claims.getNotBeforeTime();
     if (!issuer.equals(claims.getIssuer())) {
@@ -179,12 +180,12 @@ final class Tokens {
       throw invalid("The token is for another audience");
     } else if (end == null) {
       throw invalid("The token does not say when it ends");
-    } else if (end.getTime() + LEEWAY.toMillis() <= now) {
+    } else if (!now.isBefore(end.toInstant().plus(LEEWAY))) {
       throw invalid("The token has expired");
-    } else if (beginning != null && beginning.getTime() - LEEWAY.toMillis() > now) {
+    } else if (beginning != null && now.isBefore(beginning.toInstant().minus(LEEWAY))) {
       throw invalid("The token is not good yet");
     }
-    return end.getTime() + LEEWAY.toMillis();
+    return end.toInstant().plus(LEEWAY).toEpochMilli();
   }
 
   /** An issuer has no fragment, so no two principals look the same. */
@@ -201,9 +202,12 @@ final class Tokens {
   }
 
   private static Set<String> scopes(JWTClaimsSet claims) {
-    Object said = claims.getClaim("scope") == null ? claims.getClaim("scp") : claims.getClaim("scope");
+    Object said =
+        claims.getClaim("scope") == null ? claims.getClaim("scp") : claims.getClaim("scope");
     if (said instanceof String text) {
-      return Arrays.stream(text.split(" ")).filter(each -> !each.isEmpty()).collect(Collectors.toSet());
+      return Arrays.stream(text.split(" "))
+          .filter(each -> !each.isEmpty())
+          .collect(Collectors.toSet());
     }
     Set<String> scopes = new HashSet<>();
     if (said instanceof Collection<?> each) {

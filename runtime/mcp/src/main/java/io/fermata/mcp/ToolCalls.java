@@ -36,8 +36,7 @@ final class ToolCalls implements Method {
   private final Set<String> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(
-      ToolHost host, Results results, McpChanges changes, PlainCalls plain, Permits permits) {
+  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain, Permits permits) {
     this.host = host;
     this.results = results;
     this.changes = changes;

@@ -70,7 +70,10 @@ class CorsTest {
     assertThat(header(said, "Access-Control-Allow-Origin")).hasValue(APP);
     assertThat(header(said, "Access-Control-Expose-Headers").orElseThrow())
         .contains("Mcp-Session-Id", "WWW-Authenticate");
-    assertThat(header(from(APP).without("Authorization").request("ping", ""), "Access-Control-Allow-Origin"))
+    assertThat(
+            header(
+                from(APP).without("Authorization").request("ping", ""),
+                "Access-Control-Allow-Origin"))
         .as("a refusal, too")
         .hasValue(APP);
   }
@@ -116,7 +119,10 @@ class CorsTest {
           new Wired(plain).with("Origin", "http://localhost:6274").request("ping", "");
 
       assertThat(said.raw().headers().map().keySet())
-          .noneMatch(name -> name.toLowerCase(Locale.ROOT).startsWith("access-control") || name.equals("vary"));
+          .noneMatch(
+              name ->
+                  name.toLowerCase(Locale.ROOT).startsWith("access-control")
+                      || name.equals("vary"));
     }
   }
 }

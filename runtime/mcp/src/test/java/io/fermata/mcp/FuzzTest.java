@@ -118,7 +118,8 @@ class FuzzTest {
             Arrival arrival = messages.arrival();
             Answer answer;
             try {
-              answer = core.answer(body, arrival, null).toCompletableFuture().get(20, TimeUnit.SECONDS);
+              answer =
+                  core.answer(body, arrival, null).toCompletableFuture().get(20, TimeUnit.SECONDS);
             } catch (Exception e) {
               throw new AssertionError("no answer to " + shown(body), e);
             }
@@ -238,25 +239,91 @@ class FuzzTest {
   private static final class Messages {
     private static final List<String> METHODS =
         List.of(
-            "initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read",
-            "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
-            "prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
-            "server/discover", "notifications/initialized",
-            "notifications/cancelled", "tasks/get", "", "tools/call\u0000", "TOOLS/CALL", "../ping");
+            "initialize",
+            "ping",
+            "tools/list",
+            "tools/call",
+            "resources/list",
+            "resources/read",
+            "resources/templates/list",
+            "resources/subscribe",
+            "resources/unsubscribe",
+            "prompts/list",
+            "prompts/get",
+            "completion/complete",
+            "logging/setLevel",
+            "server/discover",
+            "notifications/initialized",
+            "notifications/cancelled",
+            "tasks/get",
+            "",
+            "tools/call\u0000",
+            "TOOLS/CALL",
+            "../ping");
 
     private static final List<String> MEMBERS =
         List.of(
-            "name", "arguments", "uri", "cursor", "ref", "argument", "context", "level",
-            "protocolVersion", "capabilities", "clientInfo", "_meta", "requestState",
-            "inputResponses", "notifications", "a", "", "__proto__", "progressToken", "type",
-            "value", "whom", "toolsListChanged", "resourceSubscriptions", "\u202e", "ä", "id");
+            "name",
+            "arguments",
+            "uri",
+            "cursor",
+            "ref",
+            "argument",
+            "context",
+            "level",
+            "protocolVersion",
+            "capabilities",
+            "clientInfo",
+            "_meta",
+            "requestState",
+            "inputResponses",
+            "notifications",
+            "a",
+            "",
+            "__proto__",
+            "progressToken",
+            "type",
+            "value",
+            "whom",
+            "toolsListChanged",
+            "resourceSubscriptions",
+            "\u202e",
+            "ä",
+            "id");
 
     private static final List<String> TEXTS =
         List.of(
-            "noop", "echo", "wrong", "failing", "throwing", "add", "asks", "show_plans", "greet",
-            "test://a", "test://t/1", "test://t/%2e%2e", "ref/prompt", "ref/resource",
-            "2026-07-28", "2025-11-25", "2025-03-26", "1999-01-01", "debug", "", " ", "\u0000",
-            "\u2028", "💥", "\ufeff", "%s%n", "../../etc/passwd", "' OR 1=1 --", "\\", "\"", "null",
+            "noop",
+            "echo",
+            "wrong",
+            "failing",
+            "throwing",
+            "add",
+            "asks",
+            "show_plans",
+            "greet",
+            "test://a",
+            "test://t/1",
+            "test://t/%2e%2e",
+            "ref/prompt",
+            "ref/resource",
+            "2026-07-28",
+            "2025-11-25",
+            "2025-03-26",
+            "1999-01-01",
+            "debug",
+            "",
+            " ",
+            "\u0000",
+            "\u2028",
+            "💥",
+            "\ufeff",
+            "%s%n",
+            "../../etc/passwd",
+            "' OR 1=1 --",
+            "\\",
+            "\"",
+            "null",
             "A".repeat(5_000));
 
     private static final List<String> VERSIONS =
@@ -424,8 +491,11 @@ class FuzzTest {
     byte[] head(int length) {
       StringBuilder head =
           new StringBuilder(
-              any(List.of("POST", "POST", "POST", "POST", "POST", "PUT", "HEAD", "OPTIONS", "PATCH")));
-      head.append(' ').append(any(List.of("/mcp", "/mcp", "/mcp", "/mcp?x=y", "/", "/mcp/", "/%00")));
+              any(
+                  List.of(
+                      "POST", "POST", "POST", "POST", "POST", "PUT", "HEAD", "OPTIONS", "PATCH")));
+      head.append(' ')
+          .append(any(List.of("/mcp", "/mcp", "/mcp", "/mcp?x=y", "/", "/mcp/", "/%00")));
       head.append(" HTTP/1.1\r\nConnection: close\r\n");
       head.append("Content-Length: ").append(length).append("\r\n");
       line(head, "Host", oneIn(10) ? "evil" : "localhost");

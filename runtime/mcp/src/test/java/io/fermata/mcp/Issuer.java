@@ -64,10 +64,8 @@ final class Issuer implements AutoCloseable {
    */
   static Issuer running(String path, String metadata, JWK... keys) {
     HttpServer first = listening(0);
-    int port = first.getAddress().getPort();
-    first.stop(0);
-    Issuer issuer = new Issuer(path, metadata, port, keys);
-    issuer.comesBack();
+    Issuer issuer = new Issuer(path, metadata, first.getAddress().getPort(), keys);
+    issuer.begins(first);
     return issuer;
   }
 
@@ -118,7 +116,10 @@ final class Issuer implements AutoCloseable {
   }
 
   void comesBack() {
-    HttpServer starting = listening(port);
+    begins(listening(port));
+  }
+
+  private void begins(HttpServer starting) {
     starting.createContext("/", this::serve);
     starting.setExecutor(
         Executors.newCachedThreadPool(

@@ -59,6 +59,13 @@ class LeakTest {
 
   record Promised(int sum) {}
 
+  record Unwritable(String name) {
+    @Override
+    public String name() {
+      return thrown();
+    }
+  }
+
   private Fermata host;
   private McpServer server;
 
@@ -75,7 +82,8 @@ class LeakTest {
                     .compile())
             .flow(
                 form("acts-later")
-                    .actAsync("work", run -> CompletableFuture.failedFuture(new RevealingException()))
+                    .actAsync(
+                        "work", run -> CompletableFuture.failedFuture(new RevealingException()))
                     .edge(START, "work")
                     .edge("work", END)
                     .compile())
@@ -91,7 +99,12 @@ class LeakTest {
                 form("decides")
                     .ask("ask", q -> q.question("name", "Who?"))
                     .edge(START, "ask")
-                    .decide("ask", d -> d.when("never", state -> LeakTest.<Boolean>thrown()).to(END).otherwise(END))
+                    .decide(
+                        "ask",
+                        d ->
+                            d.when("never", state -> LeakTest.<Boolean>thrown())
+                                .to(END)
+                                .otherwise(END))
                     .compile())
             .flow(
                 form("shows")
@@ -116,25 +129,29 @@ class LeakTest {
             .threads(throwing(Threads.class))
             .runs(throwing(Runs.class))
             .tool(tool("throws").call(call -> thrown()))
-            .tool(tool("throws-checked").call(call -> {
-              throw new IOException(INSIDE);
-            }))
-            .tool(tool("overflows").call(call -> {
-              throw new StackOverflowError(INSIDE);
-            }))
-            .tool(tool("fails-later").callAsync(
-                call -> CompletableFuture.failedFuture(new RevealingException())))
+            .tool(
+                tool("throws-checked")
+                    .call(
+                        call -> {
+                          throw new IOException(INSIDE);
+                        }))
+            .tool(
+                tool("overflows")
+                    .call(
+                        call -> {
+                          throw new StackOverflowError(INSIDE);
+                        }))
+            .tool(
+                tool("fails-later")
+                    .callAsync(call -> CompletableFuture.failedFuture(new RevealingException())))
             .tool(tool("throws-at-once").callAtOnce(call -> thrown()))
             .tool(tool("answers-nothing").call(call -> nothing()))
             .tool(tool("answers-nothing-later").callAsync(call -> nothing()))
-            .tool(tool("breaks-its-promise").output(Promised.class).call(
-                call -> McpResult.structured(Json.object().put("sum", INSIDE))))
-            .tool(tool("cannot-be-written").call(
-                call -> McpResult.structured(new Object() {
-                  public String getName() {
-                    return thrown();
-                  }
-                })))
+            .tool(
+                tool("breaks-its-promise")
+                    .output(Promised.class)
+                    .call(call -> McpResult.structured(Json.object().put("sum", INSIDE))))
+            .tool(tool("cannot-be-written").call(call -> McpResult.structured(new Unwritable("x"))))
             .resource(McpResource.text("test://throws", "T", "text/plain", LeakTest::thrown))
             .template(McpTemplate.of("test://things/{id}", "T", "text/plain", call -> thrown()))
             .prompt(
@@ -153,11 +170,12 @@ class LeakTest {
     return McpTool.of(name, "Fails");
   }
 
+  @SuppressWarnings("TypeParameterUnusedInFormals")
   private static <T> T thrown() {
     throw new RevealingException();
   }
 
-  @SuppressWarnings("NullAway")
+  @SuppressWarnings({"NullAway", "TypeParameterUnusedInFormals"})
   private static <T> T nothing() {
     return null;
   }
@@ -210,7 +228,8 @@ class LeakTest {
     String call = "\"name\":\"" + tool + "\",\"arguments\":{}";
 
     bothErasTellNothing("tools/call", tool, call);
-    Wired.Said said = of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", call);
+    Wired.Said said =
+        of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", call);
     assertThat(said.result().path("isError").asBoolean() || said.body().has("error")).isTrue();
   }
 
@@ -239,13 +258,23 @@ class LeakTest {
             .formatted(flow);
 
     bothErasTellNothing("tools/call", flow, start);
-    Wired.Said said = of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", start);
+    Wired.Said said =
+        of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", start);
     assertThat(said.result().at("/structuredContent/status").asText()).isEqualTo("error");
     assertThat(said.result().at("/structuredContent/code").asText()).isNotEmpty();
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"/runs", "/runs/acts/7", "/threads", "/threads/7", "/threads/7/messages", "/threads/7/events", "/threads/7/files/a"})
+  @ValueSource(
+      strings = {
+        "/runs",
+        "/runs/acts/7",
+        "/threads",
+        "/threads/7",
+        "/threads/7/messages",
+        "/threads/7/events",
+        "/threads/7/files/a"
+      })
   void aListThatCannotBeHadDoesNotSayWhy(String path) {
     Wired.Said said = of("ann").method("GET").sendTo(path);
 
@@ -274,17 +303,21 @@ class LeakTest {
   void nobodyIsToldAnythingOfTheRunOfAnother() {
     String start =
         "\"name\":\"decides\",\"arguments\":{\"action\":\"start\",\"intent\":\"a secret of ann\"}";
-    Wired.Said anns = of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", start);
+    Wired.Said anns =
+        of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", start);
     String session = anns.result().at("/structuredContent/sessionId").asText();
     assertThat(session).isNotEmpty();
 
     for (String action : List.of("continue", "status", "cancel", "reset")) {
-      String call = "\"name\":\"decides\",\"arguments\":{\"action\":\"%s\",\"sessionId\":\"%s\",\"stateUpdates\":{}}";
+      String call =
+          "\"name\":\"decides\",\"arguments\":{\"action\":\"%s\",\"sessionId\":\"%s\",\"stateUpdates\":{}}";
       Wired.Said said =
           of("bob")
               .with("MCP-Protocol-Version", "2025-11-25")
               .request("tools/call", call.formatted(action, session));
-      assertThat(said.result().at("/structuredContent/status").asText()).as(action).isEqualTo("error");
+      assertThat(said.result().at("/structuredContent/status").asText())
+          .as(action)
+          .isEqualTo("error");
       assertThat(said.body().toString()).as(action).doesNotContain("secret of ann", "Who?");
       tellsNothing(said);
     }

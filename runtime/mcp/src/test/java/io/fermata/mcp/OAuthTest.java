@@ -18,6 +18,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.LinkedHashMap;
@@ -141,7 +142,7 @@ class OAuthTest {
     String token = issuer.token(claims -> claims.claim("scope", "mcp").expirationTime(end));
     assertThat(call(token, "echo").status()).isEqualTo(200);
 
-    while (System.currentTimeMillis() <= end.getTime() + Tokens.LEEWAY.toMillis()) {
+    while (!Instant.now().isAfter(end.toInstant().plus(Tokens.LEEWAY))) {
       Thread.sleep(50);
     }
 
@@ -227,7 +228,9 @@ class OAuthTest {
         .build();
   }
 
-  /** What is signed with a key that everybody knows, under an algorithm where that is the secret. */
+  /**
+   * What is signed with a key that everybody knows, under an algorithm where that is the secret.
+   */
   private String confused() {
     try {
       OctetSequenceKey secret =
@@ -242,13 +245,19 @@ class OAuthTest {
   @Test
   void twoAuthorizationsAreNone() throws Exception {
     try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
-      socket
-          .getOutputStream()
-          .write(
-              ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key-of-ann\r\n"
-                      + "Authorization: Bearer x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-                  .getBytes(US_ASCII));
-      assertThat(new String(socket.getInputStream().readAllBytes(), US_ASCII)).startsWith("HTTP/1.1 400");
+      String request =
+          """
+          POST /mcp HTTP/1.1\r
+          Host: localhost\r
+          Authorization: Bearer key-of-ann\r
+          Authorization: Bearer x\r
+          Content-Length: 0\r
+          Connection: close\r
+          \r
+          """;
+      socket.getOutputStream().write(request.getBytes(US_ASCII));
+      assertThat(new String(socket.getInputStream().readAllBytes(), US_ASCII))
+          .startsWith("HTTP/1.1 400");
     }
   }
 
@@ -412,11 +421,7 @@ class OAuthTest {
     try (Issuer slow = Issuer.running(RSA)) {
       CountDownLatch goOn = slow.hangs();
       try (McpServer serving =
-          McpServer.serving(host)
-              .port(0)
-              .apiKey("ann", "key-of-ann")
-              .oauth(slow.oauth())
-              .start()) {
+          McpServer.serving(host).port(0).apiKey("ann", "key-of-ann").oauth(slow.oauth()).start()) {
         String token = slow.token("bob");
         List<CompletableFuture<Wired.Said>> waiting = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
@@ -500,8 +505,7 @@ class OAuthTest {
     assertThatThrownBy(() -> McpServer.serving(host).port(0).oauth(open).start())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("audience(…)");
-    assertThatThrownBy(
-            () -> McpServer.serving(host).port(0).oauth(open.audience("flows")).start())
+    assertThatThrownBy(() -> McpServer.serving(host).port(0).oauth(open.audience("flows")).start())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("resource(…)");
     assertThatThrownBy(() -> open.scopes("a b")).isInstanceOf(IllegalArgumentException.class);

@@ -44,9 +44,7 @@ class PrincipalLimitsTest {
       assertThat(tooMany.status()).isEqualTo(429);
       assertThat(tooMany.code()).isEqualTo(Refusal.INVALID_REQUEST);
       assertThat(tooMany.message()).contains("0.01 per second");
-      assertThat(
-              Integer.parseInt(
-                  tooMany.raw().headers().firstValue("Retry-After").orElseThrow()))
+      assertThat(Integer.parseInt(tooMany.raw().headers().firstValue("Retry-After").orElseThrow()))
           .isBetween(90, 100);
       assertThat(of(server, "bob").request("ping", "").status()).isEqualTo(200);
     }
