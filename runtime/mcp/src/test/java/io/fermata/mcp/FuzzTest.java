@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Random;
@@ -108,6 +109,7 @@ class FuzzTest {
 
   @Test
   void everyMessageHasOneAnswerThatIsWellFormed() {
+    Set<Integer> seen = new HashSet<>();
     try (Workers workers = new Workers()) {
       Protocol core = core(workers);
       forEverySeed(
@@ -125,8 +127,10 @@ class FuzzTest {
             }
             byte[] said = answer.body;
             check(answer.status, said, body);
+            seen.add(answer.status);
           });
     }
+    assertThat(seen).contains(200, 202, 400, 404, 500);
   }
 
   /** What a client may rely on, whatever it sent. */
@@ -176,6 +180,7 @@ class FuzzTest {
 
   @Test
   void everyRequestIsAnsweredOverASocketAndTheServerLivesOn() {
+    Set<Integer> seen = new HashSet<>();
     try (McpServer server = served()) {
       forEverySeed(
           1_500,
@@ -195,7 +200,9 @@ class FuzzTest {
             if (!bare && headers.contains("content-type: application/json")) {
               check(status, text.substring(end + 4).getBytes(UTF_8), body);
             }
+            seen.add(status);
           });
+      assertThat(seen).contains(200, 202, 400, 403, 404, 405, 406, 415);
       assertThat(new Wired(server).request("ping", "").status()).isEqualTo(200);
     }
   }
