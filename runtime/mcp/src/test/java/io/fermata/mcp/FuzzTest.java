@@ -246,6 +246,8 @@ class FuzzTest {
   private static final class Messages {
     private static final List<String> METHODS =
         List.of(
+            "tools/call",
+            "tools/call",
             "initialize",
             "ping",
             "tools/list",
@@ -342,6 +344,7 @@ class FuzzTest {
 
     private final Random random;
     private String method = "";
+    private String name = "";
 
     Messages(Random random) {
       this.random = random;
@@ -398,8 +401,9 @@ class FuzzTest {
       if (random.nextBoolean()) {
         members.add(ENVELOPE);
       }
-      if (random.nextBoolean()) {
-        members.add("\"name\":" + text(any(TEXTS)));
+      name = any(TEXTS);
+      if (!oneIn(4)) {
+        members.add((method.startsWith("res") ? "\"uri\":" : "\"name\":") + text(name));
       }
       int more = random.nextInt(4);
       for (int i = 0; i < more; i++) {
@@ -490,7 +494,7 @@ class FuzzTest {
           Caller.trusted("fuzz"),
           version,
           header(method),
-          header(any(TEXTS)),
+          header(name),
           oneIn(10) ? any(List.of("", "x", "A".repeat(43))) : null,
           name -> header(any(TEXTS)));
     }
@@ -510,7 +514,7 @@ class FuzzTest {
       line(head, "Accept", oneIn(4) ? "text/html" : "application/json, text/event-stream");
       line(head, "MCP-Protocol-Version", header(any(VERSIONS)));
       line(head, "Mcp-Method", header(method.replace("\u0000", "")));
-      line(head, "Mcp-Name", header(any(TEXTS).replaceAll("[^ -~]", "")));
+      line(head, "Mcp-Name", header(name.replaceAll("[^ -~]", "")));
       line(head, "Mcp-Session-Id", oneIn(5) ? "x".repeat(43) : null);
       line(head, "Origin", oneIn(10) ? "https://evil.example.com" : null);
       line(head, "Expect", oneIn(30) ? "100-continue" : null);
