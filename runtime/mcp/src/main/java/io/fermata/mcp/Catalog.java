@@ -39,10 +39,10 @@ final class Catalog {
     for (Revision revision : Revision.values()) {
       tools.put(
           revision,
-          results.cacheable(revision, listed("tools", tools(flows, displays, offers, revision))));
+          results.list(revision, listed("tools", tools(flows, displays, offers, revision))));
       resources.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed(
                   "resources",
@@ -51,14 +51,14 @@ final class Catalog {
                       offers.resources().values().stream().map(it -> it.descriptor(revision))))));
       templates.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed(
                   "resourceTemplates",
                   offers.templates().values().stream().map(it -> it.descriptor(revision)))));
       prompts.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed(
                   "prompts",

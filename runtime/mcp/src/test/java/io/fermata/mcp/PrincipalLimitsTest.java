@@ -118,22 +118,22 @@ class PrincipalLimitsTest {
   void nobodyHasTheStatesOfOthersExpire() {
     RequestStates states =
         new RequestStates(TestHandles.ofStore("here"), System::currentTimeMillis, 3);
-    String anns = states.seal(Inputs.none(), "ann", "call");
+    String anns = states.seal(Inputs.none().kept(), "ann", "call");
     List<String> bobs = new ArrayList<>();
     for (int i = 0; i < 10; i++) {
-      bobs.add(states.seal(Inputs.none(), "bob", "call"));
+      bobs.add(states.seal(Inputs.none().kept(), "bob", "call"));
     }
     bobs.forEach(
         state -> {
           try {
-            states.open(state, Json.object(), "bob", "call");
+            states.open(state, "bob", "call").use("call anew");
           } catch (Refusal expired) {
             assertThat(expired.reason).contains("expired");
           }
         });
 
-    assertThat(states.open(anns, Json.object(), "ann", "call").replies()).isEmpty();
-    assertThatThrownBy(() -> states.open(bobs.get(0), Json.object(), "bob", "call"))
+    states.open(anns, "ann", "call").use("call anew");
+    assertThatThrownBy(() -> states.open(bobs.get(0), "bob", "call").use("call anew"))
         .as("what was forgotten is not taken twice")
         .isInstanceOf(Refusal.class);
   }
