@@ -39,7 +39,7 @@ final class ServeCommand implements Callable<Integer> {
       defaultValue = "127.0.0.1",
       description = {
         "The address to listen on; ${DEFAULT-VALUE} unless told.",
-        "One that other machines reach needs an --api-key."
+        "One that other machines reach needs an --api-key or an --oauth-issuer."
       })
   String address = "";
 
@@ -48,6 +48,8 @@ final class ServeCommand implements Callable<Integer> {
       paramLabel = "PRINCIPAL=KEY",
       description = "Who may call, and with which bearer token. May be repeated.")
   Map<String, String> keys = new LinkedHashMap<>();
+
+  @Mixin AccessOptions access = new AccessOptions();
 
   @Mixin StoreOption store = new StoreOption();
 
@@ -60,7 +62,7 @@ final class ServeCommand implements Callable<Integer> {
     CannotListen(RuntimeException cause) {
       super(
           cause.getMessage()
-              + "\nThe options are --port, --address and --api-key; see serve --help.",
+              + "\nThe options are --port, --address, --api-key and --oauth-issuer; see serve --help.",
           cause);
     }
   }
@@ -94,6 +96,7 @@ final class ServeCommand implements Callable<Integer> {
             .address(address)
             .port(port);
     keys.forEach(builder::apiKey);
+    access.apply(builder, System.getenv());
     return builder.start();
   }
 

@@ -96,6 +96,14 @@ class MainTest {
   }
 
   @Test
+  void halfAnIssuerIsAWrongCommandLine() {
+    String issuer = "https://auth.example.com";
+    assertThat(run("serve", "--port", "0", "--store", "memory", "--oauth-issuer", issuer))
+        .isEqualTo(2);
+    assertThat(err.toString()).contains("--oauth-audience", "FERMATA_OAUTH_AUDIENCE");
+  }
+
+  @Test
   void halfAModelIsAWrongCommandLine() {
     assertThat(run("serve", "--store", "memory", "--model-url", "http://localhost:1/v1"))
         .isEqualTo(2);

@@ -17,13 +17,13 @@ final class ApiRequest {
   private static final Set<String> REPEATED = Set.of("tag", "status");
 
   private final HttpServerRequest http;
-  private final String principal;
+  private final Caller caller;
   private final List<String> place;
   private final MultiMap query;
 
-  private ApiRequest(HttpServerRequest http, String principal, List<String> place, MultiMap query) {
+  private ApiRequest(HttpServerRequest http, Caller caller, List<String> place, MultiMap query) {
     this.http = http;
-    this.principal = principal;
+    this.caller = caller;
     this.place = place;
     this.query = query;
   }
@@ -31,7 +31,7 @@ final class ApiRequest {
   /**
    * @param root the path below which the parts of its path count
    */
-  static ApiRequest of(HttpServerRequest http, String root, String principal) {
+  static ApiRequest of(HttpServerRequest http, String root, Caller caller) {
     try {
       List<String> place = new ArrayList<>();
       for (String part : http.path().substring(root.length()).split("/", -1)) {
@@ -39,7 +39,7 @@ final class ApiRequest {
       }
       // What stands before the first slash is nothing.
       place.remove(0);
-      return new ApiRequest(http, principal, place, http.params());
+      return new ApiRequest(http, caller, place, http.params());
     } catch (IllegalArgumentException e) {
       throw HttpError.of(400, "bad_request", "The address is not encoded as addresses are");
     }
@@ -49,8 +49,12 @@ final class ApiRequest {
     return http;
   }
 
+  Caller caller() {
+    return caller;
+  }
+
   String principal() {
-    return principal;
+    return caller.principal();
   }
 
   String method() {

@@ -5,8 +5,12 @@ import org.jspecify.annotations.Nullable;
 
 /** What a transport knows about a message besides its bytes. */
 sealed interface Arrival {
-  /** Who sent it. */
-  String principal();
+  /** Who sent it, and what it may do. */
+  Caller caller();
+
+  default String principal() {
+    return caller().principal();
+  }
 
   /**
    * A message that came as the body of a POST.
@@ -18,7 +22,7 @@ sealed interface Arrival {
    * @param headers all others
    */
   record Post(
-      String principal,
+      Caller caller,
       @Nullable String version,
       @Nullable String method,
       @Nullable String name,
@@ -34,7 +38,7 @@ sealed interface Arrival {
 
   /** A line of a stream. The stream is one peer, and remembers what it negotiated. */
   final class Line implements Arrival {
-    private final String principal;
+    private final Caller caller;
     private final Progress way;
     private volatile Revision revision = Revision.LATEST_LEGACY;
     private volatile Peer peer = Peer.unknown();
@@ -43,14 +47,14 @@ sealed interface Arrival {
     /**
      * @param way takes what is told about no request in particular
      */
-    Line(String principal, Progress way) {
-      this.principal = principal;
+    Line(Caller caller, Progress way) {
+      this.caller = caller;
       this.way = way;
     }
 
     @Override
-    public String principal() {
-      return principal;
+    public Caller caller() {
+      return caller;
     }
 
     Revision revision() {

@@ -60,15 +60,16 @@ final class Exchange {
    *
    * @param streams whether the client takes a stream of events for an answer
    */
-  static void answer(
-      HttpServerRequest request, Protocol protocol, String principal, boolean streams) {
+  static void answer(HttpServerRequest request, Protocol protocol, Caller caller, boolean streams) {
     EventStream stream =
-        streams ? new EventStream(request.response(), keeping(request, protocol, principal)) : null;
+        streams
+            ? new EventStream(request.response(), keeping(request, protocol, caller.principal()))
+            : null;
     Progress progress = stream == null ? null : stream.progress();
     new Exchange(
             request,
             stream,
-            bytes -> protocol.answer(bytes, arrival(request, principal), progress),
+            bytes -> protocol.answer(bytes, arrival(request, caller), progress),
             Exchange::refused,
             null)
         .begin();
@@ -105,7 +106,7 @@ final class Exchange {
 
   /** A refusal as MCP has it. */
   static Answer refused(Refusal refusal) {
-    return Answer.of(refusal.status, Wire.error(MissingNode.getInstance(), refusal));
+    return Answer.refused(MissingNode.getInstance(), refusal);
   }
 
   private void begin() {
@@ -181,10 +182,10 @@ final class Exchange {
             });
   }
 
-  private static Arrival arrival(HttpServerRequest request, String principal) {
+  private static Arrival arrival(HttpServerRequest request, Caller caller) {
     MultiMap headers = request.headers();
     return new Arrival.Post(
-        principal,
+        caller,
         only(headers, VERSION),
         only(headers, METHOD),
         only(headers, NAME),

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Keeps web pages out that were lured to a local server: checks {@code Host} and {@code Origin}.
  */
 final class Guard {
-  private static final Set<String> LOOPBACK = Set.of("localhost", "127.0.0.1", "[::1]");
+  static final Set<String> LOOPBACK = Set.of("localhost", "127.0.0.1", "[::1]");
 
   private final Set<String> hosts = new HashSet<>(LOOPBACK);
   private final Set<String> origins = new HashSet<>();

@@ -17,16 +17,20 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The HTTP door, once per event loop: checks what can be told from the headers. */
 final class HttpEdge extends VerticleBase {
   static final String PATH = "/mcp";
+  private static final Logger LOG = LoggerFactory.getLogger(HttpEdge.class);
   private static final Pattern UTF_8 = Pattern.compile("charset=\"?utf-?8\"?\\s*(;|$)");
   private static final Duration GRACE = Duration.ofSeconds(5);
 
@@ -35,7 +39,10 @@ final class HttpEdge extends VerticleBase {
   private final @Nullable RunsApi runs;
   private final Sessions sessions;
   private final Guard guard;
-  private final Keys keys;
+  private final Cors cors;
+  private final Callers callers;
+  private final @Nullable ProtectedResource resource;
+  private final Quotas quotas;
   private final HttpLimits limits;
   private final AtomicInteger connections;
   private final SocketAddress address;
@@ -47,7 +54,10 @@ final class HttpEdge extends VerticleBase {
       @Nullable RunsApi runs,
       Sessions sessions,
       Guard guard,
-      Keys keys,
+      Cors cors,
+      Callers callers,
+      @Nullable ProtectedResource resource,
+      Quotas quotas,
       HttpLimits limits,
       AtomicInteger connections,
       SocketAddress address) {
@@ -56,7 +66,10 @@ final class HttpEdge extends VerticleBase {
     this.runs = runs;
     this.sessions = sessions;
     this.guard = guard;
-    this.keys = keys;
+    this.cors = cors;
+    this.callers = callers;
+    this.resource = resource;
+    this.quotas = quotas;
     this.limits = limits;
     this.connections = connections;
     this.address = address;
@@ -117,46 +130,94 @@ final class HttpEdge extends VerticleBase {
         guard.objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     if (objection != null) {
       Exchange.refuse(request, objection, refusing);
+    } else if (cors.answers(request)) {
+      return;
+    } else if (resource != null && resource.serves(request.path())) {
+      describe(request, resource);
     } else if (!toThreads && !toRuns && !PATH.equals(request.path())) {
       refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
     } else {
-      String principal = keys.principal(headers.get(HttpHeaders.AUTHORIZATION));
-      if (principal == null) {
-        unknownCaller(request, refusing);
-      } else if (threads != null && toThreads) {
-        threads.serve(request, principal);
-      } else if (runs != null && toRuns) {
-        runs.serve(request, principal);
-      } else {
-        authenticated(request, principal);
-      }
+      admit(request, refusing);
     }
   }
 
-  private static void unknownCaller(HttpServerRequest request, Function<Refusal, Answer> refusing) {
-    boolean tried = request.headers().contains(HttpHeaders.AUTHORIZATION);
-    String challenge = tried ? "Bearer error=\"invalid_token\"" : "Bearer";
-    request.response().putHeader("www-authenticate", challenge);
-    Exchange.refuse(
-        request,
-        Refusal.transport(401, "Send a known API key: Authorization: Bearer <key>"),
-        refusing);
+  private static void describe(HttpServerRequest request, ProtectedResource resource) {
+    if (request.method().equals(HttpMethod.GET)) {
+      Answer metadata = resource.metadata();
+      Exchange.answer(
+          request, body -> CompletableFuture.completedFuture(metadata), Exchange::refused);
+    } else {
+      request.response().putHeader(HttpHeaders.ALLOW, "GET");
+      refuse(request, Refusal.transport(405, "This is for reading: use GET."));
+    }
   }
 
-  private void authenticated(HttpServerRequest request, String principal) {
+  private void admit(HttpServerRequest request, Function<Refusal, Answer> refusing) {
+    CompletionStage<Caller> asked = callers.of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
+    CompletableFuture<Caller> caller = asked.toCompletableFuture();
+    if (caller.isDone()) {
+      admit(request, refusing, caller);
+      return;
+    }
+    Context context = Objects.requireNonNull(Vertx.currentContext());
+    request.pause();
+    asked.whenComplete(
+        (known, failure) ->
+            context.runOnContext(
+                home -> {
+                  if (!request.response().closed()) {
+                    admit(request, refusing, caller);
+                    request.resume();
+                  }
+                }));
+  }
+
+  private void admit(
+      HttpServerRequest request,
+      Function<Refusal, Answer> refusing,
+      CompletableFuture<Caller> known) {
+    Caller caller;
+    try {
+      caller = callers.admitted(known.join());
+      quotas.arrived(caller.principal(), 1);
+    } catch (Refusal refusal) {
+      Exchange.refuse(request, refusal, refusing);
+      return;
+    } catch (CompletionException e) {
+      Exchange.refuse(request, refusal(e), refusing);
+      return;
+    }
+    if (threads != null && ThreadsApi.serves(request.path())) {
+      threads.serve(request, caller);
+    } else if (runs != null && RunsApi.serves(request.path())) {
+      runs.serve(request, caller);
+    } else {
+      authenticated(request, caller);
+    }
+  }
+
+  private static Refusal refusal(CompletionException e) {
+    if (e.getCause() instanceof Refusal refusal) {
+      return refusal;
+    }
+    LOG.error("Who calls could not be found out", e.getCause());
+    return Refusal.internal();
+  }
+
+  private void authenticated(HttpServerRequest request, Caller caller) {
     if (request.method().equals(HttpMethod.POST)) {
-      post(request, principal);
+      post(request, caller);
     } else if (request.method().equals(HttpMethod.DELETE) && inSession(request)) {
-      end(request, principal);
+      end(request, caller.principal());
     } else if (request.method().equals(HttpMethod.GET) && inSession(request)) {
-      listen(request, principal);
+      listen(request, caller);
     } else {
       request.response().putHeader("allow", "GET, POST, DELETE");
       refuse(request, Refusal.transport(405, "Send messages with POST."));
     }
   }
 
-  private void post(HttpServerRequest request, String principal) {
+  private void post(HttpServerRequest request, Caller caller) {
     if (!isJson(request.getHeader(HttpHeaders.CONTENT_TYPE))) {
       refuse(
           request, Refusal.transport(415, "The Content-Type must be application/json, in UTF-8."));
@@ -165,7 +226,7 @@ final class HttpEdge extends VerticleBase {
           request,
           Refusal.transport(406, "Accept must list application/json and text/event-stream."));
     } else {
-      Exchange.answer(request, protocol, principal, streams(request));
+      Exchange.answer(request, protocol, caller, streams(request));
     }
   }
 
@@ -183,14 +244,14 @@ final class HttpEdge extends VerticleBase {
   }
 
   /** The stream of a session, which tells of changes until the client closes it. */
-  private void listen(HttpServerRequest request, String principal) {
+  private void listen(HttpServerRequest request, Caller caller) {
     if (!streams(request)) {
       refuse(request, Refusal.transport(406, "Accept must list text/event-stream."));
       return;
     }
     String lastEvent = request.getHeader("last-event-id");
     if (lastEvent != null) {
-      resume(request, principal, lastEvent);
+      resume(request, caller.principal(), lastEvent);
       return;
     }
     EventStream stream = new EventStream(request.response());
@@ -198,7 +259,7 @@ final class HttpEdge extends VerticleBase {
     CompletableFuture<Void> ended = new CompletableFuture<>();
     String session = Objects.requireNonNull(request.getHeader(Exchange.SESSION));
     try {
-      protocol.listen(session, principal, stream.progress(), ended);
+      protocol.listen(session, caller, stream.progress(), ended);
       CompletionStage<Void> over = ended;
       over.thenRun(() -> context.runOnContext(home -> stream.end()));
     } catch (Refusal refusal) {

@@ -61,9 +61,11 @@ final class HttpError extends RuntimeException {
           case 401 -> "unauthorized";
           case 403 -> "forbidden";
           case 413 -> "body_too_long";
+          case 429 -> "too_many_calls";
+          case 503 -> "unavailable";
           default -> "not_served";
         };
-    return answer(refusal.status, code, refusal.reason, Map.of());
+    return answer(refusal.status, code, refusal.reason, Map.of()).with(refusal.httpHeaders);
   }
 
   /** The answer to whatever a request ended in. */
@@ -98,7 +100,7 @@ final class HttpError extends RuntimeException {
   }
 
   private static Answer soon(Answer answer) {
-    return answer.with(HttpHeaders.createOptimized("retry-after"), SOON);
+    return answer.with(HttpHeaders.RETRY_AFTER, SOON);
   }
 
   private static Answer answer(

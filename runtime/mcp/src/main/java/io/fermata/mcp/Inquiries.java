@@ -5,9 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Base64;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -40,35 +39,39 @@ final class Inquiries {
   private final SecureRandom random = new SecureRandom();
   private final Duration patience;
 
-  Inquiries(Duration patience) {
+  private final Tally asked;
+
+  /**
+   * @param each how many questions may wait for one principal
+   */
+  Inquiries(Duration patience, int each) {
     this.patience = patience;
+    this.asked = new Tally(each);
   }
 
-  /** Asks all of it, and yields the replies; fails with a refusal where the client does. */
+  /**
+   * Asks all of it, and yields the replies; fails with a refusal where the client does.
+   *
+   * @throws Refusal if too many questions wait for the principal already
+   */
   CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, Progress way) {
-    List<CompletableFuture<JsonNode>> replies = new ArrayList<>();
-    ObjectNode all = Json.object();
+    if (!asked.tryEnter(principal, asks.size())) {
+      throw Refusal.tooManyQuestions();
+    }
+    Map<String, CompletableFuture<JsonNode>> replies = new LinkedHashMap<>();
     // Until a person has answered, nothing else goes over the connection.
     way.hold();
-    asks.forEach(
-        (key, ask) ->
-            replies.add(
-                ask(key, ask, principal, way)
-                    .whenComplete(
-                        (reply, failure) -> {
-                          if (reply != null) {
-                            synchronized (all) {
-                              all.set(key, reply);
-                            }
-                          }
-                        })));
-    way.whenGone(() -> replies.forEach(reply -> reply.completeExceptionally(Refusal.cancelled())));
-    return CompletableFuture.allOf(replies.toArray(CompletableFuture<?>[]::new))
+    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, way)));
+    way.whenGone(
+        () -> replies.values().forEach(each -> each.completeExceptionally(Refusal.cancelled())));
+    return CompletableFuture.allOf(replies.values().toArray(CompletableFuture<?>[]::new))
         .handle(
             (done, failure) -> {
               if (failure != null) {
                 throw refused(failure);
               }
+              ObjectNode all = Json.object();
+              replies.forEach((key, reply) -> all.set(key, reply.join()));
               return all;
             });
   }
@@ -88,7 +91,11 @@ final class Inquiries {
     open.put(id, new Open(key, ask, principal, reply));
     way.insist(Wire.request(id, ask.method(), ask.params()));
     CompletionStage<JsonNode> replied = reply.orTimeout(patience.toMillis(), TimeUnit.MILLISECONDS);
-    replied.whenComplete((done, failure) -> open.remove(id));
+    replied.whenComplete(
+        (done, failure) -> {
+          open.remove(id);
+          asked.leave(principal, 1);
+        });
     return reply;
   }
 

@@ -45,22 +45,28 @@ final class Listening {
         .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
     filter.path(WATCHED).forEach(uri -> watched.add(watchable(uri.asText())));
-    if (watched.size() > Subscriptions.MAX_WATCHED) {
-      throw Refusal.params(
-          "A client may watch %d resources at a time.".formatted(Subscriptions.MAX_WATCHED));
-    }
+    requireRoom(watched);
     List<TaskIds.Task> known = tasks(filter, request);
     Subscriptions.Subscription subscription =
         new Subscriptions.Subscription(
             request.id(), wanted, watched, way, new CompletableFuture<>());
     subscriptions.add(
         subscription,
-        request.principal(),
+        request.caller(),
         () ->
             subscription.insist(
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
     known.forEach(task -> TaskFeed.start(tasks, task, request, subscription));
     return subscription.ended().thenApply(ended -> over(request));
+  }
+
+  private static void requireRoom(Set<String> watched) {
+    if (watched.size() > Subscriptions.MAX_WATCHED
+        || watched.stream().mapToInt(String::length).sum() > Subscriptions.MAX_WATCHED_TEXT) {
+      throw Refusal.params(
+          "A client may watch %d resources at a time, whose addresses have %d characters together."
+              .formatted(Subscriptions.MAX_WATCHED, Subscriptions.MAX_WATCHED_TEXT));
+    }
   }
 
   private static String watchable(String uri) {
@@ -113,22 +119,22 @@ final class Listening {
   }
 
   /** Has a legacy client hear of all lists and of what it watches, as long as it is there. */
-  void attach(Peer peer, String principal, Progress way, CompletableFuture<Void> ended) {
+  void attach(Peer peer, Caller caller, Progress way, CompletableFuture<Void> ended) {
     subscriptions.add(
         new Subscriptions.Subscription(
             null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
-        principal,
+        caller,
         () -> {});
   }
 
   /** The method {@code resources/subscribe}. */
   Result watch(Request request) {
     Set<String> watched = request.peer().watched;
-    if (watched.size() >= Subscriptions.MAX_WATCHED) {
-      throw Refusal.params(
-          "A client may watch %d resources at a time.".formatted(Subscriptions.MAX_WATCHED));
-    }
-    watched.add(watchable(request.text("uri")));
+    String uri = watchable(request.text("uri"));
+    Set<String> more = new TreeSet<>(watched);
+    more.add(uri);
+    requireRoom(more);
+    watched.add(uri);
     return Results.EMPTY;
   }
 

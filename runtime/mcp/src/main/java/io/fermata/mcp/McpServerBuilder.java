@@ -15,15 +15,20 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Sets up a server: over HTTP with {@link #start}, over streams with {@link #stdio}. */
 public final class McpServerBuilder {
+  private static final Pattern ISSUED = Pattern.compile("https?://");
+
   private final ToolHost host;
   private final Keys keys = new Keys();
   private final List<String> hosts = new ArrayList<>();
@@ -39,6 +44,8 @@ public final class McpServerBuilder {
   private @Nullable Runs runs;
   private int maxStreams = Streams.DEFAULT_MAX;
   private Offers offers = Offers.NONE;
+  private PrincipalLimits limits = PrincipalLimits.DEFAULT;
+  private @Nullable OAuth oauth;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
@@ -64,7 +71,8 @@ public final class McpServerBuilder {
 
   /**
    * The address to listen on; {@code 127.0.0.1} unless said otherwise. Any address that other
-   * machines can reach needs an {@linkplain #apiKey API key}.
+   * machines can reach needs an {@linkplain #apiKey API key} or an {@linkplain #oauth issuer} of
+   * tokens.
    */
   public McpServerBuilder address(String listenAddress) {
     this.address = listenAddress;
@@ -82,6 +90,8 @@ public final class McpServerBuilder {
 
   /**
    * Web origins that may call besides those of this machine, as {@code https://app.example.com}.
+   * Their pages may read what they are answered, and those of no other origin; name one of this
+   * machine, too, if its pages should.
    */
   public McpServerBuilder allowedOrigins(String... moreOrigins) {
     origins.addAll(List.of(moreOrigins));
@@ -89,7 +99,8 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Host names, without port, that clients reach this server under besides those of this machine.
+   * Host names, without port, that clients reach this server under besides those of this machine
+   * and that of its {@linkplain OAuth#resource resource}.
    */
   public McpServerBuilder allowedHosts(String... moreHosts) {
     hosts.addAll(List.of(moreHosts));
@@ -105,8 +116,27 @@ public final class McpServerBuilder {
   public McpServerBuilder apiKey(String principal, String key) {
     if (principal.isBlank() || key.isBlank()) {
       throw new IllegalArgumentException("An API key needs a principal and a key, neither blank");
+    } else if (ISSUED.matcher(principal).lookingAt()) {
+      throw new IllegalArgumentException(
+          "The principal %s is named as one that an issuer vouches for: leave out the http(s)://"
+              .formatted(principal));
     }
     keys.add(principal, key.strip());
+    return this;
+  }
+
+  /**
+   * Takes the access tokens of an issuer, beside API keys. Nobody comes in without one or the
+   * other.
+   */
+  public McpServerBuilder oauth(OAuth accepted) {
+    this.oauth = accepted;
+    return this;
+  }
+
+  /** What one principal may take up over HTTP. */
+  public McpServerBuilder perPrincipal(PrincipalLimits most) {
+    this.limits = most;
     return this;
   }
 
@@ -212,8 +242,10 @@ public final class McpServerBuilder {
 
   /** What all transports share. */
   private final class Core {
-    private final Sessions sessions = new Sessions(host, System::nanoTime);
-    private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE);
+    private final Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
+    private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
+    private final Quotas quotas = new Quotas(limits, System::nanoTime);
+    private final Permits permits = permits();
     private final Workers workers = new Workers();
     private final Subscriptions subscriptions;
     private final Methods methods;
@@ -222,8 +254,10 @@ public final class McpServerBuilder {
     Core() {
       Identity identity = new Identity(name, version, instructions);
       subscriptions = new Subscriptions(new Streams(maxStreams));
-      methods = new Methods(host, identity, offers, subscriptions, inquiries, workers);
-      protocol = new Protocol(methods, sessions, inquiries);
+      methods =
+          new Methods(
+              host, identity, offers, subscriptions, inquiries, workers, limits, quotas, permits);
+      protocol = new Protocol(methods, sessions, inquiries, quotas);
     }
 
     void close() {
@@ -233,12 +267,13 @@ public final class McpServerBuilder {
   }
 
   private void requireAuthenticationOutside() {
-    if (keys.required() || isLoopback()) {
+    if (!keys.isEmpty() || oauth != null || isLoopback()) {
       return;
     }
     throw new IllegalStateException(
         ("The address %s can be reached from other machines, and nothing says who may call:"
-                + " register a key with apiKey(principal, key), or listen on 127.0.0.1.")
+                + " register a key with apiKey(principal, key), name an issuer of tokens with"
+                + " oauth(…), or listen on 127.0.0.1.")
             .formatted(address));
   }
 
@@ -270,11 +305,17 @@ public final class McpServerBuilder {
   }
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
-    HttpLimits limits = new HttpLimits(maxConnections, idleTimeout);
+    HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     Streams streams = new Streams(maxStreams);
-    ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
-    RunsApi listed = runs == null ? null : new RunsApi(runs);
+    ThreadsApi api =
+        threads == null
+            ? null
+            : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
+    RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas);
     Guard guard = new Guard(servedHosts(), origins);
+    Cors cors = new Cors(origins);
+    ProtectedResource resource = oauth == null ? null : new ProtectedResource(oauth, name);
+    Callers callers = callers(core.permits.challenge());
     AtomicInteger connections = new AtomicInteger();
     ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
     vertx
@@ -287,8 +328,11 @@ public final class McpServerBuilder {
                       listed,
                       core.sessions,
                       guard,
-                      keys,
-                      limits,
+                      cors,
+                      callers,
+                      resource,
+                      core.quotas,
+                      connected,
                       connections,
                       listening);
               edges.add(edge);
@@ -308,9 +352,43 @@ public final class McpServerBuilder {
         edges.element().port());
   }
 
+  private Callers callers(Challenge challenge) {
+    if (oauth == null) {
+      return new Callers(keys, null, challenge);
+    }
+    IssuerKeys issued =
+        new IssuerKeys(
+            oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), System::nanoTime);
+    // Whoever comes first need not wait, and a mistake is in the log.
+    issued.latest();
+    return new Callers(
+        keys, new Tokens(oauth, issued, challenge, System::currentTimeMillis), challenge);
+  }
+
+  private Permits permits() {
+    if (oauth == null) {
+      return Permits.NONE;
+    }
+    Set<String> known = new HashSet<>();
+    host.tools().forEach(tool -> known.add(tool.name()));
+    host.displays().forEach(tool -> known.add(tool.name()));
+    for (String named : oauth.scopesOf().keySet()) {
+      if (!known.contains(named)) {
+        throw new IllegalArgumentException(
+            "Scopes are named for \"%s\", which is no flow, agent or display tool of this server"
+                .formatted(named));
+      }
+    }
+    String metadata = new ProtectedResource(oauth, name).uri();
+    return new Permits(oauth.scopesOf(), new Challenge(metadata, oauth.scopes()));
+  }
+
   private List<String> servedHosts() {
     List<String> served = new ArrayList<>(hosts);
     served.add(bracketed(address));
+    if (oauth != null) {
+      served.add(oauth.resource().getHost());
+    }
     return served;
   }
 

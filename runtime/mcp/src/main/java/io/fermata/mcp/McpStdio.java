@@ -60,7 +60,8 @@ public final class McpStdio implements AutoCloseable {
       CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
   private final Arrival.Line peer =
-      new Arrival.Line("local", new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
+      new Arrival.Line(
+          Caller.LOCAL, new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
   private final McpChanges changes;
   private final Runnable closing;
 

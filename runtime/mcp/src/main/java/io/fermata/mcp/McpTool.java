@@ -7,6 +7,7 @@ import io.fermata.flow.Json;
 import io.fermata.session.WidgetPage;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -40,6 +41,7 @@ public final class McpTool {
   private @Nullable ArgumentSchema output;
   private ObjectNode annotations = Json.object();
   private ObjectNode meta = Json.object();
+  private Set<String> scopes = Set.of();
   private @Nullable McpHandler<CompletionStage<McpResult>> handler;
   private boolean atOnce;
   private @Nullable WidgetPage page;
@@ -66,6 +68,7 @@ public final class McpTool {
     copy.output = output;
     copy.annotations = annotations.deepCopy();
     copy.meta = meta.deepCopy();
+    copy.scopes = scopes;
     copy.handler = handler;
     copy.atOnce = atOnce;
     copy.page = page;
@@ -121,6 +124,14 @@ public final class McpTool {
 
   private McpTool annotation(String hint, boolean value) {
     return with(it -> it.annotations.put(hint, value));
+  }
+
+  /**
+   * Says what a token must allow for calling it, besides what every token must. Who comes with an
+   * API key may call everything.
+   */
+  public McpTool scopes(String... needed) {
+    return with(it -> it.scopes = OAuth.scopesIn(needed));
   }
 
   /** Puts something into the descriptor's {@code _meta}. */
@@ -185,6 +196,10 @@ public final class McpTool {
 
   @Nullable ArgumentSchema output() {
     return output;
+  }
+
+  Set<String> scopes() {
+    return scopes;
   }
 
   boolean atOnce() {

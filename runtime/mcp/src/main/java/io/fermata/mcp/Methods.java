@@ -26,7 +26,10 @@ final class Methods {
       Offers offers,
       Subscriptions subscriptions,
       Inquiries inquiries,
-      Workers workers) {
+      Workers workers,
+      PrincipalLimits limits,
+      Quotas quotas,
+      Permits permits) {
     this.identity = identity;
     this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
     Results results = new Results(identity);
@@ -35,23 +38,25 @@ final class Methods {
     ToolReplies replies = new ToolReplies(host, results);
     TaskCalls taskCalls =
         new TaskCalls(
-            host.tasks(), new TaskIds(host.handles()), results, replies, System::currentTimeMillis);
+            host.tasks(), new TaskIds(host.handles()), results, replies, System::currentTimeMillis, permits);
     this.listening = new Listening(subscriptions, results, taskCalls);
-    RequestStates states = new RequestStates(host.handles(), System::currentTimeMillis);
+    RequestStates states =
+        new RequestStates(host.handles(), System::currentTimeMillis, limits.requestStates());
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
     FlowCalls flows = new FlowCalls(host, taskCalls, replies);
     JobCalls jobs = new JobCalls(host, taskCalls, replies, calls);
     FormCalls forms = new FormCalls(flows, results, states, inquiries);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put("tools/call", new ToolCalls(host, results, changes, calls, flows, forms, jobs));
+    both.put("tools/call", counted(
+            quotas, new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits)));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
-    both.put("resources/read", new Reads(changes, calls, results));
+    both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));
     // What there is none of now may be offered later, and clients only look once.
     both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
-    both.put("prompts/get", new Prompts(changes, calls, results));
-    both.put("completion/complete", new Completions(changes, calls, results));
+    both.put("prompts/get", counted(quotas, new Prompts(changes, calls, results)));
+    both.put("completion/complete", counted(quotas, new Completions(changes, calls, results)));
     Result discovery = results.cacheable(Revision.V2026_07_28, discovery());
     this.modern = new HashMap<>(both);
     modern.put("server/discover", Method.atOnce(request -> discovery));
@@ -64,6 +69,10 @@ final class Methods {
     legacy.put("resources/subscribe", Method.atOnce(listening::watch));
     legacy.put("resources/unsubscribe", Method.atOnce(listening::unwatch));
     legacy.put("logging/setLevel", Method.atOnce(listening::level));
+  }
+
+  private static Method counted(Quotas quotas, Method method) {
+    return request -> quotas.during(request.principal(), () -> method.answer(request));
   }
 
   Method named(String name, Revision revision) {

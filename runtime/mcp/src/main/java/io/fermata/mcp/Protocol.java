@@ -32,14 +32,16 @@ final class Protocol {
   private final Methods methods;
   private final Sessions sessions;
   private final Inquiries inquiries;
+  private final Quotas quotas;
   private final UnderWay underWay = new UnderWay();
   private final Replays replays = new Replays();
   private final Eras eras;
 
-  Protocol(Methods methods, Sessions sessions, Inquiries inquiries) {
+  Protocol(Methods methods, Sessions sessions, Inquiries inquiries, Quotas quotas) {
     this.methods = methods;
     this.sessions = sessions;
     this.inquiries = inquiries;
+    this.quotas = quotas;
     this.eras = new Eras(methods);
   }
 
@@ -53,7 +55,7 @@ final class Protocol {
     try {
       tree = Wire.read(bytes);
     } catch (Refusal refusal) {
-      return now(refused(unknownId(arrival), refusal));
+      return now(Answer.refused(unknownId(arrival), refusal));
     }
     return answer(tree, arrival, progress);
   }
@@ -85,7 +87,7 @@ final class Protocol {
       }
       return call(message, arrival, progress);
     } catch (Refusal refusal) {
-      return now(refused(id, refusal));
+      return now(Answer.refused(id, refusal));
     } catch (RuntimeException | IOException e) {
       return now(failed(id, e));
     }
@@ -133,7 +135,7 @@ final class Protocol {
     if (arrival instanceof Arrival.Line line) {
       Peer peer = Peer.declaring(capabilities);
       CompletableFuture<Void> ended = line.negotiated(agreed, peer);
-      methods.listening().attach(peer, line.principal(), line.way(), ended);
+      methods.listening().attach(peer, line.caller(), line.way(), ended);
       return answer;
     }
     return answer.with(Exchange.SESSION, sessions.open(arrival.principal(), capabilities));
@@ -150,7 +152,7 @@ final class Protocol {
         new Request(
             message.id(),
             revision,
-            arrival.principal(),
+            arrival.caller(),
             session,
             peer,
             message.params(),
@@ -178,8 +180,8 @@ final class Protocol {
    * @param ended completes when the server ends it
    * @throws Refusal if the session is none of this server's, or has ended
    */
-  void listen(String session, String principal, Progress way, CompletableFuture<Void> ended) {
-    methods.listening().attach(sessions.require(session, principal), principal, way, ended);
+  void listen(String session, Caller caller, Progress way, CompletableFuture<Void> ended) {
+    methods.listening().attach(sessions.require(session, caller.principal()), caller, way, ended);
   }
 
   /** Begins to keep a stream of a session, given what to do when its client is lost. */
@@ -212,21 +214,17 @@ final class Protocol {
   private static Answer failed(JsonNode id, @Nullable Throwable failure) {
     Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
     if (cause instanceof Refusal refusal) {
-      return refused(id, refusal);
+      return Answer.refused(id, refusal);
     }
     LOG.error("A request failed inside the server", cause);
-    return refused(id, Refusal.internal());
-  }
-
-  private static Answer refused(JsonNode id, Refusal refusal) {
-    return Answer.of(refusal.status, Wire.error(id, refusal));
+    return Answer.refused(id, Refusal.internal());
   }
 
   private CompletionStage<Answer> batch(JsonNode tree, Arrival arrival) {
     try {
       requireBatch(tree, arrival);
     } catch (Refusal refusal) {
-      return now(refused(unknownId(arrival), refusal));
+      return now(Answer.refused(unknownId(arrival), refusal));
     }
     List<CompletableFuture<Answer>> answers = new ArrayList<>(tree.size());
     for (JsonNode element : tree) {
@@ -244,6 +242,8 @@ final class Protocol {
     if (tree.isEmpty() || tree.size() > MAX_BATCH) {
       throw Refusal.invalid("A batch must have 1 to " + MAX_BATCH + " messages.");
     }
+    // The first was counted as it arrived.
+    quotas.arrived(arrival.principal(), tree.size() - 1);
   }
 
   private static Answer joined(List<Answer> answers) {

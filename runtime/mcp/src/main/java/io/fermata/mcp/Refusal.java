@@ -2,8 +2,11 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.vertx.core.http.HttpHeaders;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A message that is not served: the JSON-RPC error, and the status that goes with it over HTTP. */
@@ -23,13 +26,37 @@ final class Refusal extends RuntimeException {
   final String reason;
   final @Nullable ObjectNode data;
 
+  /** What goes with it over HTTP. */
+  final Map<CharSequence, String> httpHeaders;
+
   private Refusal(int status, int code, String reason, @Nullable ObjectNode data) {
+    this(status, code, reason, data, Map.of());
+  }
+
+  private Refusal(
+      int status,
+      int code,
+      String reason,
+      @Nullable ObjectNode data,
+      Map<CharSequence, String> httpHeaders) {
     // A refusal is an answer, not a fault: nobody reads its stack.
     super(reason, null, false, false);
     this.status = status;
     this.code = code;
     this.reason = reason;
     this.data = data;
+    this.httpHeaders = httpHeaders;
+  }
+
+  /** The same with a header over HTTP. */
+  Refusal with(CharSequence header, String value) {
+    Map<CharSequence, String> all = new LinkedHashMap<>(httpHeaders);
+    all.put(header, value);
+    return new Refusal(status, code, reason, data, all);
+  }
+
+  private Refusal after(long seconds) {
+    return with(HttpHeaders.RETRY_AFTER, String.valueOf(Math.max(1, seconds)));
   }
 
   static Refusal unreadable(String reason) {
@@ -129,6 +156,31 @@ final class Refusal extends RuntimeException {
   static Refusal tooManyStreams() {
     return new Refusal(
         429, INVALID_REQUEST, "Too many event streams are open: close one first.", null);
+  }
+
+  /**
+   * @param seconds when to come again
+   */
+  static Refusal tooManyCalls(String reason, long seconds) {
+    return new Refusal(429, INVALID_REQUEST, reason, null).after(seconds);
+  }
+
+  static Refusal tooManyQuestions() {
+    return new Refusal(
+        429,
+        INVALID_REQUEST,
+        "Too many questions wait for your answers: answer one, or cancel its request.",
+        null);
+  }
+
+  /** Whoever says who callers are cannot be asked. */
+  static Refusal issuerAway(long seconds) {
+    return new Refusal(
+            503,
+            INTERNAL_ERROR,
+            "Your token cannot be checked, for its issuer does not answer: try again later.",
+            null)
+        .after(seconds);
   }
 
   /** What the client asked for cannot be done, for a reason that it may know. */

@@ -16,13 +16,17 @@ import org.jspecify.annotations.Nullable;
 record Request(
     JsonNode id,
     Revision revision,
-    String principal,
+    Caller caller,
     @Nullable String session,
     Peer peer,
     ObjectNode params,
     ObjectNode meta,
     @Nullable Progress progress) {
   private static final String LOG_LEVEL = "io.modelcontextprotocol/logLevel";
+
+  String principal() {
+    return caller.principal();
+  }
 
   /** Whom to tell what happens until it is answered. */
   Consumer<ToolProgress> listener() {

@@ -8,13 +8,11 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongSupplier;
@@ -33,21 +31,31 @@ final class RequestStates {
   private static final int NONCE = 12;
   private static final int TAG_BITS = 128;
   private static final int MAX_USED = 100_000;
+  private static final int MANY = 1_000;
 
   private final SecretKeySpec key;
   private final LongSupplier clock;
   private final SecureRandom random = new SecureRandom();
 
   /** When those that were taken back were made, the first taken first. */
-  private final Map<ByteBuffer, Long> used = new LinkedHashMap<>();
+  private final Shares<ByteBuffer, Long> used;
 
-  /** All that were made until then are refused, for it is not known any more which were used. */
-  private long forgotten;
+  /**
+   * All that were made for a principal until then are refused, for it is not known any more which
+   * were used.
+   */
+  private final Map<String, Long> forgotten = new HashMap<>();
 
-  RequestStates(Handles handles, LongSupplier clock) {
+  /**
+   * @param each how many that were used are known of one principal
+   */
+  RequestStates(Handles handles, LongSupplier clock, int each) {
     // The name has no line break, so it is not one that a session's handle is derived from.
     this.key = new SecretKeySpec(sha256("AES", handles.derive("requestState")), "AES");
     this.clock = clock;
+    this.used =
+        new Shares<>(
+            each, MAX_USED, (principal, made) -> forgotten.merge(principal, made, Math::max));
   }
 
   /** Seals what a call has so far. */
@@ -64,11 +72,13 @@ final class RequestStates {
 
   /** What was sealed, and is good for one use. */
   final class Opened {
+    private final String principal;
     private final ByteBuffer nonce;
     private final long made;
     private final JsonNode content;
 
-    private Opened(ByteBuffer nonce, JsonNode state) {
+    private Opened(String principal, ByteBuffer nonce, JsonNode state) {
+      this.principal = principal;
       this.nonce = nonce;
       this.made = state.path("made").asLong();
       this.content = state.path("content");
@@ -85,7 +95,7 @@ final class RequestStates {
      * @throws Refusal if it is too old, or was used before
      */
     void use(String instead) {
-      String wrong = RequestStates.this.use(nonce, made);
+      String wrong = RequestStates.this.use(principal, nonce, made);
       if (wrong != null) {
         throw Refusal.params("The requestState " + wrong + ": " + instead + ".");
       }
@@ -107,6 +117,7 @@ final class RequestStates {
     byte[] nonce = Arrays.copyOf(whole, NONCE);
     byte[] sealed = Arrays.copyOfRange(whole, NONCE, whole.length);
     return new Opened(
+        principal,
         ByteBuffer.wrap(nonce),
         Wire.read(crypt(Cipher.DECRYPT_MODE, nonce, sealed, bound(principal, call))));
   }
@@ -129,32 +140,28 @@ final class RequestStates {
   }
 
   /** Takes note of a use, or says what is wrong with it. */
-  private synchronized @Nullable String use(ByteBuffer nonce, long made) {
+  private synchronized @Nullable String use(String principal, ByteBuffer nonce, long made) {
     long now = clock.getAsLong();
-    forget(now);
-    if (made <= forgotten || made + LIFETIME.toMillis() <= now) {
+    used.removeEldestWhile(eldest -> expired(eldest, now));
+    if (expired(made, now) || made <= forgotten.getOrDefault(principal, Long.MIN_VALUE)) {
       return "has expired";
+    } else if (used.has(nonce)) {
+      return "was used before";
     }
-    return used.putIfAbsent(nonce, made) == null ? null : "was used before";
+    used.put(principal, nonce, made);
+    // Said of expired ones, it says nothing.
+    if (forgotten.size() > MANY) {
+      forgotten.values().removeIf(latest -> expired(latest, now));
+    }
+    return null;
   }
 
   private synchronized void giveBack(ByteBuffer nonce) {
     used.remove(nonce);
   }
 
-  private void forget(long now) {
-    Iterator<Long> eldest = used.values().iterator();
-    while (eldest.hasNext()) {
-      long made = eldest.next();
-      boolean expired = made + LIFETIME.toMillis() <= now;
-      if (!expired && used.size() < MAX_USED) {
-        return;
-      }
-      if (!expired) {
-        forgotten = Math.max(forgotten, made);
-      }
-      eldest.remove();
-    }
+  private static boolean expired(long made, long now) {
+    return made + LIFETIME.toMillis() <= now;
   }
 
   private byte[] crypt(int mode, byte[] nonce, byte[] text, byte[] bound) {
@@ -193,16 +200,12 @@ final class RequestStates {
   }
 
   private static byte[] sha256(String... parts) {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      for (String part : parts) {
-        byte[] bytes = part.getBytes(StandardCharsets.UTF_8);
-        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
-        digest.update(bytes);
-      }
-      return digest.digest();
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
+    MessageDigest digest = Digests.sha256();
+    for (String part : parts) {
+      byte[] bytes = part.getBytes(StandardCharsets.UTF_8);
+      digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(bytes.length).array());
+      digest.update(bytes);
     }
+    return digest.digest();
   }
 }

@@ -28,22 +28,27 @@ final class RunsApi {
   private static final int PAGE = 100;
 
   private final Runs runs;
+  private final Quotas quotas;
 
-  RunsApi(Runs runs) {
+  RunsApi(Runs runs, Quotas quotas) {
     this.runs = runs;
+    this.quotas = quotas;
   }
 
   static boolean serves(@Nullable String path) {
     return path != null && (path.equals(PATH) || path.startsWith(PATH + "/"));
   }
 
-  void serve(HttpServerRequest http, String principal) {
-    Exchange.answer(http, body -> answer(http, principal), HttpError::refused);
+  void serve(HttpServerRequest http, Caller caller) {
+    Exchange.answer(http, body -> answer(http, caller), HttpError::refused);
   }
 
-  private CompletionStage<Answer> answer(HttpServerRequest http, String principal) {
+  private CompletionStage<Answer> answer(HttpServerRequest http, Caller caller) {
     try {
-      return route(ApiRequest.of(http, PATH, principal)).exceptionally(HttpError::answer);
+      ApiRequest request = ApiRequest.of(http, PATH, caller);
+      return quotas
+          .during(caller.principal(), () -> route(request))
+          .exceptionally(HttpError::answer);
     } catch (RuntimeException e) {
       return CompletableFuture.completedFuture(HttpError.answer(e));
     }

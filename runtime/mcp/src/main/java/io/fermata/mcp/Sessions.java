@@ -3,11 +3,6 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.session.ToolHost;
 import java.time.Duration;
-import java.util.Collections;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
@@ -25,26 +20,24 @@ final class Sessions {
   private record Living(Peer peer, long seen) {}
 
   /** What is known of clients, the one longest unheard of first. */
-  private final Map<String, Living> living = new LinkedHashMap<>();
+  private final Shares<String, Living> living;
 
   /** The youngest of those that a client ended. */
-  private final Set<String> ended =
-      Collections.newSetFromMap(
-          new LinkedHashMap<>() {
-            @Override
-            protected boolean removeEldestEntry(Map.Entry<String, Boolean> eldest) {
-              return size() > REMEMBERED;
-            }
-          });
+  private final Shares<String, Boolean> ended;
 
-  Sessions(ToolHost host, LongSupplier nanos) {
+  /**
+   * @param each how many sessions of one principal are remembered
+   */
+  Sessions(ToolHost host, LongSupplier nanos, int each) {
     this.host = host;
     this.nanos = nanos;
+    this.living = new Shares<>(each, REMEMBERED, (principal, forgotten) -> {});
+    this.ended = new Shares<>(each, REMEMBERED, (principal, forgotten) -> {});
   }
 
   String open(String principal, JsonNode capabilities) {
     String session = host.handles().mint();
-    keep(key(principal, session), Peer.declaring(capabilities));
+    keep(principal, key(principal, session), Peer.declaring(capabilities));
     return session;
   }
 
@@ -54,14 +47,14 @@ final class Sessions {
    * @throws Refusal if the session is none of this server's, or has ended
    */
   Peer require(String session, String principal) {
-    return known(minted(session, principal));
+    return known(principal, minted(session, principal));
   }
 
-  private synchronized Peer known(String key) {
+  private synchronized Peer known(String principal, String key) {
     requireNotEnded(key);
     Living known = living.remove(key);
     Peer peer = known == null ? Peer.unknown() : known.peer();
-    keep(key, peer);
+    keep(principal, key, peer);
     return peer;
   }
 
@@ -74,19 +67,15 @@ final class Sessions {
   }
 
   private void requireNotEnded(String key) {
-    if (ended.contains(key)) {
+    if (ended.has(key)) {
       throw Refusal.sessionGone();
     }
   }
 
-  private synchronized void keep(String key, Peer peer) {
+  private synchronized void keep(String principal, String key, Peer peer) {
     long now = nanos.getAsLong();
-    living.put(key, new Living(peer, now));
-    // The one just kept is the last, and never too old.
-    Iterator<Living> eldest = living.values().iterator();
-    while (now - eldest.next().seen() > IDLE.toNanos() || living.size() > REMEMBERED) {
-      eldest.remove();
-    }
+    living.put(principal, key, new Living(peer, now));
+    living.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos());
   }
 
   /** Principals never meet, not even with each other's handles. */
@@ -95,12 +84,12 @@ final class Sessions {
   }
 
   void end(String session, String principal) {
-    end(minted(session, principal));
+    ended(principal, minted(session, principal));
   }
 
-  private synchronized void end(String key) {
+  private synchronized void ended(String principal, String key) {
     requireNotEnded(key);
-    ended.add(key);
+    ended.put(principal, key, true);
     living.remove(key);
   }
 }

@@ -1,6 +1,5 @@
 package io.fermata.mcp;
 
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -8,13 +7,12 @@ import java.util.concurrent.ConcurrentHashMap;
 final class Streams {
   static final int DEFAULT_MAX = 256;
 
-  private final int max;
-  private final Map<String, Integer> ofPrincipal = new ConcurrentHashMap<>();
+  private final Tally tally;
   private final Set<ThreadStream> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   Streams(int max) {
-    this.max = max;
+    this.tally = new Tally(max);
   }
 
   /**
@@ -27,21 +25,17 @@ final class Streams {
       throw HttpError.of(503, "shutting_down", "The server is shutting down; come again later");
     }
     if (!tryEnter(principal)) {
-      throw HttpError.tooManyStreams(max);
+      throw HttpError.tooManyStreams(tally.max());
     }
   }
 
   /** Makes room for another stream, if the principal has fewer than it may. */
   boolean tryEnter(String principal) {
-    boolean entered = ofPrincipal.merge(principal, 1, Integer::sum) <= max;
-    if (!entered) {
-      leave(principal);
-    }
-    return entered;
+    return tally.tryEnter(principal, 1);
   }
 
   void leave(String principal) {
-    ofPrincipal.computeIfPresent(principal, (who, n) -> n == 1 ? null : n - 1);
+    tally.leave(principal, 1);
   }
 
   void opened(ThreadStream stream) {

@@ -16,6 +16,9 @@ final class Subscriptions implements AutoCloseable {
   /** How many resources one client may watch. */
   static final int MAX_WATCHED = 1_000;
 
+  /** How long their addresses may be together. */
+  static final int MAX_WATCHED_TEXT = 32_768;
+
   /** A list that may change. */
   enum Kind {
     TOOLS("toolsListChanged", "notifications/tools/list_changed"),
@@ -96,12 +99,13 @@ final class Subscriptions implements AutoCloseable {
   }
 
   /**
-   * Listens until the client goes away or the server closes.
+   * Listens until the client goes away, its token ends, or the server closes.
    *
    * @param first what to tell before anything else
    * @throws Refusal if the principal has as many streams as it may
    */
-  void add(Subscription subscription, String principal, Runnable first) {
+  void add(Subscription subscription, Caller caller, Runnable first) {
+    String principal = caller.principal();
     if (!streams.tryEnter(principal)) {
       throw Refusal.tooManyStreams();
     }
@@ -116,6 +120,7 @@ final class Subscriptions implements AutoCloseable {
           all.remove(subscription);
           streams.leave(principal);
         });
+    caller.endWithToken(subscription.ended());
     subscription.way.hold();
     subscription.way.whenGone(() -> subscription.ended().complete(null));
     if (closed) {

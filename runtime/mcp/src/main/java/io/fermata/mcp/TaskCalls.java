@@ -38,13 +38,21 @@ final class TaskCalls {
   private final Results results;
   private final ToolReplies replies;
   private final LongSupplier clock;
+  private final Permits permits;
 
-  TaskCalls(Tasks tasks, TaskIds ids, Results results, ToolReplies replies, LongSupplier clock) {
+  TaskCalls(
+      Tasks tasks,
+      TaskIds ids,
+      Results results,
+      ToolReplies replies,
+      LongSupplier clock,
+      Permits permits) {
     this.tasks = tasks;
     this.ids = ids;
     this.results = results;
     this.replies = replies;
     this.clock = clock;
+    this.permits = permits;
   }
 
   /** Whether the client of a request takes tasks. */
@@ -148,6 +156,7 @@ final class TaskCalls {
     if (task == null) {
       throw unknown();
     }
+    permits.require(task.run().tool(), request.caller());
     return task;
   }
 

@@ -106,7 +106,7 @@ final class ThreadStream implements Threads.Listener {
   private final HttpServerResponse response;
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
   private final Streams streams;
-  private final String principal;
+  private final Caller caller;
   private final Place place;
   private final Object lock = new Object();
 
@@ -123,11 +123,10 @@ final class ThreadStream implements Threads.Listener {
   private int taken;
   private long heartbeats = -1;
 
-  private ThreadStream(
-      HttpServerResponse response, Streams streams, String principal, Place place) {
+  private ThreadStream(HttpServerResponse response, Streams streams, Caller caller, Place place) {
     this.response = response;
     this.streams = streams;
-    this.principal = principal;
+    this.caller = caller;
     this.place = place;
   }
 
@@ -164,7 +163,8 @@ final class ThreadStream implements Threads.Listener {
       Place place) {
     String principal = request.principal();
     streams.enter(principal);
-    ThreadStream stream = new ThreadStream(request.http().response(), streams, principal, place);
+    ThreadStream stream =
+        new ThreadStream(request.http().response(), streams, request.caller(), place);
     CompletionStage<Threads.Feed> following;
     try {
       following = threads.follow(principal, id, place.offset(), place.whole(), stream);
@@ -207,7 +207,10 @@ final class ThreadStream implements Threads.Listener {
   }
 
   private void beat() {
-    if (!over && !response.writeQueueFull()) {
+    if (caller.over()) {
+      add(closed("token_expired"));
+      finish();
+    } else if (!over && !response.writeQueueFull()) {
       response.write(":\n\n");
     }
   }
@@ -288,7 +291,7 @@ final class ThreadStream implements Threads.Listener {
     }
     over = true;
     context.owner().cancelTimer(heartbeats);
-    streams.leave(principal);
+    streams.leave(caller.principal());
     streams.gone(this);
     if (feed != null) {
       feed.close();

@@ -11,6 +11,8 @@ import io.fermata.flow.Json;
 import io.fermata.session.ThreadException;
 import io.fermata.session.ThreadJson;
 import io.fermata.session.Threads;
+import io.vertx.core.Context;
+import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServerRequest;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -52,12 +54,16 @@ final class ThreadsApi {
 
   private final Threads threads;
   private final Streams streams;
+  private final Quotas quotas;
+  private final Permits permits;
   private final int maxWait;
   private final Duration heartbeat;
 
-  ThreadsApi(Threads threads, Streams streams, HttpLimits limits) {
+  ThreadsApi(Threads threads, Streams streams, HttpLimits limits, Quotas quotas, Permits permits) {
     this.threads = threads;
     this.streams = streams;
+    this.quotas = quotas;
+    this.permits = permits;
     // A connection that is silent for too long is closed, whoever waits at it.
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
@@ -69,16 +75,37 @@ final class ThreadsApi {
     return path != null && (path.equals(PATH) || path.startsWith(PATH + "/"));
   }
 
-  void serve(HttpServerRequest http, String principal) {
-    Exchange.answer(http, body -> answer(http, principal, body), HttpError::refused);
+  void serve(HttpServerRequest http, Caller caller) {
+    Exchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
   }
 
-  private CompletionStage<Answer> answer(HttpServerRequest http, String principal, byte[] body) {
+  private CompletionStage<Answer> answer(HttpServerRequest http, Caller caller, byte[] body) {
     try {
-      return route(ApiRequest.of(http, PATH, principal), body).exceptionally(HttpError::answer);
+      ApiRequest request = ApiRequest.of(http, PATH, caller);
+      return quotas
+          .during(caller.principal(), () -> permitted(request, body))
+          .exceptionally(HttpError::answer);
     } catch (RuntimeException e) {
       return CompletableFuture.completedFuture(HttpError.answer(e));
     }
+  }
+
+  /** What is done to a thread is done with its agent, which may need a scope. */
+  private CompletionStage<Answer> permitted(ApiRequest request, byte[] body) {
+    Caller caller = request.caller();
+    if (request.place().isEmpty() || !permits.concerns(caller)) {
+      return route(request, body);
+    }
+    Context home = Objects.requireNonNull(Vertx.currentContext());
+    return threads
+        .get(caller.principal(), request.place().get(0))
+        .thenComposeAsync(
+            thread -> {
+              permits.require(thread.origin(), caller);
+              permits.require(thread.agent(), caller);
+              return route(request, body);
+            },
+            task -> home.runOnContext(there -> task.run()));
   }
 
   private CompletionStage<Answer> route(ApiRequest request, byte[] body) {
@@ -154,6 +181,7 @@ final class ThreadsApi {
       each.end();
     }
     fields.check();
+    permits.require(agent, request.caller());
     Threads.NewThread thread =
         new Threads.NewThread(
             request.principal(),

@@ -33,6 +33,7 @@ final class ToolCalls implements Method {
   private final FlowCalls calls;
   private final FormCalls forms;
   private final JobCalls jobs;
+  private final Permits permits;
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
@@ -43,13 +44,15 @@ final class ToolCalls implements Method {
       PlainCalls plain,
       FlowCalls calls,
       FormCalls forms,
-      JobCalls jobs) {
+      JobCalls jobs,
+      Permits permits) {
     this.results = results;
     this.changes = changes;
     this.plain = plain;
     this.calls = calls;
     this.forms = forms;
     this.jobs = jobs;
+    this.permits = permits;
     this.flows =
         host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
@@ -59,12 +62,14 @@ final class ToolCalls implements Method {
   @Override
   public CompletionStage<Result> answer(Request request) {
     String name = request.text("name");
+    permits.require(name, request.caller());
     ToolContract flow = flows.get(name);
     if (flow != null) {
       return flow(flow, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
+      permits.require(tool.scopes(), request.caller());
       return plain(tool, request);
     }
     DisplayTool display = displays.get(name);

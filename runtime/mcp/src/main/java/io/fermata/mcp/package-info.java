@@ -8,8 +8,8 @@
  * {@link io.fermata.mcp.McpCall}.
  *
  * <p>This room may use session, what agent calls a message, how flow describes arguments and writes
- * JSON, Vert.x as its HTTP server, and Jackson. It knows no flow and no store. No thread that
- * serves ever waits for a call: authors' handlers have their own.
+ * JSON, Vert.x as its HTTP server, Nimbus to check access tokens, and Jackson. It knows no flow and
+ * no store. No thread that serves ever waits for a call: authors' handlers have their own.
  */
 @NullMarked
 package io.fermata.mcp;

@@ -17,7 +17,7 @@ class InquiriesTest {
 
   private Refusal refusal(Duration patience, Runnable meanwhile) {
     CompletableFuture<Throwable> failed = new CompletableFuture<>();
-    new Inquiries(patience)
+    new Inquiries(patience, 10)
         .ask(Map.of("roots", McpAsk.roots()), "ada", way)
         .whenComplete((replies, failure) -> failed.complete(failure));
     meanwhile.run();

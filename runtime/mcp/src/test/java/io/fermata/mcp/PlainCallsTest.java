@@ -28,7 +28,7 @@ class PlainCallsTest {
     return new Request(
         TextNode.valueOf("1"),
         Revision.V2026_07_28,
-        "ada",
+        Caller.trusted("ada"),
         null,
         Peer.unknown(),
         params,
@@ -38,7 +38,7 @@ class PlainCallsTest {
 
   @Test
   void theRepliesOfACallThatFoundNoRoomAreGoodForItsNextTry() {
-    RequestStates states = new RequestStates(TestHandles.ofStore("here"), () -> 1_000_000);
+    RequestStates states = new RequestStates(TestHandles.ofStore("here"), () -> 1_000_000, 10);
     String state =
         states.seal(
             Inputs.none().kept(), "ada", RequestStates.call("tools/call", "greet", Json.object()));
@@ -53,7 +53,7 @@ class PlainCallsTest {
                   new Subscriptions(new Streams(Streams.DEFAULT_MAX))),
               results,
               states,
-              new Inquiries(Inquiries.PATIENCE),
+              new Inquiries(Inquiries.PATIENCE, 10),
               workers);
       for (int i = 0; i < MAX_CALLS; i++) {
         assertThat(workers.run(released::join)).isNotCancelled();

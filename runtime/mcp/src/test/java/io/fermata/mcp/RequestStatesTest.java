@@ -20,7 +20,7 @@ class RequestStatesTest {
       Json.object().put("name", "Ada").put("remembered", "what we agreed on");
 
   private RequestStates states(String store) {
-    return new RequestStates(TestHandles.ofStore(store), now::get);
+    return new RequestStates(TestHandles.ofStore(store), now::get, 3);
   }
 
   private static String call(String arguments) {

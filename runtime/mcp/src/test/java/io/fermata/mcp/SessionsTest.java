@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 /** What is kept of the clients of the older era, and for how long. */
 class SessionsTest {
   private final AtomicLong now = new AtomicLong();
-  private final Sessions sessions = new Sessions(new FakeHost(), now::get);
+  private final Sessions sessions = new Sessions(new FakeHost(), now::get, 10_000);
 
   private String open() {
     return sessions.open("ada", Json.object().put("known", true));

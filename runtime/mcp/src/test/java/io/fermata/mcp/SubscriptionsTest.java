@@ -35,7 +35,7 @@ class SubscriptionsTest {
 
   @Test
   void aClientThatGoesAwayLeavesNothingThoughItWatchedMoreMeanwhile() {
-    subscriptions.add(subscription, "ada", () -> {});
+    subscriptions.add(subscription, Caller.trusted("ada"), () -> {});
     watched.add("test://a");
     assertThat(left()).containsExactly(subscription);
 
@@ -48,9 +48,20 @@ class SubscriptionsTest {
   void whoIsToldThatItListensListensAlready() {
     List<Subscriptions.Subscription> listening = new ArrayList<>();
 
-    subscriptions.add(subscription, "ada", () -> listening.addAll(left()));
+    subscriptions.add(subscription, Caller.trusted("ada"), () -> listening.addAll(left()));
 
     assertThat(listening).containsExactly(subscription);
+  }
+
+  @Test
+  void nobodyListensLongerThanItsTokenIsGood() {
+    Caller caller = new Caller("ada", Set.of(), System.currentTimeMillis() + 200);
+    subscriptions.add(subscription, caller, () -> {});
+    assertThat(left()).containsExactly(subscription);
+
+    subscription.ended().join();
+
+    assertThat(left()).isEmpty();
   }
 
   @Test

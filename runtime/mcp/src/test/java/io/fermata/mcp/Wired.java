@@ -38,7 +38,7 @@ final class Wired {
   private static final HttpClient CLIENT =
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
-  private final URI endpoint;
+  private URI endpoint;
   private final Map<String, String> headers = new LinkedHashMap<>();
   private String method = "POST";
 
@@ -59,6 +59,12 @@ final class Wired {
 
   Wired without(String header) {
     headers.remove(header);
+    return this;
+  }
+
+  /** Goes to another path of the server. */
+  Wired at(String path) {
+    endpoint = endpoint.resolve(path);
     return this;
   }
 
@@ -104,7 +110,11 @@ final class Wired {
   }
 
   Said sendTo(String path) {
-    return sendTo(endpoint.resolve(path), HttpRequest.BodyPublishers.ofString("{}"));
+    return sendTo(path, "{}");
+  }
+
+  Said sendTo(String path, String body) {
+    return sendTo(endpoint.resolve(path), HttpRequest.BodyPublishers.ofString(body));
   }
 
   /** Sends a message, and yields its answer as soon as that begins. */

@@ -1,0 +1,79 @@
+package io.fermata.examples;
+
+import io.fermata.mcp.McpServerBuilder;
+import io.fermata.mcp.OAuth;
+import io.fermata.mcp.PrincipalLimits;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** Who may call a server, from where, and how often. */
+final class AccessOptions {
+  private static final String ISSUER = "FERMATA_OAUTH_ISSUER";
+  private static final String AUDIENCE = "FERMATA_OAUTH_AUDIENCE";
+
+  @Option(
+      names = "--oauth-issuer",
+      paramLabel = "URL",
+      description = {
+        "Whose access tokens may call, as https://auth.example.com.",
+        "Without it the environment variable " + ISSUER + "."
+      })
+  @Nullable String issuer;
+
+  @Option(
+      names = "--oauth-audience",
+      paramLabel = "URL",
+      description = {
+        "Whom the tokens must be for: where clients find this server, as",
+        "https://flows.example.com/mcp. Without it " + AUDIENCE + "."
+      })
+  @Nullable String audience;
+
+  @Option(
+      names = "--oauth-scope",
+      paramLabel = "SCOPE",
+      description = "What every token must allow. May be repeated.")
+  List<String> scopes = new ArrayList<>();
+
+  @Option(
+      names = "--allow-host",
+      paramLabel = "NAME",
+      description = "A name, without port, that clients reach the server by. May be repeated.")
+  List<String> hosts = new ArrayList<>();
+
+  @Option(
+      names = "--allow-origin",
+      paramLabel = "ORIGIN",
+      description = "Whose web pages may call, as https://app.example.com. May be repeated.")
+  List<String> origins = new ArrayList<>();
+
+  @Option(
+      names = "--calls-per-second",
+      paramLabel = "N",
+      description = "How many requests each principal may send; as many as it likes unless told.")
+  @Nullable Integer perSecond;
+
+  /**
+   * @throws IllegalArgumentException if an option cannot be, or half of what belongs together is
+   *     missing
+   */
+  void apply(McpServerBuilder server, Map<String, String> environment) {
+    server.allowedHosts(hosts.toArray(String[]::new));
+    server.allowedOrigins(origins.toArray(String[]::new));
+    if (perSecond != null) {
+      server.perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(perSecond, perSecond));
+    }
+    String from = issuer == null ? environment.get(ISSUER) : issuer;
+    String to = audience == null ? environment.get(AUDIENCE) : audience;
+    if (from != null && to != null) {
+      server.oauth(OAuth.issuer(from).audience(to).scopes(scopes.toArray(String[]::new)));
+    } else if (from != null || to != null || !scopes.isEmpty()) {
+      throw new IllegalArgumentException(
+          "Access tokens need an issuer and an audience: give --oauth-issuer (%s) and --oauth-audience (%s), or neither."
+              .formatted(ISSUER, AUDIENCE));
+    }
+  }
+}

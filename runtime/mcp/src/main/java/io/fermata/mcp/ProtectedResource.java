@@ -1,0 +1,42 @@
+package io.fermata.mcp;
+
+import java.net.URI;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** The metadata by which clients find out whose tokens this server takes (RFC 9728). */
+final class ProtectedResource {
+  static final String PATH = "/.well-known/oauth-protected-resource";
+
+  private final String uri;
+  private final Set<String> paths;
+  private final Answer metadata;
+
+  /**
+   * @param name what the server calls itself
+   */
+  ProtectedResource(OAuth oauth, String name) {
+    URI resource = oauth.resource();
+    String path = resource.getRawPath().equals("/") ? "" : resource.getRawPath();
+    this.uri = resource.getScheme() + "://" + resource.getRawAuthority() + PATH + path;
+    // A proxy may have shortened the path by which clients find us.
+    this.paths =
+        Stream.of(PATH, PATH + HttpEdge.PATH, PATH + path).collect(Collectors.toUnmodifiableSet());
+    this.metadata =
+        Answer.of(200, Wire.bytes(oauth.metadata(name))).with("cache-control", "max-age=300");
+  }
+
+  String uri() {
+    return uri;
+  }
+
+  boolean serves(@Nullable String path) {
+    return path != null && paths.contains(path);
+  }
+
+  Answer metadata() {
+    return metadata;
+  }
+}

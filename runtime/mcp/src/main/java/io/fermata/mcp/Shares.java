@@ -1,0 +1,103 @@
+package io.fermata.mcp;
+
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.BiConsumer;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is remembered for principals, eldest first and within bounds. Where there is too much in
+ * all, whoever has most gives way, so that nobody pushes out what others have. It is not
+ * synchronized.
+ */
+final class Shares<K, V> {
+  private record Held<V>(String principal, V value) {}
+
+  private final int each;
+  private final int all;
+  private final BiConsumer<String, V> dropped;
+  private final Map<K, Held<V>> entries = new LinkedHashMap<>();
+  private final Map<String, Set<K>> ofPrincipal = new HashMap<>();
+
+  /** The principals by how many entries they have. */
+  private final TreeMap<Integer, Set<String>> bySize = new TreeMap<>();
+
+  /**
+   * @param each how many entries one principal may have
+   * @param all how many there may be
+   * @param dropped is told of what was dropped for these bounds, and whose it was
+   */
+  Shares(int each, int all, BiConsumer<String, V> dropped) {
+    this.each = each;
+    this.all = all;
+    this.dropped = dropped;
+  }
+
+  boolean has(K key) {
+    return entries.containsKey(key);
+  }
+
+  /** Adds an entry, or makes it the youngest. */
+  void put(String principal, K key, V value) {
+    remove(key);
+    entries.put(key, new Held<>(principal, value));
+    Set<K> keys = ofPrincipal.computeIfAbsent(principal, who -> new LinkedHashSet<>());
+    keys.add(key);
+    resized(principal, keys.size() - 1, keys.size());
+    if (keys.size() > each) {
+      dropEldest(principal);
+    } else if (entries.size() > all) {
+      dropEldest(Objects.requireNonNull(bySize.get(bySize.lastKey())).iterator().next());
+    }
+  }
+
+  @Nullable V remove(K key) {
+    Held<V> held = entries.remove(key);
+    if (held == null) {
+      return null;
+    }
+    String principal = held.principal();
+    Set<K> keys = Objects.requireNonNull(ofPrincipal.get(principal));
+    keys.remove(key);
+    resized(principal, keys.size() + 1, keys.size());
+    if (keys.isEmpty()) {
+      ofPrincipal.remove(principal);
+    }
+    return held.value();
+  }
+
+  /** Removes the eldest for as long as they are like this. */
+  void removeEldestWhile(Predicate<V> old) {
+    while (!entries.isEmpty()) {
+      Map.Entry<K, Held<V>> eldest = entries.entrySet().iterator().next();
+      if (!old.test(eldest.getValue().value())) {
+        return;
+      }
+      remove(eldest.getKey());
+    }
+  }
+
+  private void dropEldest(String principal) {
+    K eldest = Objects.requireNonNull(ofPrincipal.get(principal)).iterator().next();
+    dropped.accept(principal, Objects.requireNonNull(remove(eldest)));
+  }
+
+  private void resized(String principal, int from, int to) {
+    if (from > 0) {
+      Set<String> before = Objects.requireNonNull(bySize.get(from));
+      before.remove(principal);
+      if (before.isEmpty()) {
+        bySize.remove(from);
+      }
+    }
+    if (to > 0) {
+      bySize.computeIfAbsent(to, size -> new LinkedHashSet<>()).add(principal);
+    }
+  }
+}

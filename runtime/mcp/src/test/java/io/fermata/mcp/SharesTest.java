@@ -1,0 +1,60 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Who gives way where there is too much to remember. */
+class SharesTest {
+  private final List<String> dropped = new ArrayList<>();
+  private final Shares<String, Integer> shares =
+      new Shares<>(3, 5, (principal, value) -> dropped.add(principal + value));
+
+  private void put(String principal, int value) {
+    shares.put(principal, principal + value, value);
+  }
+
+  @Test
+  void nobodyHasMoreThanItMayAndItsEldestGoesFirst() {
+    put("ann", 1);
+    put("ann", 2);
+    put("ann", 3);
+    put("ann", 1);
+    put("ann", 4);
+
+    assertThat(dropped).containsExactly("ann2");
+    assertThat(shares.has("ann1")).isTrue();
+  }
+
+  @Test
+  void whoHasMostGivesWayToThoseWhoHaveLess() {
+    put("bob", 1);
+    put("ann", 1);
+    put("ann", 2);
+    put("ann", 3);
+    put("eve", 1);
+    put("eve", 2);
+    put("eve", 3);
+
+    assertThat(dropped).containsExactly("ann1", "eve1");
+    assertThat(shares.has("bob1")).isTrue();
+  }
+
+  @Test
+  void whatIsOldIsRemovedUpToTheFirstThatIsNot() {
+    put("ann", 1);
+    put("bob", 2);
+    put("ann", 9);
+    put("bob", 1);
+
+    shares.removeEldestWhile(value -> value < 5);
+
+    assertThat(shares.has("ann1") || shares.has("bob2")).isFalse();
+    assertThat(shares.has("ann9") && shares.has("bob1")).isTrue();
+    assertThat(shares.remove("bob1")).isEqualTo(1);
+    assertThat(shares.remove("bob1")).isNull();
+    assertThat(dropped).isEmpty();
+  }
+}
