@@ -58,6 +58,14 @@ final class TaskClient {
     return say("tools/call", tool, "\"name\":\"%s\",\"arguments\":%s".formatted(tool, arguments));
   }
 
+  /** What a call comes to that may be kept waiting, in a stream then. */
+  JsonNode waited(String tool, String params) throws Exception {
+    Wired wired = wired();
+    String all = "\"name\":\"" + tool + "\",\"arguments\":{}" + params;
+    Events answer = wired.listen(wired.modernMessage("tools/call", tool, all, capabilities)).get();
+    return (answer.streamed() ? answer.next() : answer.plain()).path("result");
+  }
+
   Wired.Said start(String flow) {
     return call(flow, "{\"action\":\"start\",\"intent\":\"to eat\"}");
   }

@@ -134,7 +134,7 @@ class TasksTest {
     assertThat(strict.message()).contains("io.modelcontextprotocol/tasks");
 
     kitchen.release();
-    JsonNode job = plain.call("job", "{}").result();
+    JsonNode job = plain.waited("job", "");
     assertThat(job.path("isError").asBoolean()).isTrue();
     assertThat(job.at("/content/0/text").asText()).contains("elicitation");
     while (!kitchen.undone()) {
@@ -146,19 +146,16 @@ class TasksTest {
   void aJobAsksWithinTheCallWhereItsClientTakesNoTasks() throws Exception {
     kitchen.release();
     TaskClient asked = ann.declaring("{\"elicitation\":{}}");
-    JsonNode round = asked.call("job", "{}").result();
+    JsonNode round = asked.waited("job", "");
     assertThat(round.path("resultType").asText()).isEqualTo("input_required");
     var responses = accepted(Json.object(), TaskClient.key(round, "dish"), "dish", "soup");
     accepted(responses, TaskClient.key(round, "sauce"), "sauce", "none");
 
     JsonNode done =
-        asked
-            .say(
-                "tools/call",
-                "job",
-                "\"name\":\"job\",\"arguments\":{},\"inputResponses\":%s,\"requestState\":%s"
-                    .formatted(responses, round.path("requestState")))
-            .result();
+        asked.waited(
+            "job",
+            ",\"inputResponses\":%s,\"requestState\":%s"
+                .formatted(responses, round.path("requestState")));
 
     assertThat(done.at("/content/0/text").asText()).isEqualTo("soup with none");
   }
