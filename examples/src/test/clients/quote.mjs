@@ -1,28 +1,8 @@
-// Drives the quote flow through every status with one MCP client: node quote.mjs <client> <endpoint>
+// Drives the quote flow through every status with one MCP client: node quote.mjs <client> <target>
 import assert from 'node:assert/strict';
+import { connect } from './clients.mjs';
 
-const [name, endpoint] = process.argv.slice(2);
-
-const connections = {
-  v1: async () => {
-    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
-    const { StreamableHTTPClientTransport } = await import(
-      '@modelcontextprotocol/sdk/client/streamableHttp.js'
-    );
-    const client = new Client({ name: 'quote-test', version: '1' });
-    await client.connect(new StreamableHTTPClientTransport(new URL(endpoint)));
-    return client;
-  },
-  'v2-legacy': () => v2(undefined),
-  'v2-modern': () => v2({ versionNegotiation: { mode: { pin: '2026-07-28' } } }),
-};
-
-async function v2(options) {
-  const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-  const client = new Client({ name: 'quote-test', version: '1' }, options);
-  await client.connect(new StreamableHTTPClientTransport(new URL(endpoint)));
-  return client;
-}
+const [name, target] = process.argv.slice(2);
 
 async function call(client, args) {
   const result = await client.callTool({ name: 'quote', arguments: args });
@@ -32,7 +12,7 @@ async function call(client, args) {
   return result.structuredContent;
 }
 
-const client = await connections[name]();
+const client = await connect(name, target);
 const { tools } = await client.listTools();
 const quote = tools.find((tool) => tool.name === 'quote');
 assert.deepEqual(quote.inputSchema.required, ['action']);
@@ -52,8 +32,8 @@ reply = await call(client, { action: 'continue', sessionId, stateUpdates: { emai
 assert.deepEqual(reply.suggestions, ['1-10', '11-50', '51+']);
 await client.close();
 
-// Another MCP session knows the run by its handle alone.
-const later = await connections[name]();
+// Another connection knows the run by its handle alone.
+const later = await connect(name, target);
 reply = await call(later, { action: 'continue', sessionId, stateUpdates: { companySize: '51+' } });
 assert.equal(reply.tool, 'show_plans');
 assert.deepEqual(reply.data, { price: 30, segment: 'company' });

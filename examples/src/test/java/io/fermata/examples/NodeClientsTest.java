@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -38,7 +39,8 @@ class NodeClientsTest {
   @BeforeAll
   static void install() throws Exception {
     Files.createDirectories(CLIENTS);
-    for (String file : List.of("package.json", "package-lock.json", "quote.mjs")) {
+    for (String file :
+        List.of("package.json", "package-lock.json", "clients.mjs", "forms.mjs", "quote.mjs")) {
       Files.write(CLIENTS.resolve(file), Files.readAllBytes(Path.of("src/test/clients", file)));
     }
     run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
@@ -49,17 +51,42 @@ class NodeClientsTest {
   void theTypeScriptSdkDrivesTheQuoteThroughEveryStatus(String client) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      String printed = run("node", "quote.mjs", client, server.endpoint().toString());
-      assertThat(printed.lines().map(String::strip))
-          .containsExactly(
-              "interrupt",
-              "error answer_rejected",
-              "interrupt",
-              "widget",
-              "complete",
-              "error run_completed",
-              "all four statuses seen");
+      drivesTheQuote(client, server.endpoint().toString());
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"v1", "v2-modern"})
+  void theTypeScriptSdkDrivesTheQuoteInOneProcessAndTheNext(String client) throws Exception {
+    drivesTheQuote(client, new ObjectMapper().writeValueAsString(stdio()));
+  }
+
+  private static void drivesTheQuote(String client, String target) throws Exception {
+    String printed = run("node", "quote.mjs", client, target);
+    assertThat(printed.lines().map(String::strip))
+        .containsExactly(
+            "interrupt",
+            "error answer_rejected",
+            "interrupt",
+            "widget",
+            "complete",
+            "error run_completed",
+            "all four statuses seen");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"v1", "v2-legacy", "v2-modern"})
+  void theTypeScriptSdkFillsInForms(String client) throws Exception {
+    try (Fermata host = Dinner.host(folder);
+        McpServer server = McpServer.serving(host).port(0).start()) {
+      assertThat(run("node", "forms.mjs", client, server.endpoint().toString()))
+          .contains("forms filled in");
+    }
+  }
+
+  /** The server as a process of its client's. */
+  private List<String> stdio() {
+    return Stdio.command(folder.resolve("stdio.db"));
   }
 
   @ParameterizedTest
@@ -67,16 +94,7 @@ class NodeClientsTest {
   void theInspectorSeesEachStatus(String era) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      Inspector inspector = new Inspector(server, era);
-      JsonNode asked = inspector.call("{'action':'start','intent':'a price'}");
-      String session = asked.path("sessionId").asText();
-      assertThat(asked.path("questions")).hasSize(2);
-      assertThat(inspector.proceed(session, "{'name':'Bo','email':'x'}").path("code").asText())
-          .isEqualTo("answer_rejected");
-      assertThat(inspector.proceed(session, "{'email':'bo@gmail.com'}").path("tool").asText())
-          .isEqualTo("show_plans");
-      assertThat(inspector.proceed(session, "{'selectedPlan':'p1'}").at("/result/price").asInt())
-          .isEqualTo(5);
+      seesEachStatus(over(server, era));
     }
   }
 
@@ -85,7 +103,7 @@ class NodeClientsTest {
   void theInspectorFindsThePagesOfTheWidgets(String era) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("pages.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      String told = new Inspector(server, era).run("--method", "tools/list", "--app-info");
+      String told = over(server, era).run("--method", "tools/list", "--app-info");
       Map<String, JsonNode> apps = new TreeMap<>();
       for (String line : told.lines().toList()) {
         JsonNode app = new ObjectMapper().readTree(line);
@@ -103,26 +121,34 @@ class NodeClientsTest {
   }
 
   @Test
-  void theInspectorListsTheToolsOverStdio() throws Exception {
-    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    String listed =
-        run(
-            "node",
-            INSPECTOR.toString(),
-            java,
-            "-cp",
-            System.getProperty("java.class.path"),
-            Main.class.getName(),
-            "stdio",
-            "--store",
-            "sqlite:" + folder.resolve("stdio.db"),
-            "--method",
-            "tools/list");
-    assertThat(listed).contains("\"quote\"", "\"show_plans\"");
+  void theInspectorSeesEachStatusOverStdioFromAProcessEach() throws Exception {
+    seesEachStatus(new Inspector(stdio()));
   }
 
-  /** The Inspector's command line, one process a call. */
-  private record Inspector(McpServer server, String era) {
+  private static Inspector over(McpServer server, String era) {
+    String address = server.endpoint().toString();
+    return new Inspector(
+        List.of("--server-url", address, "--transport", "http", "--protocol-era", era));
+  }
+
+  private static void seesEachStatus(Inspector inspector) throws Exception {
+    JsonNode asked = inspector.call("{'action':'start','intent':'a price'}");
+    String session = asked.path("sessionId").asText();
+    assertThat(asked.path("questions")).hasSize(2);
+    assertThat(inspector.proceed(session, "{'name':'Bo','email':'x'}").path("code").asText())
+        .isEqualTo("answer_rejected");
+    assertThat(inspector.proceed(session, "{'email':'bo@gmail.com'}").path("tool").asText())
+        .isEqualTo("show_plans");
+    assertThat(inspector.proceed(session, "{'selectedPlan':'p1'}").at("/result/price").asInt())
+        .isEqualTo(5);
+  }
+
+  /**
+   * The Inspector's command line, one process a call.
+   *
+   * @param server the words that say where the server is
+   */
+  private record Inspector(List<String> server) {
     JsonNode proceed(String session, String updates) throws Exception {
       return call(
           "{'action':'continue','sessionId':'" + session + "','stateUpdates':" + updates + "}");
@@ -137,8 +163,7 @@ class NodeClientsTest {
 
     String run(String... options) throws Exception {
       List<String> command = new ArrayList<>(List.of("node", INSPECTOR.toString()));
-      command.addAll(List.of("--server-url", server.endpoint().toString()));
-      command.addAll(List.of("--transport", "http", "--protocol-era", era));
+      command.addAll(server);
       command.addAll(List.of(options));
       return NodeClientsTest.run(command.toArray(String[]::new));
     }
@@ -147,11 +172,10 @@ class NodeClientsTest {
   private static String run(String... command) throws IOException, InterruptedException {
     Path out = Files.createTempFile("client", ".out");
     Path err = Files.createTempFile("client", ".err");
-    List<String> words = new ArrayList<>(List.of(command));
     Process process;
     try {
       process =
-          new ProcessBuilder(words)
+          new ProcessBuilder(command)
               .directory(CLIENTS.toFile())
               .redirectOutput(out.toFile())
               .redirectError(err.toFile())

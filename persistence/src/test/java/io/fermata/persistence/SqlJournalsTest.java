@@ -64,7 +64,7 @@ final class SqlJournalsTest {
       SqlJournals journals = new SqlJournals(database);
       Host.await(journals.append("busy", List.of(record("busy", 1))));
       var again = journals.append("busy", List.of(record("busy", 1))).toCompletableFuture();
-      assertThatThrownBy(() -> Host.await(again)).isInstanceOf(Exception.class);
+      assertThatThrownBy(() -> Host.await(again)).hasMessageContaining("UNIQUE");
       assertThat(journals.written(List.of("busy"))).isDone();
     }
   }

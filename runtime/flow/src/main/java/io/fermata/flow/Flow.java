@@ -85,14 +85,15 @@ public final class Flow<S extends Record> {
 
   /** The same flow under another name. */
   public Flow<S> named(String id) {
-    Header other =
-        new Header(
-            id,
-            header.title(),
-            header.description(),
-            header.version(),
-            header.expiry(),
-            header.endsOnFailure());
+    return with(header.named(id));
+  }
+
+  /** The same flow, whose runs end where a step fails for good, as if its author had said so. */
+  public Flow<S> endingOnFailure() {
+    return with(header.endingOnFailure());
+  }
+
+  private Flow<S> with(Header other) {
     return new Flow<>(
         other,
         schema,
@@ -113,7 +114,18 @@ public final class Flow<S extends Record> {
       String description,
       int version,
       @Nullable Duration expiry,
-      boolean endsOnFailure) {}
+      boolean endsOnFailure,
+      TaskUse tasks,
+      boolean forms) {
+
+    private Header named(String other) {
+      return new Header(other, title, description, version, expiry, endsOnFailure, tasks, forms);
+    }
+
+    private Header endingOnFailure() {
+      return new Header(id, title, description, version, expiry, true, tasks, forms);
+    }
+  }
 
   /** Begins a flow whose state is the given record. */
   public static <S extends Record> FlowBuilder<S> of(String id, Class<S> state) {
@@ -134,6 +146,11 @@ public final class Flow<S extends Record> {
 
   public int version() {
     return header.version();
+  }
+
+  /** When its calls are answered with a task. */
+  public TaskUse tasks() {
+    return header.tasks();
   }
 
   /** Changes whenever the graph or its fields do, so that a change without a new version shows. */
@@ -245,6 +262,11 @@ public final class Flow<S extends Record> {
   /** The machine that runs it. */
   public FlowProgram<S> program(Limits limits) {
     return new FlowProgram<>(this, limits);
+  }
+
+  /** Whether clients may show its questions as forms. */
+  public boolean forms() {
+    return header.forms();
   }
 
   @Nullable Duration expiry() {

@@ -32,6 +32,8 @@ public final class FlowBuilder<S extends Record> {
   private @Nullable Function<S, ?> result;
   private @Nullable Duration expiry;
   private boolean endsOnFailure;
+  private TaskUse tasks = TaskUse.WHEN_LATE;
+  private boolean forms;
 
   FlowBuilder(String id, Class<S> state) {
     this.id = id;
@@ -90,6 +92,32 @@ public final class FlowBuilder<S extends Record> {
    */
   public FlowBuilder<S> endOnFailure() {
     endsOnFailure = true;
+    return this;
+  }
+
+  /**
+   * Lets clients that can show forms put its questions to their users themselves, past the model.
+   * Where a question is beyond a form, or secret, or its client has no forms, the model asks as
+   * ever.
+   */
+  public FlowBuilder<S> forms() {
+    forms = true;
+    return this;
+  }
+
+  /**
+   * Its work takes longer than a caller likes to wait: callers who take tasks are given one as soon
+   * as a run has work to do, and others wait. Without this they are given one where a call would
+   * otherwise be told that the work goes on.
+   */
+  public FlowBuilder<S> longRunning() {
+    tasks = TaskUse.WHEN_IT_WORKS;
+    return this;
+  }
+
+  /** As {@link #longRunning}, but callers who take no tasks are refused. */
+  public FlowBuilder<S> onlyAsTask() {
+    tasks = TaskUse.ALWAYS;
     return this;
   }
 
@@ -317,7 +345,7 @@ public final class FlowBuilder<S extends Record> {
     StateSchema<S> schema = new StateSchema<>(state, mounts(), secrets);
     Flow<S> flow =
         new Flow<>(
-            new Flow.Header(id, title, description, version, expiry, endsOnFailure),
+            new Flow.Header(id, title, description, version, expiry, endsOnFailure, tasks, forms),
             schema,
             nodes,
             routes,

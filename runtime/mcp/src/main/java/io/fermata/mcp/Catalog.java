@@ -40,12 +40,12 @@ final class Catalog {
     for (Revision revision : Revision.values()) {
       tools.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed("tools", tools(flows, displays, offers, !rendering.isEmpty(), revision))));
       resources.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed(
                   "resources",
@@ -54,14 +54,14 @@ final class Catalog {
                       offers.resources().values().stream().map(it -> it.descriptor(revision))))));
       templates.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed(
                   "resourceTemplates",
                   offers.templates().values().stream().map(it -> it.descriptor(revision)))));
       prompts.put(
           revision,
-          results.cacheable(
+          results.list(
               revision,
               listed(
                   "prompts",

@@ -19,7 +19,7 @@ final class Descriptors {
     ObjectNode tool =
         tool(contract.name(), contract.title(), contract.description(), revision)
             .set("inputSchema", contract.inputSchema());
-    if (revision.structured()) {
+    if (revision.structured() && !contract.job()) {
       tool.set("outputSchema", contract.outputSchema());
     }
     annotations(tool, contract.title(), revision).put("readOnlyHint", false);

@@ -5,12 +5,16 @@ import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A response that becomes a stream of events if there is progress before the answer. Events have no
- * ids: a broken stream cannot be resumed, the outcome is fetched by calling again.
+ * A response that becomes a stream of events if there is progress before the answer. Where it is
+ * kept for a client that comes back, its events have ids; else a broken stream cannot be resumed,
+ * and the outcome is fetched by calling again.
  */
 final class EventStream {
   private static final CharSequence EVENTS = HttpHeaders.createOptimized("text/event-stream");
@@ -22,26 +26,54 @@ final class EventStream {
   private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
 
   private final HttpServerResponse response;
+  private final @Nullable Function<Runnable, Replay> keeping;
 
   /** Where the request is handled, and the only place where its response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
   private final Progress progress = new Progress(woken -> context.runOnContext(home -> send()));
+  private @Nullable Replay replay;
   private boolean begun;
   private boolean beating;
 
   EventStream(HttpServerResponse response) {
-    this.response = response.closeHandler(closed -> progress.gone());
+    this(response, null);
+  }
+
+  /**
+   * @param keeping begins to keep what is told, given what to do when its client is lost; null if
+   *     the client cannot come back
+   */
+  EventStream(HttpServerResponse response, @Nullable Function<Runnable, Replay> keeping) {
+    this.response = response.closeHandler(closed -> closed());
+    this.keeping = keeping;
   }
 
   Progress progress() {
     return progress;
   }
 
-  private void send() {
-    if (over()) {
+  private void closed() {
+    if (replay == null) {
       progress.gone();
-    } else if (response.writeQueueFull()) {
+    } else {
+      awaited(context, replay, null);
+      send();
+    }
+  }
+
+  /** Gives a client that has gone the time to come back. */
+  static void awaited(Context context, Replay replay, Replay.@Nullable Listener leaving) {
+    int mark = replay.left(leaving);
+    context.owner().setTimer(Replays.GRACE.toMillis(), late -> replay.giveUp(mark));
+  }
+
+  private void send() {
+    if (over() && replay == null) {
+      progress.gone();
+    } else if (over() && replay != null && !replay.roomy()) {
+      context.owner().setTimer(Progress.PAUSE_MILLIS, rested -> send());
+    } else if (!over() && response.writeQueueFull()) {
       response.drainHandler(drained -> resume());
     } else {
       keepAlive();
@@ -54,19 +86,21 @@ final class EventStream {
   }
 
   private void keepAlive() {
-    if (progress.held() && !beating) {
+    if (progress.held() && !beating && !over()) {
       beating = true;
       begin();
-      beat();
+      beat(response, context);
     }
   }
 
-  private void beat() {
-    if (!over()) {
+  static void beat(HttpServerResponse response, Context context) {
+    if (!response.ended() && !response.closed()) {
       if (!response.writeQueueFull()) {
         response.write(HEARTBEAT);
       }
-      context.owner().setTimer(ThreadStream.HEARTBEAT.toMillis(), rested -> beat());
+      context
+          .owner()
+          .setTimer(ThreadStream.HEARTBEAT.toMillis(), rested -> beat(response, context));
     }
   }
 
@@ -81,29 +115,53 @@ final class EventStream {
 
   private void write(List<byte[]> messages) {
     begin();
-    messages.forEach(message -> response.write(event(message)));
+    messages.forEach(
+        message -> {
+          Buffer event = told(message);
+          if (!over()) {
+            response.write(event);
+          }
+        });
   }
 
   private void begin() {
     if (!begun) {
       begun = true;
-      response
-          .setChunked(true)
-          .putHeader(HttpHeaders.CONTENT_TYPE, EVENTS)
-          .putHeader(HttpHeaders.CACHE_CONTROL, NO_CACHE)
-          // Proxies would keep events back until their buffer is full.
-          .putHeader(BUFFERING, NO);
+      open(response);
+      if (keeping != null) {
+        Replay kept = keeping.apply(progress::gone);
+        response.write(Buffer.buffer(kept.opening()));
+        replay = kept;
+      }
     }
+  }
+
+  /** Makes a response one of events. */
+  static void open(HttpServerResponse response) {
+    response
+        .setChunked(true)
+        .putHeader(HttpHeaders.CONTENT_TYPE, EVENTS)
+        .putHeader(HttpHeaders.CACHE_CONTROL, NO_CACHE)
+        // Proxies would keep events back until their buffer is full.
+        .putHeader(BUFFERING, NO);
   }
 
   /** Ends the response with the answer if there was progress; else it is left to be plain. */
   boolean ended(byte[] answer) {
     List<byte[]> rest = progress.end();
-    if (!begun && rest.isEmpty()) {
+    if (!begun && (rest.isEmpty() || over())) {
       return false;
     }
     write(rest);
-    response.end(event(answer));
+    Buffer last = told(answer);
+    if (replay != null) {
+      replay.end();
+      // What was written may still not have arrived.
+      awaited(context, replay, null);
+    }
+    if (!over()) {
+      response.end(last);
+    }
     return true;
   }
 
@@ -115,11 +173,17 @@ final class EventStream {
     }
   }
 
+  private Buffer told(byte[] message) {
+    return Buffer.buffer(replay == null ? event(message, null) : replay.tell(message));
+  }
+
   /** One event. JSON as it is written here has no line breaks. */
-  private static Buffer event(byte[] json) {
-    return Buffer.buffer(json.length + 32)
+  static byte[] event(byte[] json, @Nullable String id) {
+    byte[] end = (id == null ? "\n\n" : "\nid: " + id + "\n\n").getBytes(StandardCharsets.UTF_8);
+    return Buffer.buffer(json.length + 96)
         .appendString("event: message\ndata: ")
         .appendBytes(json)
-        .appendString("\n\n");
+        .appendBytes(end)
+        .getBytes();
   }
 }

@@ -62,7 +62,8 @@ final class Exchange {
    */
   static void answer(
       HttpServerRequest request, Protocol protocol, String principal, boolean streams) {
-    EventStream stream = streams ? new EventStream(request.response()) : null;
+    EventStream stream =
+        streams ? new EventStream(request.response(), keeping(request, protocol, principal)) : null;
     Progress progress = stream == null ? null : stream.progress();
     new Exchange(
             request,
@@ -71,6 +72,15 @@ final class Exchange {
             Exchange::refused,
             null)
         .begin();
+  }
+
+  /** How the stream of a client is kept that may come back for it; null if it may not. */
+  private static @Nullable Function<Runnable, Replay> keeping(
+      HttpServerRequest request, Protocol protocol, String principal) {
+    String session = request.getHeader(SESSION);
+    boolean resumes =
+        session != null && Revision.V2025_11_25.text.equals(request.getHeader(VERSION));
+    return resumes ? lost -> protocol.kept(session, principal, lost) : null;
   }
 
   /**
@@ -194,10 +204,10 @@ final class Exchange {
 
   private void write(Answer answer) {
     HttpServerResponse response = request.response();
-    if (answer == Answer.TAKEN_OVER || response.ended() || response.closed()) {
-      return;
-    }
-    if (stream != null && answer.body != null && stream.ended(answer.body)) {
+    if (answer == Answer.TAKEN_OVER
+        || (stream != null && answer.body != null && stream.ended(answer.body))
+        || response.ended()
+        || response.closed()) {
       return;
     }
     response.setStatusCode(answer.status);

@@ -188,6 +188,11 @@ final class HttpEdge extends VerticleBase {
       refuse(request, Refusal.transport(406, "Accept must list text/event-stream."));
       return;
     }
+    String lastEvent = request.getHeader("last-event-id");
+    if (lastEvent != null) {
+      resume(request, principal, lastEvent);
+      return;
+    }
     EventStream stream = new EventStream(request.response());
     Context context = Objects.requireNonNull(Vertx.currentContext());
     CompletableFuture<Void> ended = new CompletableFuture<>();
@@ -196,6 +201,16 @@ final class HttpEdge extends VerticleBase {
       protocol.listen(session, principal, stream.progress(), ended);
       CompletionStage<Void> over = ended;
       over.thenRun(() -> context.runOnContext(home -> stream.end()));
+    } catch (Refusal refusal) {
+      refuse(request, refusal);
+    }
+  }
+
+  /** The rest of a call's stream, for a client whose connection broke. */
+  private void resume(HttpServerRequest request, String principal, String lastEvent) {
+    String session = Objects.requireNonNull(request.getHeader(Exchange.SESSION));
+    try {
+      Resumption.begin(request.response(), protocol.resumed(session, principal, lastEvent));
     } catch (Refusal refusal) {
       refuse(request, refusal);
     }

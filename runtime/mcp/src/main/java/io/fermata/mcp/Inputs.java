@@ -14,6 +14,25 @@ import io.fermata.flow.Json;
  */
 record Inputs(ObjectNode replies, ObjectNode fresh, JsonNode remembered) {
   static Inputs none() {
-    return new Inputs(Json.object(), Json.object(), NullNode.getInstance());
+    return of(Json.object());
+  }
+
+  static Inputs of(ObjectNode fresh) {
+    return new Inputs(Json.object(), fresh, NullNode.getInstance());
+  }
+
+  /** What a client was given to keep, with what it replies. */
+  static Inputs of(JsonNode kept, ObjectNode fresh) {
+    JsonNode replies = kept.path("replies");
+    return new Inputs(
+        replies instanceof ObjectNode object ? object : Json.object(),
+        fresh,
+        kept.path("remembered"));
+  }
+
+  /** What a client is to keep until its next round. */
+  ObjectNode kept() {
+    ObjectNode kept = Json.object().set("replies", replies);
+    return kept.set("remembered", remembered);
   }
 }

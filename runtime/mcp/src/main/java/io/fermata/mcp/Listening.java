@@ -1,29 +1,35 @@
 package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.Stream;
 
 /** How clients come to hear of changes, in the way of either era. */
 final class Listening {
   private static final String WATCHED = "resourceSubscriptions";
+  private static final String TASKS = "taskIds";
+
+  /** How many tasks one client may hear of in one stream. */
+  private static final int MAX_TASKS = 100;
 
   private final Subscriptions subscriptions;
   private final Results results;
-  private final Set<Subscriptions.Kind> kinds;
+  private final TaskCalls tasks;
 
-  /**
-   * @param kinds the lists that this server has
-   */
-  Listening(Subscriptions subscriptions, Results results, Set<Subscriptions.Kind> kinds) {
+  Listening(Subscriptions subscriptions, Results results, TaskCalls tasks) {
     this.subscriptions = subscriptions;
     this.results = results;
-    this.kinds = kinds;
+    this.tasks = tasks;
   }
 
   /** The method {@code subscriptions/listen}: it is answered when there will be nothing more. */
@@ -34,13 +40,16 @@ final class Listening {
     }
     JsonNode filter = request.params().path("notifications");
     Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);
-    kinds.stream().filter(kind -> filter.path(kind.filter).asBoolean()).forEach(wanted::add);
+    Stream.of(Subscriptions.Kind.values())
+        .filter(kind -> filter.path(kind.filter).asBoolean())
+        .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
     filter.path(WATCHED).forEach(uri -> watched.add(watchable(uri.asText())));
     if (watched.size() > Subscriptions.MAX_WATCHED) {
       throw Refusal.params(
           "A client may watch %d resources at a time.".formatted(Subscriptions.MAX_WATCHED));
     }
+    List<TaskIds.Task> known = tasks(filter, request);
     Subscriptions.Subscription subscription =
         new Subscriptions.Subscription(
             request.id(), wanted, watched, way, new CompletableFuture<>());
@@ -49,7 +58,8 @@ final class Listening {
         request.principal(),
         () ->
             subscription.insist(
-                "notifications/subscriptions/acknowledged", acknowledged(wanted, watched)));
+                "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
+    known.forEach(task -> TaskFeed.start(tasks, task, request, subscription));
     return subscription.ended().thenApply(ended -> over(request));
   }
 
@@ -61,12 +71,37 @@ final class Listening {
     return uri;
   }
 
-  private static ObjectNode acknowledged(Set<Subscriptions.Kind> wanted, Set<String> watched) {
+  /** Those of the named tasks that the client was given. */
+  private List<TaskIds.Task> tasks(JsonNode filter, Request request) {
+    JsonNode named = filter.path(TASKS);
+    if (named.isMissingNode()) {
+      return List.of();
+    }
+    TaskCalls.require(request);
+    if (named.size() > MAX_TASKS) {
+      throw Refusal.params("A client may hear of %d tasks in a stream.".formatted(MAX_TASKS));
+    }
+    Map<String, TaskIds.Task> known = new LinkedHashMap<>();
+    for (JsonNode id : named) {
+      TaskIds.Task task = tasks.known(id.asText(), request.principal());
+      if (task != null) {
+        known.put(task.id(), task);
+      }
+    }
+    return List.copyOf(known.values());
+  }
+
+  private static ObjectNode acknowledged(
+      Set<Subscriptions.Kind> wanted, Set<String> watched, List<TaskIds.Task> known) {
     ObjectNode params = Json.object();
     ObjectNode honoured = params.putObject("notifications");
     wanted.forEach(kind -> honoured.put(kind.filter, true));
     if (!watched.isEmpty()) {
       watched.forEach(honoured.putArray(WATCHED)::add);
+    }
+    if (!known.isEmpty()) {
+      ArrayNode ids = honoured.putArray(TASKS);
+      known.forEach(task -> ids.add(task.id()));
     }
     return params;
   }
@@ -80,7 +115,10 @@ final class Listening {
   /** Has a legacy client hear of all lists and of what it watches, as long as it is there. */
   void attach(Peer peer, String principal, Progress way, CompletableFuture<Void> ended) {
     subscriptions.add(
-        new Subscriptions.Subscription(null, kinds, peer.watched, way, ended), principal, () -> {});
+        new Subscriptions.Subscription(
+            null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
+        principal,
+        () -> {});
   }
 
   /** The method {@code resources/subscribe}. */

@@ -101,7 +101,7 @@ public final class McpCall {
     if (message != null) {
       params.put("message", Text.repaired(message));
     }
-    told.tell(Wire.notification("notifications/progress", params));
+    told.tellLatest(Wire.notification("notifications/progress", params));
   }
 
   /** Logs to the client, if it wants to have messages of this level. */

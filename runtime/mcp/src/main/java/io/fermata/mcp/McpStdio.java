@@ -12,12 +12,14 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,6 +30,10 @@ import org.slf4j.LoggerFactory;
 public final class McpStdio implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpStdio.class);
   private static final int MAX_UNDER_WAY = 256;
+
+  /** How many may be open, with those that wait for the client. */
+  private static final int MAX_OPEN = 1_024;
+
   private static final int SECONDS_TO_FINISH = 30;
 
   private final Protocol protocol;
@@ -37,7 +43,12 @@ public final class McpStdio implements AutoCloseable {
   /** Requests that still want an answer, each with its progress. */
   private final Map<JsonNode, Progress> open = new ConcurrentHashMap<>();
 
+  /** What works for the client: where there is no room, nothing more is read. */
   private final Semaphore underWay = new Semaphore(MAX_UNDER_WAY);
+
+  /** What is not over, be it that it works or waits for what is yet to be read. */
+  private final Semaphore all = new Semaphore(MAX_OPEN);
+
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** Writes one message after the other, so that a slow reader holds no thread of the host. */
@@ -48,7 +59,8 @@ public final class McpStdio implements AutoCloseable {
   private final Executor later =
       CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
-  private final Arrival.Line peer = new Arrival.Line("local", progress());
+  private final Arrival.Line peer =
+      new Arrival.Line("local", new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
   private final McpChanges changes;
   private final Runnable closing;
 
@@ -73,14 +85,31 @@ public final class McpStdio implements AutoCloseable {
     return edge;
   }
 
+  /** The room that a message takes until there is nothing more to say about it. */
+  private final class Room {
+    private final AtomicBoolean works = new AtomicBoolean(true);
+
+    /** It waits for the client, and keeps nobody from being read meanwhile. */
+    void waits() {
+      if (works.compareAndSet(true, false)) {
+        underWay.release();
+      }
+    }
+
+    void leave() {
+      waits();
+      all.release();
+    }
+  }
+
   private static Thread daemon(Runnable task, String name) {
     Thread thread = new Thread(task, name);
     thread.setDaemon(true);
     return thread;
   }
 
-  private Progress progress() {
-    return new Progress(woken -> writer.execute(() -> tell(woken)));
+  private Progress progress(Room room) {
+    return new Progress(woken -> writer.execute(() -> tell(woken, room::waits)));
   }
 
   /** Changes what is offered, and tells the client. */
@@ -110,7 +139,7 @@ public final class McpStdio implements AutoCloseable {
       }
       // These wait for a client that is not there any more.
       open.values().stream().filter(Progress::held).forEach(Progress::gone);
-      if (!underWay.tryAcquire(MAX_UNDER_WAY, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
+      if (!all.tryAcquire(MAX_OPEN, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
         LOG.warn("The input ended, and calls were not answered within {} s", SECONDS_TO_FINISH);
       }
     } catch (IOException e) {
@@ -138,30 +167,48 @@ public final class McpStdio implements AutoCloseable {
       protocol.answer(message, peer, null);
       return;
     }
-    underWay.acquire();
-    try {
-      if (refused != null) {
-        throw refused;
-      }
-      receive(message);
-    } catch (Refusal refusal) {
-      write(List.of(Wire.error(NullNode.getInstance(), refusal)));
-    }
-  }
-
-  private void receive(JsonNode message) {
     Progress cancelled = open.remove(cancelled(message));
     if (cancelled != null) {
       cancelled.gone();
     }
+    if (!all.tryAcquire()) {
+      refuse(message);
+      return;
+    }
+    underWay.acquire();
+    Room room = new Room();
+    try {
+      if (refused != null) {
+        throw refused;
+      }
+      receive(message, room);
+    } catch (Refusal refusal) {
+      write(List.of(Wire.error(NullNode.getInstance(), refusal)), room);
+    }
+  }
+
+  /** Says that there is too much to do; who does not hear that is not read on. */
+  private void refuse(JsonNode message) throws InterruptedException {
+    if (notification(message)) {
+      return;
+    }
+    byte[] error = Wire.error(Message.idOf(message, NullNode.getInstance()), Refusal.overloaded());
+    try {
+      writer.submit(() -> writeNow(List.of(error))).get();
+    } catch (RejectedExecutionException | ExecutionException closed) {
+      // There is nobody to tell any more.
+    }
+  }
+
+  private void receive(JsonNode message, Room room) {
     JsonNode id = message.path("id");
-    Progress progress = progress();
+    Progress progress = progress(room);
     if (!id.isMissingNode() && open.putIfAbsent(id, progress) != null) {
       throw Refusal.invalid("The id is that of another request under way.");
     }
     protocol
         .answer(message, peer, progress)
-        .whenComplete((answer, never) -> answered(message, id, progress, answer));
+        .whenComplete((answer, never) -> answered(message, id, progress, answer, room));
   }
 
   private static JsonNode cancelled(JsonNode message) {
@@ -170,44 +217,48 @@ public final class McpStdio implements AutoCloseable {
         : MissingNode.getInstance();
   }
 
-  private void answered(JsonNode message, JsonNode id, Progress progress, Answer answer) {
+  private void answered(
+      JsonNode message, JsonNode id, Progress progress, Answer answer, Room room) {
     boolean wanted = id.isMissingNode() ? !notification(message) : open.remove(id, progress);
     List<byte[]> last = progress.end();
     if (answer.body != null && wanted) {
       last.add(answer.body);
-      write(last);
+      write(last, room);
     } else {
-      underWay.release();
+      room.leave();
     }
   }
 
   /** A notification is never answered, not even by an error. */
   private static boolean notification(JsonNode message) {
-    return message.isObject() && message.path("method").isTextual();
+    return message.isObject() && !message.has("id") && message.path("method").isTextual();
   }
 
   /** Writes the progress of a request, and looks for more until there is none for a while. */
-  private void tell(Progress progress) {
+  private void tell(Progress progress, Runnable waits) {
+    if (progress.held()) {
+      waits.run();
+    }
     List<byte[]> notifications = progress.take();
     if (!notifications.isEmpty()) {
       writeNow(notifications);
-      later.execute(() -> tell(progress));
+      later.execute(() -> tell(progress, waits));
     }
   }
 
   /** Writes the last that there is to say about a message. */
-  private void write(List<byte[]> messages) {
+  private void write(List<byte[]> messages, Room room) {
     try {
       writer.execute(
           () -> {
             try {
               writeNow(messages);
             } finally {
-              underWay.release();
+              room.leave();
             }
           });
     } catch (RejectedExecutionException closed) {
-      underWay.release();
+      room.leave();
     }
   }
 

@@ -56,6 +56,7 @@ final class MirrorHeaders {
     return switch (method) {
       case "tools/call", "prompts/get" -> "name";
       case "resources/read" -> "uri";
+      case "tasks/get", "tasks/update", "tasks/cancel" -> "taskId";
       default -> null;
     };
   }

@@ -12,10 +12,6 @@ record Offers(
     Map<String, McpPrompt> prompts) {
   static final Offers NONE = new Offers(Map.of(), Map.of(), Map.of(), Map.of());
 
-  boolean isEmpty() {
-    return tools.isEmpty() && resources.isEmpty() && templates.isEmpty() && prompts.isEmpty();
-  }
-
   Offers with(McpTool tool) {
     return new Offers(put(tools, tool.name(), tool), resources, templates, prompts);
   }

@@ -74,32 +74,25 @@ final class PlainCalls {
       boolean atOnce,
       Work work) {
     Round round = new Round(request, method, name, arguments, atOnce, work, 0);
-    return run(round, request.revision().modern() ? presented(round) : Inputs.none());
+    if (!request.revision().modern()) {
+      return run(round, Inputs.none());
+    }
+    ObjectNode fresh = request.responses();
+    String state = request.state();
+    return state == null ? run(round, Inputs.of(fresh)) : resumed(round, state, fresh);
   }
 
-  /** What a client brings along that was asked before. */
-  private Inputs presented(Round round) {
-    ObjectNode params = round.request().params();
-    ObjectNode fresh = responses(params);
-    JsonNode state = params.get("requestState");
-    if (state == null) {
-      return new Inputs(Json.object(), fresh, Inputs.none().remembered());
+  /** Goes on with what the client brings along that was asked before. */
+  private CompletionStage<Result> resumed(Round round, String state, ObjectNode fresh) {
+    RequestStates.Opened opened = states.open(state, round.request().principal(), round.bound());
+    opened.use("make the call anew");
+    try {
+      return run(round, Inputs.of(opened.content(), fresh));
+    } catch (Refusal overloaded) {
+      // Its replies were not looked at, so they are good for another try.
+      opened.giveBack();
+      throw overloaded;
     }
-    if (!state.isTextual()) {
-      throw Refusal.params("The parameter requestState must be a string.");
-    }
-    return states.open(state.textValue(), fresh, round.request().principal(), round.bound());
-  }
-
-  private static ObjectNode responses(ObjectNode params) {
-    JsonNode responses = params.get("inputResponses");
-    if (responses == null) {
-      return Json.object();
-    }
-    if (responses instanceof ObjectNode object) {
-      return object;
-    }
-    throw Refusal.params("The parameter inputResponses must be an object.");
   }
 
   private CompletionStage<Result> run(Round round, Inputs inputs) {
@@ -175,7 +168,7 @@ final class PlainCalls {
     Request request = round.request();
     requirePossible(asks, request);
     if (request.revision().modern()) {
-      String state = states.seal(call.next(), request.principal(), round.bound());
+      String state = states.seal(call.next().kept(), request.principal(), round.bound());
       return CompletableFuture.completedFuture(results.inputRequired(asks, state));
     }
     Progress way = request.progress();

@@ -66,6 +66,10 @@ final class Progress {
   private final Consumer<Progress> wake;
   private final Deque<Waiting> waiting = new ArrayDeque<>(0);
   private JsonNode token = MissingNode.getInstance();
+
+  /** The latest of those that tell how far the call is, once there was no room for one. */
+  private byte @Nullable [] latest;
+
   private int room = ROOM;
   private int leftOut;
   private long sent;
@@ -114,6 +118,11 @@ final class Progress {
   /** A notification, which is left out if there is no room for it. */
   void tell(byte[] notification) {
     rouse(add(notification, true));
+  }
+
+  /** How far the call is: where there is no room for all of them, the latest goes out. */
+  void tellLatest(byte[] notification) {
+    rouse(addLatest(notification));
   }
 
   /** A message that must not be lost. */
@@ -224,6 +233,19 @@ final class Progress {
     return rouse;
   }
 
+  private synchronized boolean addLatest(byte[] message) {
+    if (latest == null && room >= message.length) {
+      return add(message, true);
+    }
+    if (ended) {
+      return false;
+    }
+    latest = message;
+    boolean rouse = asleep;
+    asleep = false;
+    return rouse;
+  }
+
   private @Nullable Words lastWords() {
     return waiting.peekLast() instanceof Words words ? words : null;
   }
@@ -260,6 +282,10 @@ final class Progress {
       } else if (each instanceof Ready ready) {
         taken.add(ready.bytes());
       }
+    }
+    if (latest != null) {
+      taken.add(latest);
+      latest = null;
     }
     waiting.clear();
     room = ROOM;

@@ -32,6 +32,8 @@ final class Protocol {
   private final Methods methods;
   private final Sessions sessions;
   private final Inquiries inquiries;
+  private final UnderWay underWay = new UnderWay();
+  private final Replays replays = new Replays();
   private final Eras eras;
 
   Protocol(Methods methods, Sessions sessions, Inquiries inquiries) {
@@ -102,6 +104,11 @@ final class Protocol {
     if (arrival instanceof Arrival.Post post) {
       Revision revision = eras.ofNotification(message, post);
       peer(post, revision);
+      if (!revision.modern()
+          && post.session() != null
+          && message.method().equals("notifications/cancelled")) {
+        underWay.cancel(post.session(), post.principal(), message.params().path("requestId"));
+      }
     }
     return Answer.ACCEPTED;
   }
@@ -139,17 +146,18 @@ final class Protocol {
     String session =
         arrival instanceof Arrival.Post post && !revision.modern() ? post.session() : null;
     Method method = methods.named(message.method(), revision);
-    return method
-        .answer(
-            new Request(
-                message.id(),
-                revision,
-                arrival.principal(),
-                session,
-                peer,
-                message.params(),
-                message.meta(),
-                progress))
+    Request request =
+        new Request(
+            message.id(),
+            revision,
+            arrival.principal(),
+            session,
+            peer,
+            message.params(),
+            message.meta(),
+            progress);
+    CompletionStage<Result> answer = method.answer(request);
+    return (session == null ? answer : underWay.orCancelled(session, request, answer))
         .handle((result, failure) -> answered(message.id(), result, failure));
   }
 
@@ -172,6 +180,21 @@ final class Protocol {
    */
   void listen(String session, String principal, Progress way, CompletableFuture<Void> ended) {
     methods.listening().attach(sessions.require(session, principal), principal, way, ended);
+  }
+
+  /** Begins to keep a stream of a session, given what to do when its client is lost. */
+  Replay kept(String session, String principal, Runnable lost) {
+    return replays.open(session, principal, lost);
+  }
+
+  /**
+   * Where a client that has come back takes a stream of its session up.
+   *
+   * @throws Refusal if the session or the stream is none of this server's, or is over
+   */
+  Resumption.Point resumed(String session, String principal, String lastEvent) {
+    sessions.require(session, principal);
+    return replays.find(session, principal, lastEvent);
   }
 
   private static Answer answered(

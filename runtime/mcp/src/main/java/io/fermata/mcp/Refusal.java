@@ -90,6 +90,9 @@ final class Refusal extends RuntimeException {
   static Refusal missingCapability(ObjectNode needed, boolean modern) {
     List<String> names = new ArrayList<>();
     needed.fieldNames().forEachRemaining(names::add);
+    if (names.remove("extensions")) {
+      needed.path("extensions").fieldNames().forEachRemaining(names::add);
+    }
     String reason = "The request needs a client that declares " + String.join(" and ", names) + ".";
     ObjectNode data = JsonNodeFactory.instance.objectNode().set("requiredCapabilities", needed);
     return modern
@@ -126,6 +129,11 @@ final class Refusal extends RuntimeException {
   static Refusal tooManyStreams() {
     return new Refusal(
         429, INVALID_REQUEST, "Too many event streams are open: close one first.", null);
+  }
+
+  /** What the client asked for cannot be done, for a reason that it may know. */
+  static Refusal failed(String reason) {
+    return new Refusal(500, INTERNAL_ERROR, reason, null);
   }
 
   static Refusal internal() {

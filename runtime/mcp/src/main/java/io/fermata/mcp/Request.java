@@ -53,6 +53,35 @@ record Request(
   }
 
   /**
+   * What the server had its client keep when it asked something, or null.
+   *
+   * @throws Refusal if it is no string
+   */
+  @Nullable String state() {
+    JsonNode state = params.get("requestState");
+    if (state == null || state.isTextual()) {
+      return state == null ? null : state.textValue();
+    }
+    throw Refusal.params("The parameter requestState must be a string.");
+  }
+
+  /**
+   * What the client replies to what it was asked, by the names it was asked under.
+   *
+   * @throws Refusal if they are no object
+   */
+  ObjectNode responses() {
+    JsonNode responses = params.get("inputResponses");
+    if (responses == null) {
+      return params.objectNode();
+    }
+    if (responses instanceof ObjectNode object) {
+      return object;
+    }
+    throw Refusal.params("The parameter inputResponses must be an object.");
+  }
+
+  /**
    * The arguments, of which there may be none.
    *
    * @throws Refusal if they are no object

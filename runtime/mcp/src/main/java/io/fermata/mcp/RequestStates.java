@@ -21,6 +21,7 @@ import java.util.function.LongSupplier;
 import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a call remembers between its rounds, in the client's hands: encrypted, bound to who called
@@ -50,10 +51,9 @@ final class RequestStates {
   }
 
   /** Seals what a call has so far. */
-  String seal(Inputs inputs, String principal, String call) {
+  String seal(JsonNode content, String principal, String call) {
     ObjectNode state = Json.object().put("made", clock.getAsLong());
-    state.set("replies", inputs.replies());
-    state.set("remembered", inputs.remembered());
+    state.set("content", content);
     byte[] nonce = new byte[NONCE];
     random.nextBytes(nonce);
     byte[] sealed = crypt(Cipher.ENCRYPT_MODE, nonce, Wire.bytes(state), bound(principal, call));
@@ -62,22 +62,53 @@ final class RequestStates {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(whole);
   }
 
+  /** What was sealed, and is good for one use. */
+  final class Opened {
+    private final ByteBuffer nonce;
+    private final long made;
+    private final JsonNode content;
+
+    private Opened(ByteBuffer nonce, JsonNode state) {
+      this.nonce = nonce;
+      this.made = state.path("made").asLong();
+      this.content = state.path("content");
+    }
+
+    JsonNode content() {
+      return content;
+    }
+
+    /**
+     * Uses it.
+     *
+     * @param instead what a client has to do that cannot use it any more
+     * @throws Refusal if it is too old, or was used before
+     */
+    void use(String instead) {
+      String wrong = RequestStates.this.use(nonce, made);
+      if (wrong != null) {
+        throw Refusal.params("The requestState " + wrong + ": " + instead + ".");
+      }
+    }
+
+    /** It was not used after all, and may be. */
+    void giveBack() {
+      RequestStates.this.giveBack(nonce);
+    }
+  }
+
   /**
-   * Takes back what was sealed.
+   * Opens what was sealed.
    *
-   * @throws Refusal if it was not sealed here for this principal and call, is too old, or was taken
-   *     back before
+   * @throws Refusal if it was not sealed here for this principal and call
    */
-  Inputs open(String text, ObjectNode fresh, String principal, String call) {
+  Opened open(String text, String principal, String call) {
     byte[] whole = decoded(text);
     byte[] nonce = Arrays.copyOf(whole, NONCE);
     byte[] sealed = Arrays.copyOfRange(whole, NONCE, whole.length);
-    JsonNode state = Wire.read(crypt(Cipher.DECRYPT_MODE, nonce, sealed, bound(principal, call)));
-    use(ByteBuffer.wrap(nonce), state.path("made").asLong());
-    return new Inputs(
-        state.path("replies") instanceof ObjectNode replies ? replies : Json.object(),
-        fresh,
-        state.path("remembered"));
+    return new Opened(
+        ByteBuffer.wrap(nonce),
+        Wire.read(crypt(Cipher.DECRYPT_MODE, nonce, sealed, bound(principal, call))));
   }
 
   private static byte[] decoded(String text) {
@@ -97,15 +128,18 @@ final class RequestStates {
         "The requestState is not one that this server gave for this call: make the call anew.");
   }
 
-  private synchronized void use(ByteBuffer nonce, long made) {
+  /** Takes note of a use, or says what is wrong with it. */
+  private synchronized @Nullable String use(ByteBuffer nonce, long made) {
     long now = clock.getAsLong();
     forget(now);
     if (made <= forgotten || made + LIFETIME.toMillis() <= now) {
-      throw Refusal.params("The requestState has expired: make the call anew.");
+      return "has expired";
     }
-    if (used.putIfAbsent(nonce, made) != null) {
-      throw Refusal.params("The requestState was used before: make the call anew.");
-    }
+    return used.putIfAbsent(nonce, made) == null ? null : "was used before";
+  }
+
+  private synchronized void giveBack(ByteBuffer nonce) {
+    used.remove(nonce);
   }
 
   private void forget(long now) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Map;
 
 /** Gives results what their revision wants of every result. */
@@ -13,7 +14,10 @@ final class Results {
   static final String SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 
   /** How long a client may rely on what only changes when the server is replaced. */
-  private static final long TTL_MILLIS = 300_000;
+  private static final Duration FIXED = Duration.ofMinutes(5);
+
+  /** How long it may rely on a list, which handlers may change at any time. */
+  private static final Duration LISTED = Duration.ofSeconds(10);
 
   /** What there is nothing to say about, in revisions that demand nothing of every result. */
   static final Result EMPTY = out -> out.writeRawValue("{}");
@@ -40,11 +44,25 @@ final class Results {
 
   /** What has to come from the client before there is a result. */
   Result inputRequired(Map<String, McpAsk> asks, String state) {
+    return inputRequired(asks, state, JsonNodeFactory.instance.objectNode());
+  }
+
+  /** What has to come from the client before there is a result, with what belongs into its meta. */
+  Result inputRequired(Map<String, McpAsk> asks, String state, ObjectNode meta) {
     ObjectNode fields = JsonNodeFactory.instance.objectNode();
+    if (!meta.isEmpty()) {
+      fields.set("_meta", meta);
+    }
     ObjectNode requests = fields.putObject("inputRequests");
     asks.forEach((key, ask) -> requests.set(key, ask.json()));
     fields.put("requestState", state);
     ObjectNode whole = whole(Revision.V2026_07_28, "input_required", fields);
+    return out -> out.writeTree(whole);
+  }
+
+  /** A call that goes on as a task. */
+  Result task(ObjectNode fields) {
+    ObjectNode whole = whole(Revision.V2026_07_28, "task", fields);
     return out -> out.writeTree(whole);
   }
 
@@ -60,11 +78,20 @@ final class Results {
     return whole;
   }
 
-  /** A {@linkplain #fixed fixed} result that modern clients may keep for a while. */
+  /** A {@linkplain #fixed fixed} result that is the same as long as the server runs. */
   Result cacheable(Revision revision, ObjectNode fields) {
+    return cacheable(revision, fields, FIXED);
+  }
+
+  /** A {@linkplain #fixed fixed} result that holds until something else is offered. */
+  Result list(Revision revision, ObjectNode fields) {
+    return cacheable(revision, fields, LISTED);
+  }
+
+  private Result cacheable(Revision revision, ObjectNode fields, Duration time) {
     ObjectNode hinted = fields.deepCopy();
     if (revision.modern()) {
-      hinted.put("ttlMs", TTL_MILLIS).put("cacheScope", "public");
+      hinted.put("ttlMs", time.toMillis()).put("cacheScope", "public");
     }
     return fixed(revision, hinted);
   }

@@ -2,15 +2,14 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
-import io.fermata.session.ToolReply;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -28,19 +27,31 @@ final class ToolCalls implements Method {
   private static final Logger LOG = LoggerFactory.getLogger(ToolCalls.class);
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
-  private final ToolHost host;
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
-  private final Set<String> flows;
+  private final FlowCalls calls;
+  private final FormCalls forms;
+  private final JobCalls jobs;
+  private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain) {
-    this.host = host;
+  ToolCalls(
+      ToolHost host,
+      Results results,
+      McpChanges changes,
+      PlainCalls plain,
+      FlowCalls calls,
+      FormCalls forms,
+      JobCalls jobs) {
     this.results = results;
     this.changes = changes;
     this.plain = plain;
-    this.flows = host.tools().stream().map(ToolContract::name).collect(Collectors.toSet());
+    this.calls = calls;
+    this.forms = forms;
+    this.jobs = jobs;
+    this.flows =
+        host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
         host.displays().stream().collect(Collectors.toMap(DisplayTool::name, Function.identity()));
   }
@@ -48,8 +59,9 @@ final class ToolCalls implements Method {
   @Override
   public CompletionStage<Result> answer(Request request) {
     String name = request.text("name");
-    if (flows.contains(name)) {
-      return flow(name, request);
+    ToolContract flow = flows.get(name);
+    if (flow != null) {
+      return flow(flow, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
@@ -62,17 +74,26 @@ final class ToolCalls implements Method {
     throw Refusal.params("Unknown tool: " + Refusal.shortened(name));
   }
 
-  private CompletionStage<Result> flow(String name, Request request) {
+  private CompletionStage<Result> flow(ToolContract flow, Request request) {
+    if (flow.tasks() == TaskUse.ALWAYS) {
+      TaskCalls.require(request);
+    }
+    if (flow.forms()) {
+      return forms.call(flow.name(), request);
+    }
     ToolCall call =
         new ToolCall(
-            name, request.principal(), request.arguments(), request.meta(), request.session());
-    return host.call(call, request.listener())
-        .thenApply(reply -> replied(reply, request.revision()));
-  }
-
-  private Result replied(ToolReply reply, Revision revision) {
-    String json = Wire.json(reply.structured());
-    return results.ofTool(revision, json, json, reply.error(), reply.meta());
+            flow.name(),
+            request.principal(),
+            request.arguments(),
+            request.meta(),
+            request.session());
+    if (flow.job()) {
+      return jobs.call(call, request);
+    }
+    return calls
+        .call(call, request, request.listener())
+        .thenApply(reply -> calls.told(call, reply, request));
   }
 
   private Result shown(DisplayTool display, Request request) {

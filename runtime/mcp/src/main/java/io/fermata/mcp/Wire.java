@@ -103,6 +103,19 @@ final class Wire {
     return bytes.toByteArray();
   }
 
+  /** A result by itself, as a part of another. */
+  static ObjectNode tree(Result result) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(1_024);
+    try {
+      try (JsonGenerator out = MAPPER.createGenerator(bytes)) {
+        result.write(out);
+      }
+      return (ObjectNode) READER.readTree(bytes.toByteArray());
+    } catch (IOException e) {
+      throw new IllegalStateException("A result could not be written", e);
+    }
+  }
+
   /** A response with an error; a missing id is left out. */
   static byte[] error(JsonNode id, Refusal refusal) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);

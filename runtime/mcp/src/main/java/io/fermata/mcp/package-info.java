@@ -2,7 +2,8 @@
  * The doors: MCP over Streamable HTTP and over stdio, for every revision in use. Two thin edges
  * carry bytes; one transport-neutral core turns them into calls of a {@link
  * io.fermata.session.ToolHost}. Beside MCP, and behind the same checks, threads are served as they
- * are in {@link io.fermata.session.Threads}. What needs no flow is registered on the {@link
+ * are in {@link io.fermata.session.Threads}. Runs that outlast their calls are served as tasks, by
+ * way of {@link io.fermata.session.Tasks}. What needs no flow is registered on the {@link
  * io.fermata.mcp.McpServerBuilder} as plain tools, resources and prompts, whose handlers see an
  * {@link io.fermata.mcp.McpCall}.
  *

@@ -104,6 +104,30 @@ class ChangesTest {
   }
 
   @Test
+  void aServerOfFlowsAloneOffersPromptsWhenItHasThem() {
+    try (McpServer flows = McpServer.serving(new FakeHost()).port(0).start()) {
+      JsonNode none = new Wired(flows).modern("prompts/list", "").result();
+      assertThat(none.path("prompts").isArray()).isTrue();
+      assertThat(none.path("prompts")).isEmpty();
+      JsonNode discovery = new Wired(flows).modern("server/discover", "").result();
+      assertThat(discovery.path("capabilities").has("prompts")).isTrue();
+
+      flows.changes().prompt(McpPrompt.of("p", "P").get(call -> List.of()));
+
+      JsonNode one = new Wired(flows).modern("prompts/list", "").result();
+      assertThat(one.at("/prompts/0/name").asText()).isEqualTo("p");
+    }
+  }
+
+  @Test
+  void aListThatMayChangeIsNotKeptForLong() {
+    long kept = new Wired(server).modern("tools/list", "").result().path("ttlMs").asLong();
+    long fixed = new Wired(server).modern("server/discover", "").result().path("ttlMs").asLong();
+
+    assertThat(kept).isPositive().isLessThanOrEqualTo(10_000).isLessThan(fixed);
+  }
+
+  @Test
   void aServerThatClosesEndsWhatIsLeftOfItsStreams() throws Exception {
     Events modern = listening("\"toolsListChanged\":true");
     modern.next();

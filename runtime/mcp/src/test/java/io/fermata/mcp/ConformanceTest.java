@@ -2,6 +2,7 @@ package io.fermata.mcp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.session.Fermata;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -14,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The protocol's own conformance suite, against a server of plain tools. It needs npm on the PATH;
- * the Node that it runs on comes with it on Linux, and must be 22 or newer elsewhere.
+ * The protocol's own conformance suite, against a server of plain tools and of flows. It needs npm
+ * on the PATH; the Node that it runs on comes with it on Linux, and must be 22 or newer elsewhere.
  */
 @Tag("tools")
 class ConformanceTest {
@@ -31,9 +32,17 @@ class ConformanceTest {
     run(0, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
   }
 
+  private static final String TASKS =
+      "tasks-lifecycle;tasks-capability-negotiation;tasks-wire-fields;tasks-request-state-removal;"
+          + "tasks-mrtr-input;tasks-request-headers;tasks-dispatch-and-envelope;"
+          + "tasks-status-notifications;tasks-required-task-error;tasks-mrtr-composition";
+
+  private static final String PENDING =
+      "json-schema-2020-12;http-header-validation;http-custom-header-server-validation";
+
   @ParameterizedTest
   @CsvSource({
-    "2026-07-28, 37, json-schema-2020-12;http-header-validation;http-custom-header-server-validation",
+    "2026-07-28, 37, " + PENDING + ";" + TASKS,
     "2025-11-25, 30, json-schema-2020-12;server-session-lifecycle"
   })
   void everyScenarioThatARevisionRequiresPasses(String revision, int required, String beyond)
@@ -41,7 +50,8 @@ class ConformanceTest {
     List<String> scenarios = required(revision);
     assertThat(scenarios).hasSize(required);
     String printed;
-    try (McpServer server = EverythingServer.builder().port(0).start()) {
+    try (Fermata host = EverythingJobs.host();
+        McpServer server = EverythingServer.builder(host).port(0).start()) {
       // What is not scored may fail, which the status would tell, too.
       printed =
           run(

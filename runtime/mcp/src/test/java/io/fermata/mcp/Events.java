@@ -18,6 +18,7 @@ import java.util.stream.Collectors;
 final class Events {
   private final HttpResponse<InputStream> raw;
   private final BufferedReader lines;
+  private String lastId = "";
 
   Events(HttpResponse<InputStream> raw) {
     this.raw = raw;
@@ -45,8 +46,8 @@ final class Events {
   /** The message of the next event; missing at the end. */
   JsonNode next() throws IOException {
     String event = lines.readLine();
-    while (event != null && event.equals(":")) {
-      assertThat(lines.readLine()).isEmpty();
+    while (event != null && !event.startsWith("event: ")) {
+      skip(event);
       event = lines.readLine();
     }
     if (event == null) {
@@ -55,8 +56,30 @@ final class Events {
     String data = lines.readLine();
     assertThat(event).isEqualTo("event: message");
     assertThat(data).startsWith("data: ");
-    assertThat(lines.readLine()).isEmpty();
+    String end = lines.readLine();
+    if (end.startsWith("id: ")) {
+      lastId = end.substring("id: ".length());
+      end = lines.readLine();
+    }
+    assertThat(end).isEmpty();
     return Wired.JSON.readTree(data.substring("data: ".length()));
+  }
+
+  /** A heartbeat, or the event that opens a stream that is kept. */
+  private void skip(String line) throws IOException {
+    if (line.startsWith("id: ")) {
+      lastId = line.substring("id: ".length());
+      assertThat(lines.readLine()).startsWith("retry: ");
+      assertThat(lines.readLine()).isEqualTo("data: ");
+    } else {
+      assertThat(line).isEqualTo(":");
+    }
+    assertThat(lines.readLine()).isEmpty();
+  }
+
+  /** The id of the last event; empty if events have none. */
+  String lastId() {
+    return lastId;
   }
 
   /** Goes away before the end. */

@@ -3,6 +3,8 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
+import io.fermata.session.Fermata;
+import io.fermata.session.ToolHost;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,15 +27,17 @@ final class EverythingServer {
 
   /** Serves until it is killed, for trying out clients by hand. */
   public static void main(String[] args) throws InterruptedException {
+    Fermata host = EverythingJobs.host();
     if (args.length == 0) {
-      builder().stdio(System.in, System.out).awaitEnd();
+      builder(host).stdio(System.in, System.out).awaitEnd();
+      host.close();
     } else {
-      builder().port(Integer.parseInt(args[0])).start();
+      builder(host).port(Integer.parseInt(args[0])).start();
     }
   }
 
-  static McpServerBuilder builder() {
-    McpServerBuilder builder = McpServer.plain().name("everything").version("1");
+  static McpServerBuilder builder(ToolHost host) {
+    McpServerBuilder builder = McpServer.serving(host).name("everything").version("1");
     Stream.of(contents(), tells(), asks(), rounds(), changes(), schemas())
         .flatMap(List::stream)
         .forEach(builder::tool);

@@ -210,6 +210,41 @@ class PlainToolsTest {
     assertThat(interrupted.poll(20, TimeUnit.SECONDS)).isEqualTo("true");
   }
 
+  private Wired session() {
+    Wired.Said welcome =
+        legacy("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}");
+    return new Wired(server)
+        .with("MCP-Protocol-Version", "2025-11-25")
+        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+  }
+
+  private static int callOff(Wired client) {
+    return client
+        .send(
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}")
+        .status();
+  }
+
+  @Test
+  void aClientOfASessionCallsItsCallOff() throws Exception {
+    Wired client = session();
+    Events events =
+        client
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\",\"_meta\":{\"progressToken\":\"t\"}}}")
+            .get();
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+
+    // Nobody else can: neither from another session, nor without one.
+    assertThat(callOff(session())).isEqualTo(202);
+    assertThat(callOff(new Wired(server))).isEqualTo(202);
+    assertThat(interrupted).isEmpty();
+    assertThat(callOff(client)).isEqualTo(202);
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+    assertThat(interrupted.poll(20, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
   private int routed(@Nullable String header, String arguments) {
     Wired client = new Wired(server).with("Mcp-Name", "route");
     if (header != null) {

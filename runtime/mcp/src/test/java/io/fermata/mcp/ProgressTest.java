@@ -113,6 +113,23 @@ class ProgressTest {
   }
 
   @Test
+  void whereThereIsNoRoomTheLatestOfWhatAHandlerTellsGoesOut() {
+    Progress progress = new Progress(woken -> {});
+    int told = 2 * Progress.ROOM / 100;
+    for (int i = 1; i <= told; i++) {
+      String json = "{\"progress\":%d,\"fill\":\"%s\"}".formatted(i, "x".repeat(100));
+      progress.tellLatest(json.getBytes(UTF_8));
+    }
+
+    List<byte[]> taken = progress.take();
+
+    assertThat(taken).hasSizeLessThan(told);
+    assertThat(new String(taken.get(taken.size() - 1), UTF_8))
+        .contains("\"progress\":" + told + ",");
+    assertThat(progress.take()).isEmpty();
+  }
+
+  @Test
   void progressKeepsItsOrderAndNumbersOnlyGrow() throws Exception {
     CompletableFuture<Events> answer = listen("1");
     FakeHost.Work work = host.work();

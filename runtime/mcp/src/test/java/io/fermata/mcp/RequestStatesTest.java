@@ -3,8 +3,8 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.Json;
 import io.fermata.session.TestHandles;
 import java.util.concurrent.atomic.AtomicLong;
@@ -16,9 +16,8 @@ class RequestStatesTest {
 
   private final AtomicLong now = new AtomicLong(1_000_000);
   private final RequestStates states = states("here");
-  private final Inputs inputs =
-      new Inputs(
-          Json.object().put("name", "Ada"), Json.object(), TextNode.valueOf("what we agreed on"));
+  private final ObjectNode content =
+      Json.object().put("name", "Ada").put("remembered", "what we agreed on");
 
   private RequestStates states(String store) {
     return new RequestStates(TestHandles.ofStore(store), now::get);
@@ -28,8 +27,10 @@ class RequestStatesTest {
     return RequestStates.call("tools/call", "pay", (ObjectNode) Json.parse(arguments));
   }
 
-  private Inputs open(String state, String principal, String call) {
-    return states.open(state, Json.object(), principal, call);
+  private JsonNode open(String state, String principal, String call) {
+    RequestStates.Opened opened = states.open(state, principal, call);
+    opened.use("make the call anew");
+    return opened.content();
   }
 
   private void refuses(String state, String principal, String call, String why) {
@@ -40,40 +41,38 @@ class RequestStatesTest {
 
   @Test
   void itComesBackAsItWasAndCannotBeRead() {
-    String state = states.seal(inputs, "ada", CALL);
+    String state = states.seal(content, "ada", CALL);
 
     assertThat(state).doesNotContain("Ada", "agreed");
-    Inputs back = open(state, "ada", CALL);
-    assertThat(back.replies()).isEqualTo(inputs.replies());
-    assertThat(back.remembered()).isEqualTo(inputs.remembered());
+    assertThat(open(state, "ada", CALL)).isEqualTo(content);
   }
 
   @Test
   void itOutlivesARestartOfTheServer() {
-    String state = states("here").seal(inputs, "ada", CALL);
+    String state = states("here").seal(content, "ada", CALL);
 
-    assertThat(open(state, "ada", CALL).replies()).isEqualTo(inputs.replies());
+    assertThat(open(state, "ada", CALL)).isEqualTo(content);
   }
 
   @Test
   void itIsOfOnePrincipalAndOneCall() {
-    String state = states.seal(inputs, "ada", CALL);
+    String state = states.seal(content, "ada", CALL);
 
     refuses(state, "bob", CALL, "make the call anew");
     refuses(state, "ada", call("{\"a\":2,\"b\":{\"c\":2,\"d\":3}}"), "make the call anew");
-    refuses(states("elsewhere").seal(inputs, "ada", CALL), "ada", CALL, "make the call anew");
+    refuses(states("elsewhere").seal(content, "ada", CALL), "ada", CALL, "make the call anew");
   }
 
   @Test
   void theOrderOfArgumentsDoesNotMatter() {
-    String state = states.seal(inputs, "ada", CALL);
+    String state = states.seal(content, "ada", CALL);
 
-    assertThat(open(state, "ada", call("{\"b\":{\"d\":3,\"c\":2},\"a\":1}")).replies()).hasSize(1);
+    assertThat(open(state, "ada", call("{\"b\":{\"d\":3,\"c\":2},\"a\":1}"))).isEqualTo(content);
   }
 
   @Test
   void itIsTakenBackOnce() {
-    String state = states.seal(inputs, "ada", CALL);
+    String state = states.seal(content, "ada", CALL);
 
     open(state, "ada", CALL);
 
@@ -81,8 +80,19 @@ class RequestStatesTest {
   }
 
   @Test
+  void itIsGoodAgainWhereItWasNotNeeded() {
+    String state = states.seal(content, "ada", CALL);
+    RequestStates.Opened opened = states.open(state, "ada", CALL);
+    opened.use("make the call anew");
+
+    opened.giveBack();
+
+    assertThat(open(state, "ada", CALL)).isEqualTo(content);
+  }
+
+  @Test
   void whateverIsChangedInItIsRefused() {
-    String state = states.seal(inputs, "ada", CALL);
+    String state = states.seal(content, "ada", CALL);
 
     for (int i = 0; i < state.length(); i += 7) {
       char other = state.charAt(i) == 'A' ? 'B' : 'A';
@@ -95,7 +105,7 @@ class RequestStatesTest {
 
   @Test
   void itExpires() {
-    String state = states.seal(inputs, "ada", CALL);
+    String state = states.seal(content, "ada", CALL);
 
     now.addAndGet(RequestStates.LIFETIME.toMillis());
 

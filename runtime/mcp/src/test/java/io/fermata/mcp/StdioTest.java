@@ -252,11 +252,57 @@ class StdioTest {
   }
 
   @Test
+  void howeverManyCallsWaitForTheClientItsRepliesAreRead() throws IOException {
+    int calls = 300;
+    PipedOutputStream asking = new PipedOutputStream();
+    PipedOutputStream answering = new PipedOutputStream();
+    try (McpStdio plain =
+            EverythingServer.builder(new NoHost())
+                .stdio(new PipedInputStream(asking, 1 << 16), answering);
+        BufferedReader heard =
+            new BufferedReader(
+                new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
+      write(
+          asking,
+          "{'jsonrpc':'2.0','id':-1,'method':'initialize','params':{'protocolVersion':'2025-11-25','capabilities':{'sampling':{}}}}");
+      heard.readLine();
+      for (int id = 0; id < calls; id++) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','id':%d,'method':'tools/call','params':{'name':'test_sampling','arguments':{'prompt':'Hi'}}}"
+                .formatted(id));
+      }
+      List<String> asked = new ArrayList<>();
+      for (int i = 0; i < calls; i++) {
+        asked.add(Wired.JSON.readTree(heard.readLine()).path("id").asText());
+      }
+      for (String id : asked) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','id':'%s','result':{'role':'assistant','model':'m','content':{'type':'text','text':'Ho'}}}"
+                .formatted(id));
+      }
+      Set<Integer> answered = new HashSet<>();
+      for (int i = 0; i < calls; i++) {
+        answered.add(Wired.JSON.readTree(heard.readLine()).path("id").asInt());
+      }
+      assertThat(answered).hasSize(calls);
+      assertThat(plain.changes()).isNotNull();
+    }
+  }
+
+  private static void write(PipedOutputStream out, String line) throws IOException {
+    out.write((line.replace('\'', '"') + "\n").getBytes(UTF_8));
+    out.flush();
+  }
+
+  @Test
   void aHandlerAsksTheClientOverTheSameStream() throws IOException {
     PipedOutputStream asking = new PipedOutputStream();
     PipedOutputStream answering = new PipedOutputStream();
     try (McpStdio plain =
-            EverythingServer.builder().stdio(new PipedInputStream(asking, 1 << 16), answering);
+            EverythingServer.builder(new NoHost())
+                .stdio(new PipedInputStream(asking, 1 << 16), answering);
         BufferedReader heard =
             new BufferedReader(
                 new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {

@@ -43,7 +43,11 @@ final class Wired {
   private String method = "POST";
 
   Wired(McpServer server) {
-    this.endpoint = server.endpoint();
+    this(server.endpoint());
+  }
+
+  Wired(URI endpoint) {
+    this.endpoint = endpoint;
     headers.put("Content-Type", "application/json");
     headers.put("Accept", "application/json, text/event-stream");
   }

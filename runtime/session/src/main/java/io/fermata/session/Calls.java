@@ -40,6 +40,7 @@ final class Calls {
 
     Waiting(Call call) {
       this.call = call;
+      this.hasty = call.manner() == Manner.LEAVES;
       this.all.add(call);
     }
 
@@ -81,6 +82,11 @@ final class Calls {
           .filter(Objects::nonNull)
           .findFirst()
           .orElse(null);
+    }
+
+    /** Whether somebody waits who takes a run as a task. */
+    boolean takesTasks() {
+      return listeners().stream().anyMatch(c -> c.manner().takesTasks());
     }
 
     /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */

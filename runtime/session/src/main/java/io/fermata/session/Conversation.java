@@ -35,6 +35,11 @@ record Conversation(String session, boolean told, boolean fresh) {
     return session.startsWith(HINT) ? session.substring(HINT.length()) : session;
   }
 
+  /** The handle by which the client of a session knows it; null if the client named it itself. */
+  static @Nullable String handle(String session) {
+    return session.startsWith(HINT) ? null : session;
+  }
+
   /** What a session is called within the host that a client knows by a handle or a key. */
   static String keyOf(String session, Handles handles) {
     // A handle means the same session wherever it stands.
@@ -74,7 +79,7 @@ record Conversation(String session, boolean told, boolean fresh) {
         : new None(HostError.MISSING_SESSION.failure());
   }
 
-  private static @Nullable String hint(ToolCall call) {
+  static @Nullable String hint(ToolCall call) {
     for (String key : META_KEYS) {
       JsonNode value = call.meta().path(key);
       if (value.isTextual() && !value.textValue().isEmpty()) {

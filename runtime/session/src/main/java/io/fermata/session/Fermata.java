@@ -71,6 +71,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final List<ToolContract> tools;
   private final List<DisplayTool> displays;
   private final FlowCatalog catalog;
+  private final Tasks tasks;
   private final Audience audience;
   private final Seals seals;
   private final ToolUses toolUses;
@@ -105,7 +106,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.store = store;
     this.limits = settings.limits();
     this.clock = builder.clock;
-    this.catalog = new FlowCatalog(builder.flows, builder.flowTools, settings.limits());
+    this.catalog =
+        new FlowCatalog(builder.flows, builder.flowTools, builder.jobs, settings.limits());
+    TaskWatches watches = new TaskWatches();
+    this.tasks = new HostTasks(new TaskWay(), catalog, watches);
     this.audience =
         new Audience(
             builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
@@ -143,9 +147,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agentTools.put(
                     agent.name(), new AgentTool(agent, threads, settings.callDeadline())));
     this.tools =
-        Stream.concat(
+        Stream.of(
                 catalog.offered().stream().map(ToolContracts::of),
+                catalog.jobs().values().stream().map(ToolContracts::of),
                 agentTools.values().stream().map(AgentTool::contract))
+            .flatMap(each -> each)
             .toList();
     this.eraser =
         new Eraser(store, command -> actors().tell(command), audience, feeds, ledger, replies);
@@ -184,6 +190,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                   handlerThreads,
                   region,
                   agentHost,
+                  watches,
                   seals);
           return SessionKey.agentOf(entityId) == null
               ? RunSession.create(entityId, shell)
@@ -219,7 +226,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private void requireFlowsOf(Agents known) {
     for (Agent agent : known.all()) {
       for (String flow : agent.flows()) {
-        if (catalog.tool(flow) == null) {
+        if (!catalog.tools().containsKey(flow)) {
           throw new IllegalStateException(
               "The agent %s calls the flow %s, which is not registered as a tool; call tool(…) for it"
                   .formatted(agent.name(), flow));
@@ -260,19 +267,52 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   @Override
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+    return call(call, Manner.WAITS, progress);
+  }
+
+  private CompletionStage<ToolReply> call(
+      ToolCall call, Manner manner, Consumer<ToolProgress> progress) {
     AgentTool agent = agentTools.get(call.tool());
     if (agent != null) {
       return agent.call(call, progress);
     }
     requireFlow(call.tool());
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
-    return passed(new GatewayCommand.Incoming(call, progress, reply), reply);
+    FlowTool job = catalog.jobs().get(call.tool());
+    String wrong = job == null ? null : job.wrong(call.arguments());
+    if (wrong != null) {
+      reply.complete(HostTasks.reply(HostError.INVALID_ARGUMENTS, wrong));
+      return reply;
+    }
+    ToolCall begun = job == null ? call : Jobs.begun(call, handles);
+    return passed(new GatewayCommand.Incoming(begun, manner, progress, reply), reply);
+  }
+
+  @Override
+  public Tasks tasks() {
+    return tasks;
+  }
+
+  /** How tasks reach the sessions. */
+  private final class TaskWay implements HostTasks.Way {
+    @Override
+    public CompletionStage<ToolReply> call(
+        ToolCall call, Manner manner, Consumer<ToolProgress> progress) {
+      return Fermata.this.call(call, manner, progress);
+    }
+
+    @Override
+    public CompletionStage<ToolReply> tell(TaskRun run, Action action, ObjectNode updates) {
+      CompletableFuture<ToolReply> reply = new CompletableFuture<>();
+      return passed(
+          new GatewayCommand.ToRun(run.entityId(), run.runId(), action, updates, reply), reply);
+    }
   }
 
   private CompletionStage<ToolReply> passed(
       GatewayCommand command, CompletableFuture<ToolReply> reply) {
     if (closed.get()) {
-      reply.complete(new ToolReply(Wire.body(HostError.SHUTTING_DOWN.failure()), Json.object()));
+      reply.complete(HostTasks.reply(HostError.SHUTTING_DOWN));
     } else {
       system.tell(command);
     }
@@ -640,6 +680,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<Flow<?>> flows = new ArrayList<>();
     private final List<DisplayTool> displays = new ArrayList<>();
     private final List<FlowTool> flowTools = new ArrayList<>();
+    private final List<FlowTool> jobs = new ArrayList<>();
     private final List<Schedule> schedules = new ArrayList<>();
     private final List<Recorder> recorders = new ArrayList<>();
     private final List<Recorder> recordersWithSecrets = new ArrayList<>();
@@ -688,6 +729,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
     /** Offers a flow as a tool of agents. Clients of the host do not see it. */
     public Builder tool(FlowTool tool) {
       flowTools.add(tool);
+      return this;
+    }
+
+    /**
+     * Offers a flow as a plain tool: a call gives arguments and is told the result, and nobody has
+     * to know of sessions. A step that fails for good ends the run. What the flow asks is asked of
+     * the client's user, where the client can do that.
+     */
+    public Builder job(FlowTool tool) {
+      jobs.add(tool.asJob());
       return this;
     }
 
@@ -850,13 +901,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
 
     private void checkNames() {
-      if (flows.isEmpty() && flowTools.isEmpty() && agents.isEmpty()) {
+      if (flows.isEmpty() && flowTools.isEmpty() && jobs.isEmpty() && agents.isEmpty()) {
         throw new IllegalStateException(
             "The host has no flow and no agent; call flow(…) or agent(…) at least once");
       }
       TreeSet<String> names = new TreeSet<>();
       flows.forEach(flow -> names.add(flow.id()));
       flowTools.forEach(tool -> requireNew(names, tool.name()));
+      jobs.forEach(job -> requireNew(names, job.name()));
       displays.forEach(display -> requireNew(names, display.name()));
       agents.forEach(agent -> requireNew(names, agent.name()));
     }
@@ -868,11 +920,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
       }
     }
 
-    private void checkRetentions() {
+    private List<Flow<?>> all() {
       List<Flow<?>> all = new ArrayList<>(flows);
       flowTools.forEach(tool -> all.add(tool.flow()));
+      jobs.forEach(job -> all.add(job.flow()));
+      return all;
+    }
+
+    private void checkRetentions() {
       TreeSet<String> unknown = new TreeSet<>(retentions.keySet());
-      all.forEach(flow -> unknown.remove(flow.id()));
+      all().forEach(flow -> unknown.remove(flow.id()));
       if (!unknown.isEmpty()) {
         throw new IllegalStateException(
             "There is a retention for "
@@ -887,9 +944,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
     private void checkDisplays() {
       List<String> registered = displays.stream().map(DisplayTool::name).toList();
-      List<Flow<?>> all = new ArrayList<>(flows);
-      flowTools.forEach(tool -> all.add(tool.flow()));
-      for (Flow<?> flow : all) {
+      for (Flow<?> flow : all()) {
         TreeSet<String> missing = new TreeSet<>(flow.displayTools());
         registered.forEach(missing::remove);
         if (!missing.isEmpty()) {

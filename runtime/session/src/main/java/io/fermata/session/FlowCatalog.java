@@ -5,6 +5,7 @@ import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Limits;
 import io.fermata.flow.RunState;
 import io.fermata.flow.SecretFields;
+import io.fermata.flow.TaskUse;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -19,11 +20,19 @@ final class FlowCatalog {
   private final Map<String, List<FlowProgram<?>>> programs = new LinkedHashMap<>();
 
   private final Map<String, FlowTool> tools = new LinkedHashMap<>();
+  private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
 
-  FlowCatalog(List<Flow<?>> flows, List<FlowTool> flowTools, Limits limits) {
+  /**
+   * @param flowTools those that agents call
+   * @param clientJobs those that clients call
+   */
+  FlowCatalog(
+      List<Flow<?>> flows, List<FlowTool> flowTools, List<FlowTool> clientJobs, Limits limits) {
     flowTools.forEach(tool -> tools.put(tool.name(), tool));
+    clientJobs.forEach(job -> jobs.put(job.name(), job));
     List<Flow<?>> all = new ArrayList<>(flows);
     flowTools.forEach(tool -> all.add(tool.flow()));
+    clientJobs.forEach(job -> all.add(job.flow()));
     for (Flow<?> flow : all) {
       List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
       if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
@@ -55,11 +64,31 @@ final class FlowCatalog {
 
   /** The tool whose runs a flow's are; null if clients call the flow themselves. */
   @Nullable FlowTool tool(String flow) {
-    return tools.get(flow);
+    FlowTool tool = tools.get(flow);
+    return tool == null ? jobs.get(flow) : tool;
   }
 
+  /** The tools that agents call. */
   Map<String, FlowTool> tools() {
     return tools;
+  }
+
+  /** The tools that clients call without a session: every call is a run. */
+  Map<String, FlowTool> jobs() {
+    return jobs;
+  }
+
+  /** Whether clients may call a flow, as itself or as a job. */
+  boolean offers(String flow) {
+    return has(flow) && !tools.containsKey(flow);
+  }
+
+  /** How a caller waits who takes tasks. */
+  Manner manner(String tool) {
+    if (!offers(tool)) {
+      return Manner.WAITS;
+    }
+    return newest(tool).flow().tasks() == TaskUse.WHEN_LATE ? Manner.TAKES_A_TASK : Manner.LEAVES;
   }
 
   /** The newest version of each flow that clients may call, in the order they were registered. */
@@ -67,7 +96,7 @@ final class FlowCatalog {
     List<Flow<?>> newest = new ArrayList<>();
     programs.forEach(
         (id, versions) -> {
-          if (!tools.containsKey(id)) {
+          if (tool(id) == null) {
             newest.add(versions.get(0).flow());
           }
         });

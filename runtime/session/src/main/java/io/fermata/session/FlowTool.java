@@ -16,8 +16,9 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A flow as a tool of an agent. Every call of it is a run of its own, with nothing left over from
- * another; a run that pauses pauses its caller.
+ * A flow as a tool of an agent, or as a {@linkplain Fermata.Builder#job job} of clients. Every call
+ * of it is a run of its own, with nothing left over from another; a run that pauses pauses its
+ * caller.
  *
  * <pre>{@code
  * FlowTool triage =
@@ -149,6 +150,21 @@ public final class FlowTool {
    */
   public FlowTool recorders(Recorder... observers) {
     return new FlowTool(name, description, flow, inputSchema, resultMapper, List.of(observers));
+  }
+
+  /** As clients call it: nobody could go on with a run that stands still at a failed step. */
+  FlowTool asJob() {
+    Function<Finished, ?> told = resultMapper == null ? FlowTool::returned : resultMapper;
+    return new FlowTool(name, description, flow.endingOnFailure(), inputSchema, told, recorders);
+  }
+
+  /** What the flow returns, a text without quotes: people read it. */
+  private static Object returned(Finished finished) {
+    JsonNode result = finished.result();
+    if (result == null) {
+      return finished.values();
+    }
+    return result.isTextual() ? result.textValue() : result;
   }
 
   public String name() {

@@ -110,6 +110,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     return newReceiveBuilder()
         .onMessage(GatewayCommand.Incoming.class, this::incoming)
         .onMessage(GatewayCommand.Signalled.class, this::signalled)
+        .onMessage(GatewayCommand.ToRun.class, this::toRun)
         .onMessage(
             GatewayCommand.ToThread.class,
             told -> {
@@ -189,7 +190,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Pending waiting =
         new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
-    pass(waiting, command(++lastId, key, conversation.fresh(), arguments));
+    pass(waiting, command(++lastId, key, conversation.fresh(), arguments, incoming.manner()));
   }
 
   private boolean crowded(String entityId) {
@@ -206,7 +207,8 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
-  private RunCommand.Call command(long id, SessionKey key, boolean fresh, Arguments arguments) {
+  private RunCommand.Call command(
+      long id, SessionKey key, boolean fresh, Arguments arguments, Manner manner) {
     return new RunCommand.Call(
         id,
         key,
@@ -218,27 +220,16 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         arguments.expectedSeq(),
         arguments.resolution(),
         null,
+        null,
+        manner,
         getContext().getSelf().narrow());
   }
 
   /** A signal goes the way of a call, so that it is journaled before its sender is told. */
   private Behavior<GatewayCommand> signalled(GatewayCommand.Signalled signalled) {
-    HostError refusal = null;
-    if (draining != null) {
-      refusal = HostError.SHUTTING_DOWN;
-    } else if (pending.size() >= settings.callsInFlight()) {
-      refusal = HostError.OVERLOADED;
-    } else if (crowded(signalled.entityId())) {
-      refusal = HostError.BUSY;
-    }
-    if (refusal != null) {
-      ToolReply reply = new ToolReply(Wire.body(refusal.failure()), Json.object());
-      replies.execute(() -> signalled.reply().complete(reply));
-      return this;
-    }
-    Conversation nobody = new Conversation("", false, false);
-    pass(
-        new Pending(signalled.reply(), progress -> {}, signalled.entityId(), nobody, deadline()),
+    return passToRun(
+        signalled.entityId(),
+        signalled.reply(),
         new RunCommand.Call(
             ++lastId,
             null,
@@ -250,7 +241,49 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             null,
             null,
             signalled.signal(),
+            null,
+            Manner.WAITS,
             getContext().getSelf().narrow()));
+  }
+
+  private Behavior<GatewayCommand> toRun(GatewayCommand.ToRun told) {
+    return passToRun(
+        told.entityId(),
+        told.reply(),
+        new RunCommand.Call(
+            ++lastId,
+            null,
+            false,
+            told.action(),
+            "",
+            told.updates(),
+            null,
+            null,
+            null,
+            null,
+            told.runId(),
+            Manner.LEAVES,
+            getContext().getSelf().narrow()));
+  }
+
+  /** Passes on what is for a run, and not part of a conversation. */
+  private Behavior<GatewayCommand> passToRun(
+      String entityId, CompletableFuture<ToolReply> reply, RunCommand.Call call) {
+    HostError refusal = null;
+    if (draining != null) {
+      refusal = HostError.SHUTTING_DOWN;
+    } else if (pending.size() >= settings.callsInFlight()) {
+      refusal = HostError.OVERLOADED;
+    } else if (crowded(entityId)) {
+      refusal = HostError.BUSY;
+    }
+    if (refusal != null) {
+      ToolReply refused = HostTasks.reply(refusal);
+      replies.execute(() -> reply.complete(refused));
+    } else {
+      Conversation nobody = new Conversation("", false, false);
+      pass(new Pending(reply, progress -> {}, entityId, nobody, deadline()), call);
+    }
     return this;
   }
 
@@ -284,8 +317,9 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       structured.put("sessionId", call.conversation.session());
     }
     ObjectNode meta = Json.object();
-    meta.set("fermata/run", reply.run());
-    return new ToolReply(structured, meta);
+    boolean task = reply.run().has(Replies.TASK);
+    meta.set("fermata/run", task ? Replies.withoutTask(reply.run()) : reply.run());
+    return new ToolReply(structured, meta, task);
   }
 
   private void refuse(GatewayCommand.Incoming incoming, Outcome.Failure failure) {

@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -18,6 +19,7 @@ sealed interface GatewayCommand
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
         GatewayCommand.Signalled,
+        GatewayCommand.ToRun,
         GatewayCommand.ToThread,
         GatewayCommand.Bar,
         GatewayCommand.Unbar,
@@ -29,7 +31,10 @@ sealed interface GatewayCommand
    * @param progress is told what nodes tell until the reply completes
    */
   record Incoming(
-      ToolCall call, Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply)
+      ToolCall call,
+      Manner manner,
+      Consumer<ToolProgress> progress,
+      CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}
 
   /** Something happened outside that a run may wait for. */
@@ -37,6 +42,15 @@ sealed interface GatewayCommand
       String entityId,
       RunCommand.Signal signal,
       @Nullable String callId,
+      CompletableFuture<ToolReply> reply)
+      implements GatewayCommand {}
+
+  /** Something for one run alone, whose sender does not wait for what comes of it. */
+  record ToRun(
+      String entityId,
+      String runId,
+      Action action,
+      ObjectNode updates,
       CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}
 

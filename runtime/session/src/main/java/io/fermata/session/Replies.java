@@ -1,12 +1,18 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.At;
 import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
+import io.fermata.flow.Phase;
+import io.fermata.flow.Place;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
@@ -15,6 +21,8 @@ import java.util.Optional;
 
 /** What the calls of one flow's sessions are told. Pure. */
 record Replies(String flow, FlowCatalog catalog) {
+  /** Says beside the run's name that it was handed out as a task; no client sees it. */
+  static final String TASK = "task";
 
   JournalRecord.Reply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
     ObjectNode meta = Json.object();
@@ -43,6 +51,146 @@ record Replies(String flow, FlowCatalog catalog) {
       body.set("run", Wire.run(run));
     }
     return of(body, run, List.of(), seq);
+  }
+
+  /** A reply that hands the run out as a task. */
+  JournalRecord.Reply stillWorking(RunState run, long seq, boolean task) {
+    return asTask(withOpen(HostError.STILL_WORKING.failure(), run, seq), task);
+  }
+
+  static JournalRecord.Reply asTask(JournalRecord.Reply reply, boolean task) {
+    if (task && reply.run() instanceof ObjectNode run) {
+      run.put(TASK, true);
+    }
+    return reply;
+  }
+
+  static JsonNode withoutTask(JsonNode run) {
+    ObjectNode told = run.deepCopy();
+    told.remove(TASK);
+    return told;
+  }
+
+  /** Nothing is known of a run. */
+  static ToolReply unknown() {
+    ObjectNode meta = Json.object();
+    meta.putObject("fermata/run")
+        .put(HostTasks.STANDING, TaskView.Standing.UNKNOWN.name())
+        .put(HostTasks.CHANGED_AT, 0);
+    return new ToolReply(Wire.body(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN)), meta);
+  }
+
+  /** How a run stands that was handed out as a task. */
+  JournalRecord.Reply task(
+      SessionState state, String runId, long seq, long now, Retention retention) {
+    RunState run = state.run();
+    long keptUntil = retention.taskKnownUntil(run.changedAt());
+    // Whoever looks keeps the session awake, which knows more than the store by then.
+    if (!run.running() && keptUntil <= now) {
+      return viewed(
+          TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
+    }
+    if (!run.runId().equals(runId)) {
+      JournalRecord.Reply earlier = state.told(runId);
+      return earlier == null
+          ? viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0))
+          : viewed(ended(earlier), earlier);
+    }
+    JournalRecord.Reply reply = run.running() ? standing(state, seq, now) : end(state, seq);
+    TaskView.Standing standing =
+        switch (run.status()) {
+          case RUNNING -> standing(reply);
+          case CANCELLED -> TaskView.Standing.CANCELLED;
+          case EXPIRED -> TaskView.Standing.EXPIRED;
+          case COMPLETED, FAILED ->
+              reply.body().isNull() ? TaskView.Standing.UNKNOWN : TaskView.Standing.ENDED;
+          case NONE, ABANDONED -> TaskView.Standing.UNKNOWN;
+        };
+    JournalRecord.Reply viewed = viewed(standing, reply);
+    ObjectNode told = (ObjectNode) viewed.run();
+    told.put(HostTasks.CHANGED_AT, run.changedAt());
+    if (!run.running()) {
+      told.put(HostTasks.KEPT_UNTIL, keptUntil);
+      return viewed;
+    }
+    told.set(HostTasks.ASKED, asked(run));
+    String handle = state.origin() == null ? null : Conversation.handle(state.origin().session());
+    if (handle != null) {
+      ((ObjectNode) viewed.body()).put("sessionId", handle);
+    }
+    return viewed;
+  }
+
+  private static TaskView.Standing ended(JournalRecord.Reply reply) {
+    return reply.body().path("cancelled").asBoolean()
+        ? TaskView.Standing.CANCELLED
+        : TaskView.Standing.ENDED;
+  }
+
+  /** The reply with how the run stands beside it, which is nobody's but the asker's. */
+  private static JournalRecord.Reply viewed(TaskView.Standing standing, JournalRecord.Reply reply) {
+    ObjectNode run = reply.run() instanceof ObjectNode told ? told.deepCopy() : Json.object();
+    run.remove(TASK);
+    return new JournalRecord.Reply(
+        reply.body() instanceof ObjectNode body ? body.deepCopy() : Json.object(),
+        run.put(HostTasks.STANDING, standing.name()));
+  }
+
+  private JournalRecord.Reply standing(SessionState state, long seq, long now) {
+    RunState run = state.run();
+    Optional<FlowProgram<?>> program = catalog.of(flow, run);
+    // What was wrong with the last answers belongs to the questions that are put again.
+    Outcome outcome =
+        program.isPresent()
+                && !program.get().expired(run, now)
+                && program.get().next(run) instanceof Program.Pause<StepEffect> pause
+            ? pause.outcome()
+            : standing(state, now);
+    return of(outcome, run, seq);
+  }
+
+  private static TaskView.Standing standing(JournalRecord.Reply reply) {
+    String code = reply.body().path("code").asText();
+    if (code.equals(HostError.STILL_WORKING.wireName())
+        || code.equals(ErrorCode.WAITING.wireName())) {
+      return TaskView.Standing.WORKING;
+    } else if (code.equals(ErrorCode.RUN_EXPIRED.wireName())) {
+      return TaskView.Standing.EXPIRED;
+    }
+    return code.equals(ErrorCode.VERSION_CHANGED.wireName())
+        ? TaskView.Standing.UNREACHABLE
+        : TaskView.Standing.STANDING;
+  }
+
+  /** What the run ended with, as far as it is kept; with no body where it is not. */
+  private JournalRecord.Reply end(SessionState state, long seq) {
+    JournalRecord.Reply last = state.last();
+    Outcome untold = state.untold();
+    if (last != null) {
+      return last;
+    }
+    return untold == null
+        ? new JournalRecord.Reply(NullNode.getInstance(), Json.object())
+        : of(untold, state.run(), seq);
+  }
+
+  /** The names of the open questions: where each is put, and how often it was answered in vain. */
+  private static ObjectNode asked(RunState run) {
+    ObjectNode names = Json.object();
+    run.places()
+        .forEach(
+            (place, at) -> {
+              if (at.phase() instanceof Phase.Asking) {
+                at.open()
+                    .forEach(question -> names.put(question.field(), name(question, place, at)));
+              }
+            });
+    return names;
+  }
+
+  private static String name(Event.Question question, Place place, At at) {
+    At.Rejection rejection = at.rejected().get(question.field());
+    return question.field() + "@" + place + (rejection == null ? "" : "." + rejection.tick());
   }
 
   private Outcome standing(SessionState state, long now) {

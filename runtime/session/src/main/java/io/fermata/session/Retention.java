@@ -16,6 +16,9 @@ public record Retention(Duration journal, Duration end) {
   /** Keeps nothing of a run that has ended but that it has, for 30 days. */
   public static final Retention DEFAULT = new Retention(Duration.ZERO, Duration.ofDays(30));
 
+  /** How long the end of a task can be fetched at least, whatever a host forgets sooner. */
+  static final Duration LEAST_OF_TASKS = Duration.ofHours(1);
+
   public Retention {
     Objects.requireNonNull(end, "end");
     if (journal.isNegative() || end.isNegative()) {
@@ -42,6 +45,11 @@ public record Retention(Duration journal, Duration end) {
 
   long knownUntil(long ended) {
     return later(ended, end);
+  }
+
+  /** Until when the end of a run is known that was handed out as a task. */
+  long taskKnownUntil(long ended) {
+    return Math.max(knownUntil(ended), later(ended, LEAST_OF_TASKS));
   }
 
   private static long later(long at, Duration time) {

@@ -69,7 +69,7 @@ public record Rollout(List<Fate> runs) {
   }
 
   static Rollout check(OpenStore store, Seals seals, Limits limits, Instant now, Flow<?>... flows) {
-    FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), limits);
+    FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), List.of(), limits);
     return new Rollout(new RolloutCheck(store, seals, catalog, now.toEpochMilli()).fates());
   }
 

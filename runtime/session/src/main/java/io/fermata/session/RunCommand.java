@@ -13,8 +13,9 @@ sealed interface RunCommand extends SessionCommand {
    * A call of the flow's tool.
    *
    * @param id the gateway's number of the call
-   * @param key who talks; null for a signal, which belongs to a run whoever sends it
+   * @param key who talks; null for what belongs to a run whoever sends it
    * @param fresh whether the session was made up for this call, so that it has no journal
+   * @param runId the only run that it is for; null for the one that the session has
    */
   record Call(
       long id,
@@ -27,6 +28,8 @@ sealed interface RunCommand extends SessionCommand {
       @Nullable Long expectedSeq,
       Input.@Nullable Resolution resolution,
       @Nullable Signal signal,
+      @Nullable String runId,
+      Manner manner,
       ActorRef<ToCaller> replyTo)
       implements RunCommand {
 

@@ -134,7 +134,12 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
 
   private Effect<JournalRecord, SessionState> call(SessionState state, Call call) {
     if (call.action() == Action.STATUS) {
-      tell(call, replies.status(state, seq(), now()));
+      String runId = call.runId();
+      tell(
+          call,
+          runId == null
+              ? replies.status(state, seq(), now())
+              : replies.task(state, runId, seq(), now(), retention()));
       return Effect().none();
     }
     JournalRecord.Reply known = known(state, call);
@@ -145,7 +150,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (calls.joins(call)) {
       return Effect().none();
     }
-    boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(call);
+    boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(state, call);
     if (ends && resuming()) {
       self().tell(call);
       return Effect().none();
@@ -183,9 +188,10 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     return null;
   }
 
-  /** Whether a call speaks of a state that the run has left behind. */
-  private boolean stale(Call call) {
-    return call.expectedSeq() != null && call.expectedSeq() != seq();
+  /** Whether a call speaks of a run that was before, or of a state that it has left behind. */
+  private boolean stale(SessionState state, Call call) {
+    boolean ofAnother = call.runId() != null && !call.runId().equals(state.run().runId());
+    return ofAnother || (call.expectedSeq() != null && call.expectedSeq() != seq());
   }
 
   /** Whether a call has answers for the run while other branches of it are at work. */
@@ -229,7 +235,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (known != null) {
       return answer(known);
     }
-    if (stale(call)) {
+    if (stale(state, call)) {
       return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
     }
     Outcome untold = state.untold();
@@ -327,7 +333,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     Waiting withdrawn = calls.withdraw(passed.id());
     if (withdrawn != null) {
       Outcome.Failure why =
-          withdrawn.call.asksAgain()
+          withdrawn.call.asksAgain() && !becomesTask(state, withdrawn)
               ? HostError.STILL_WORKING.failure()
               : HostError.BUSY.failure(
                   "The call waited behind others until its deadline and was not handled");
@@ -338,9 +344,14 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
 
   /** The work goes on without the call; what the reply speaks of is journaled first. */
   private Effect<JournalRecord, SessionState> stopWaiting(SessionState state, Waiting current) {
-    List<JournalRecord> entries = unjournaled.isEmpty() ? List.of() : working(state);
-    long seq = seq() + entries.size();
-    JournalRecord.Reply reply = replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq);
+    List<JournalRecord> entries =
+        new ArrayList<>(unjournaled.isEmpty() ? List.of() : working(state));
+    boolean task = becomesTask(state, current);
+    long seq = seq() + entries.size() + (task ? 1 : 0);
+    JournalRecord.Reply reply = replies.stillWorking(ahead, seq, current.takesTasks());
+    if (task) {
+      entries.add(mark(reply, true, null));
+    }
     return write(
         state,
         entries,
@@ -471,19 +482,29 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     return write(state, entries, true, () -> start(program, fresh));
   }
 
-  /** The sender of a signal need not wait for work that was under way before. */
+  /**
+   * The sender of a signal need not wait for work that was under way before, nor somebody who takes
+   * a task for any.
+   */
   private Effect<JournalRecord, SessionState> acknowledge(
-      SessionState state, FlowProgram<?> program, Waiting signal, List<StepEffect> fresh) {
+      SessionState state, FlowProgram<?> program, Waiting hasty, List<StepEffect> fresh) {
+    List<JournalRecord> entries = new ArrayList<>(abandoned(state));
     boolean news = !unjournaled.isEmpty();
-    JournalRecord.Reply reply =
-        replies.withOpen(HostError.STILL_WORKING.failure(), ahead, seq() + (news ? 1 : 0));
-    List<JournalRecord> entries = news ? List.of(step(reply, true, null)) : List.of();
+    boolean task = becomesTask(state, hasty);
+    long seq = seq() + entries.size() + (news ? 1 : 0) + (task ? 1 : 0);
+    JournalRecord.Reply reply = replies.stillWorking(ahead, seq, hasty.takesTasks());
+    if (news) {
+      entries.add(step(reply, true, null));
+    }
+    if (task) {
+      entries.add(mark(reply, true, null));
+    }
     return write(
         state,
         entries,
         true,
         () -> {
-          Waiting held = signal.letGo();
+          Waiting held = hasty.letGo();
           openCall = null;
           start(program, fresh);
           answered(reply);
@@ -521,11 +542,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     Waiting current = calls.current();
     SessionKey key = current == null ? null : current.call.key();
     String session = origin != null ? origin.session() : key != null ? key.session() : null;
-    if (session == null) {
-      return null;
-    }
-    ToolUse use = ToolUse.of(flow, session);
-    return ThreadKey.of(use.caller()) == null ? null : use;
+    return session == null || ToolUse.caller(session) == null ? null : ToolUse.of(flow, session);
   }
 
   /** The program waits or has finished: journal everything, then reply. */
@@ -536,18 +553,25 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     boolean ended = !ahead.running();
     List<JournalRecord> entries = new ArrayList<>(abandoned(state));
     boolean news = !unjournaled.isEmpty();
-    int records = news ? entries.size() + (ended ? 2 : 1) : 0;
+    boolean takes = current != null && waits(outcome) && current.takesTasks();
+    boolean task = takes && !state.isTask(ahead.runId());
+    int records = (news ? entries.size() + (ended ? 2 : 1) : 0) + (task ? 1 : 0);
     JournalRecord.Reply reply =
-        replies.of(
-            body(outcome, current),
-            ahead,
-            current == null ? List.of() : current.visited(),
-            seq() + records);
+        Replies.asTask(
+            replies.of(
+                body(outcome, current),
+                ahead,
+                current == null ? List.of() : current.visited(),
+                seq() + records),
+            takes);
     if (news) {
       entries.add(step(ended ? null : reply, reminding, Standstill.wakeAt(beside)));
     }
     if (news && ended) {
       entries.add(ended(state, reply, outcome));
+    }
+    if (task) {
+      entries.add(mark(reply, reminding, Standstill.wakeAt(beside)));
     }
     return write(
         state,
@@ -575,6 +599,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
               entered(state, entries, after);
               journaled(working);
               then.run();
+              shell().watches().changed(entityId());
             });
   }
 
@@ -697,6 +722,23 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         List.copyOf(unjournaled));
   }
 
+  /** Whether somebody takes the run for a task now, and the journal does not say so yet. */
+  private boolean becomesTask(SessionState state, Waiting waiting) {
+    return waiting.takesTasks() && !state.isTask(ahead.runId());
+  }
+
+  /** Whether a run goes on by itself, at some time or when something happens. */
+  private static boolean waits(Outcome outcome) {
+    return outcome instanceof Outcome.Failure failure
+        && failure.code().equals(ErrorCode.WAITING.wireName());
+  }
+
+  /** Says in the journal that the run was handed out as a task. */
+  private JournalRecord mark(JournalRecord.Reply reply, boolean working, @Nullable Long wakeAt) {
+    return new JournalRecord.Step(
+        now(), null, SessionState.TASK, reply, working, wakeAt, List.of());
+  }
+
   /** What is not journaled yet, while effects are outstanding. */
   private List<JournalRecord> working(SessionState state) {
     List<JournalRecord> entries = new ArrayList<>(abandoned(state));
@@ -733,7 +775,10 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     String callId = callId();
     Waiting current = calls.current();
     boolean heard = current != null && current.fromClient();
-    if (tool != null && heard && callId == null) {
+    boolean task = state.isTask(ahead.runId());
+    if (task && callId == null) {
+      callId = SessionState.END_OF_TASK;
+    } else if (tool != null && heard && callId == null) {
       callId = END_OF_TOOL;
     }
     boolean unheard = !heard && ENDED_BY_ITSELF.contains(ahead.status());
@@ -749,7 +794,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
         unheard ? ahead.reason() : null,
         retention().keptUntil(now()),
-        retention().knownUntil(now()));
+        task ? retention().taskKnownUntil(now()) : retention().knownUntil(now()));
   }
 
   /** The name of the call that what is going on belongs to, even if another waits for it now. */

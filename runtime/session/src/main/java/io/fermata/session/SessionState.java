@@ -32,6 +32,12 @@ record SessionState(
     @Nullable JsonNode result,
     @Nullable String reason) {
 
+  /** The name under which it is remembered that the run is a task; no client's call has it. */
+  static final String TASK = "";
+
+  /** The name under which a task's end is remembered that no named call was told of. */
+  static final String END_OF_TASK = "\nend";
+
   private static final int REMEMBERED_CALLS = 16;
 
   static final SessionState EMPTY =
@@ -49,7 +55,10 @@ record SessionState(
     JournalRecord.Origin from = step.origin() == null ? origin : step.origin();
     String callId = step.callId();
     JournalRecord.Reply reply = step.reply();
-    if (callId == null || reply == null) {
+    if (reply != null && TASK.equals(callId)) {
+      String open = step.working() ? openCall : null;
+      return new SessionState(after, from, remember(TASK, reply), past, open, false, null, null);
+    } else if (callId == null || reply == null) {
       String open = step.working() ? callId : null;
       return new SessionState(after, from, replies, past, open, false, null, null);
     }
@@ -70,9 +79,27 @@ record SessionState(
     Map<String, JournalRecord.Reply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
     if (more.size() > REMEMBERED_CALLS) {
-      more.remove(more.keySet().iterator().next());
+      more.keySet().stream().filter(name -> !name.equals(TASK)).findFirst().ifPresent(more::remove);
     }
     return more;
+  }
+
+  /** Whether a run was handed out as a task. */
+  boolean isTask(String runId) {
+    return isOf(runId, replies.get(TASK)) || isOf(runId, replies.get(END_OF_TASK));
+  }
+
+  /** What is remembered last of what was told of a run; null if nothing is. */
+  JournalRecord.@Nullable Reply told(String runId) {
+    JournalRecord.Reply last = null;
+    for (JournalRecord.Reply reply : replies.values()) {
+      last = isOf(runId, reply) ? reply : last;
+    }
+    return last;
+  }
+
+  private static boolean isOf(String runId, JournalRecord.@Nullable Reply reply) {
+    return reply != null && reply.run().path("runId").asText().equals(runId);
   }
 
   /** What a call of that name was told, if it is remembered. */

@@ -15,4 +15,5 @@ record Shell(
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,
     AgentHost agents,
+    TaskWatches watches,
     Seals seals) {}

@@ -17,4 +17,9 @@ public record ToolCall(
     String principal,
     ObjectNode arguments,
     ObjectNode meta,
-    @Nullable String transportSession) {}
+    @Nullable String transportSession) {
+  /** The conversation that {@code _meta} names; null if it names none. */
+  public @Nullable String conversation() {
+    return Conversation.hint(this);
+  }
+}

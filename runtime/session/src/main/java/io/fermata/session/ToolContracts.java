@@ -45,7 +45,26 @@ not poll.
 
   static ToolContract of(Flow<?> flow) {
     return new ToolContract(
-        flow.id(), flow.title(), flow.description() + PROTOCOL, input(flow), output());
+        flow.id(),
+        flow.title(),
+        flow.description() + PROTOCOL,
+        input(flow),
+        output(),
+        flow.tasks(),
+        false,
+        flow.forms());
+  }
+
+  static ToolContract of(FlowTool job) {
+    return new ToolContract(
+        job.name(),
+        job.flow().title(),
+        job.description(),
+        job.inputSchema(),
+        Json.object(),
+        job.flow().tasks(),
+        true,
+        false);
   }
 
   private static ObjectNode input(Flow<?> flow) {

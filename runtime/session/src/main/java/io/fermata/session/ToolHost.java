@@ -28,6 +28,11 @@ public interface ToolHost {
     return call(call, unheard -> {});
   }
 
+  /** Its runs as tasks, for callers who do not wait. */
+  default Tasks tasks() {
+    return Tasks.none(this);
+  }
+
   /** Mints and recognises session handles. */
   Handles handles();
 }

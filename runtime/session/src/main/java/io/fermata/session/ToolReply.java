@@ -7,8 +7,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
  *
  * @param structured the object with the status, as the contract has it
  * @param meta what belongs into the result's {@code _meta}
+ * @param task whether the run goes on as a task of a caller who {@linkplain Tasks#call takes} one
  */
-public record ToolReply(ObjectNode structured, ObjectNode meta) {
+public record ToolReply(ObjectNode structured, ObjectNode meta, boolean task) {
+  public ToolReply(ObjectNode structured, ObjectNode meta) {
+    this(structured, meta, false);
+  }
+
   /** True exactly when the status is {@code error}. */
   public boolean error() {
     return "error".equals(structured.path("status").textValue());

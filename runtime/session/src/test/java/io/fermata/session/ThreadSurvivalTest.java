@@ -328,7 +328,7 @@ class ThreadSurvivalTest {
             return host.handles();
           }
         };
-    FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), Limits.DEFAULT);
+    FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
     ThreadFeeds feeds = new ThreadFeeds();
     Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
     return new HostOutside(

@@ -1,0 +1,20 @@
+package io.fermata.examples;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/** The server as clients start it that talk to it over its standard input and output. */
+final class Stdio {
+  private Stdio() {}
+
+  static List<String> command(Path database) {
+    return List.of(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-cp",
+        System.getProperty("java.class.path"),
+        Main.class.getName(),
+        "stdio",
+        "--store",
+        "sqlite:" + database);
+  }
+}

@@ -1,0 +1,40 @@
+package io.fermata.mcp;
+
+import io.fermata.session.TaskRun;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolHost;
+import io.fermata.session.ToolProgress;
+import io.fermata.session.ToolReply;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+
+/** Calls flows, for clients who wait for their replies and for those who take tasks. */
+final class FlowCalls {
+  private final ToolHost host;
+  private final TaskCalls tasks;
+  private final ToolReplies replies;
+
+  FlowCalls(ToolHost host, TaskCalls tasks, ToolReplies replies) {
+    this.host = host;
+    this.tasks = tasks;
+    this.replies = replies;
+  }
+
+  CompletionStage<ToolReply> call(ToolCall call, Request request, Consumer<ToolProgress> listener) {
+    return TaskCalls.declared(request)
+        ? tasks.tasks().call(call, listener)
+        : host.call(call, listener);
+  }
+
+  /** What the client is told of what a call came to. */
+  Result told(ToolCall call, ToolReply reply, Request request) {
+    return reply.task() && TaskCalls.declared(request)
+        ? tasks.created(run(call, reply))
+        : replies.result(call.tool(), reply, request.revision());
+  }
+
+  private static TaskRun run(ToolCall call, ToolReply reply) {
+    String runId = reply.meta().path("fermata/run").path("runId").asText();
+    return new TaskRun(call.principal(), call.tool(), runId);
+  }
+}

@@ -1,0 +1,191 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolProgress;
+import io.fermata.session.ToolReply;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Calls flows whose questions clients may show as forms. What a form asks its user for drives the
+ * run on, until it ends or waits for what no form can say; the model hears of that alone.
+ */
+final class FormCalls {
+  /** A program that fills in forms might fill in the same for ever. */
+  private static final int MAX_FORMS = 100;
+
+  /** How often answers follow a run that moves on beside its question. */
+  private static final int MAX_TRIES = 3;
+
+  private static final String DECLINED = "The user declined the form for this.";
+  private static final String PUT_OFF = "The user put off the form for this.";
+  private static final String UNANSWERED = "The client could not have the form for this filled in.";
+
+  private final FlowCalls flows;
+  private final Results results;
+  private final RequestStates states;
+  private final Inquiries inquiries;
+
+  FormCalls(FlowCalls flows, Results results, RequestStates states, Inquiries inquiries) {
+    this.flows = flows;
+    this.results = results;
+    this.states = states;
+    this.inquiries = inquiries;
+  }
+
+  /** A client's call, in which there may be several of the host. */
+  private record Calling(String flow, Request request, Consumer<ToolProgress> listener) {
+    ToolCall first() {
+      return call(request.arguments(), request.meta());
+    }
+
+    ToolCall call(ObjectNode arguments, ObjectNode meta) {
+      return new ToolCall(flow, request.principal(), arguments, meta, request.session());
+    }
+
+    String bound() {
+      return RequestStates.call("tools/call", flow, request.arguments());
+    }
+
+    /** Whether forms are wanted: a client that only looks where the run is gets to see that. */
+    boolean wantsForms() {
+      return request.capabilities().path("elicitation").isObject()
+          && !"status".equals(request.arguments().path("action").textValue());
+    }
+  }
+
+  /** Has a flow called, and its questions put to the user. */
+  CompletionStage<Result> call(String flow, Request request) {
+    Calling calling = new Calling(flow, request, request.listener());
+    String state = request.revision().modern() ? request.state() : null;
+    if (state != null) {
+      return resumed(calling, state);
+    }
+    ToolCall first = calling.first();
+    return flows
+        .call(first, request, calling.listener())
+        .thenCompose(reply -> replied(calling, reply, FormPause.of(first, reply), 0));
+  }
+
+  /**
+   * @param forms how many were filled in during this call
+   */
+  private CompletionStage<Result> replied(
+      Calling calling, ToolReply reply, FormPause pause, int forms) {
+    Request request = calling.request();
+    Forms shown = calling.wantsForms() ? pause.forms(reply.structured(), forms > 0) : Forms.NONE;
+    if (!shown.possible(request.capabilities()) || forms == MAX_FORMS) {
+      return now(told(calling, reply));
+    }
+    if (request.revision().modern()) {
+      String state = states.seal(pause.json(), request.principal(), calling.bound());
+      return now(
+          results.inputRequired(Map.of(pause.key(), shown.asOne()), state, pause.meta(reply)));
+    }
+    Progress way = request.progress();
+    return way == null
+        ? now(told(calling, reply))
+        : asked(calling, reply, pause, shown.asOne(), forms, way);
+  }
+
+  private Result told(Calling calling, ToolReply reply) {
+    return flows.told(calling.first(), reply, calling.request());
+  }
+
+  private static CompletionStage<Result> now(Result result) {
+    return CompletableFuture.completedFuture(result);
+  }
+
+  /** Asks a client of the older era while its call stays open. */
+  private CompletionStage<Result> asked(
+      Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms, Progress way) {
+    return CompletableFuture.completedFuture(Map.of(pause.key(), form))
+        // What is refused at once is a form that is not filled in, as one that is refused later.
+        .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
+        .handle(
+            (replies, failure) ->
+                failure == null
+                    ? filled(calling, pause, replies.path(pause.key()), forms, null)
+                    : now(told(calling, noted(reply, UNANSWERED))))
+        .thenCompose(answered -> answered);
+  }
+
+  /** Goes on with what a modern client brings along. */
+  private CompletionStage<Result> resumed(Calling calling, String state) {
+    Request request = calling.request();
+    RequestStates.Opened opened = states.open(state, request.principal(), calling.bound());
+    FormPause pause = FormPause.of(opened.content());
+    JsonNode filled = request.responses().path(pause.key());
+    opened.use(pause.instead());
+    return filled(calling, pause, filled, 0, opened);
+  }
+
+  /**
+   * @param opened the state that brought it; null in the older era
+   */
+  private CompletionStage<Result> filled(
+      Calling calling,
+      FormPause pause,
+      JsonNode filled,
+      int forms,
+      RequestStates.@Nullable Opened opened) {
+    @Nullable String refusal =
+        switch (filled.path("action").asText()) {
+          case "decline" -> DECLINED;
+          case "cancel" -> PUT_OFF;
+          default -> null;
+        };
+    return answered(calling, pause, pause.answers(filled), MAX_TRIES)
+        .thenCompose(
+            reply -> {
+              // Nothing was done with the answers, so they are good for another try.
+              if (opened != null && TaskCalls.PASSING.contains(code(reply))) {
+                opened.giveBack();
+              }
+              return refusal == null
+                  ? replied(calling, reply, pause.after(reply), forms + 1)
+                  : now(told(calling, noted(reply, refusal)));
+            });
+  }
+
+  /** Brings answers to the run, which may have moved on: in a branch, or by the clock. */
+  private CompletionStage<ToolReply> answered(
+      Calling calling, FormPause pause, ObjectNode answers, int tries) {
+    Request request = calling.request();
+    return flows
+        .call(
+            calling.call(pause.arguments(answers), pause.meta(request.meta())),
+            request,
+            calling.listener())
+        .thenCompose(
+            reply -> {
+              boolean again =
+                  tries > 1 && code(reply).equals("stale_call") && pause.asksStill(reply);
+              return again
+                  ? answered(calling, pause.after(reply), answers, tries - 1)
+                  : CompletableFuture.completedFuture(reply);
+            });
+  }
+
+  private static String code(ToolReply reply) {
+    return reply.structured().path("code").asText();
+  }
+
+  /** What is asked in the ordinary way, with a word to the model on why. */
+  private static ToolReply noted(ToolReply reply, String why) {
+    ObjectNode structured = reply.structured();
+    if (reply.error() || !structured.path("status").asText().equals("interrupt")) {
+      return reply;
+    }
+    String hint = why + " Ask in the conversation, or leave it if the user does not want to.";
+    String context = structured.path("context").asText();
+    ObjectNode told = structured.deepCopy();
+    told.put("context", context.isEmpty() ? hint : hint + "\n" + context);
+    return new ToolReply(told, reply.meta());
+  }
+}

@@ -1,0 +1,189 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Json;
+import io.fermata.session.HostError;
+import io.fermata.session.TaskRun;
+import io.fermata.session.TaskView;
+import io.fermata.session.Tasks;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolHost;
+import io.fermata.session.ToolReply;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * Calls of jobs: each is a run of its own. Who takes tasks is given one where the run has work to
+ * do; others wait for it. What the run asks before that is asked within the call.
+ */
+final class JobCalls {
+  /** What the run goes on after by itself. */
+  private static final Set<String> GOING_ON =
+      Set.of(
+          HostError.STILL_WORKING.wireName(),
+          ErrorCode.WAITING.wireName(),
+          ErrorCode.RUN_ENDING.wireName(),
+          ErrorCode.VISIT_LIMIT.wireName());
+
+  private static final List<String> ASKING = List.of("question", "questions", "tool");
+
+  private final ToolHost host;
+  private final Tasks tasks;
+  private final TaskCalls calls;
+  private final ToolReplies replies;
+  private final PlainCalls plain;
+
+  JobCalls(ToolHost host, TaskCalls calls, ToolReplies replies, PlainCalls plain) {
+    this.host = host;
+    this.tasks = calls.tasks();
+    this.calls = calls;
+    this.replies = replies;
+    this.plain = plain;
+  }
+
+  private static boolean asks(ToolReply reply) {
+    return ASKING.stream().anyMatch(reply.structured()::has);
+  }
+
+  private static String code(ToolReply reply) {
+    return reply.structured().path("code").asText();
+  }
+
+  CompletionStage<Result> call(ToolCall call, Request request) {
+    return plain.run(
+        request,
+        "tools/call",
+        call.tool(),
+        call.arguments(),
+        true,
+        round -> new Call(call, request, round).go());
+  }
+
+  /** A call in one of its rounds. */
+  private final class Call {
+    private final ToolCall call;
+    private final Request request;
+    private final McpCall round;
+    private final boolean takesTasks;
+
+    Call(ToolCall call, Request request, McpCall round) {
+      this.call = call;
+      this.request = request;
+      this.round = round;
+      this.takesTasks = TaskCalls.declared(request);
+    }
+
+    CompletionStage<Result> go() {
+      JsonNode begun = round.remembered();
+      if (begun != null) {
+        TaskRun run = new TaskRun(call.principal(), call.tool(), begun.asText());
+        return tasks.view(run).thenCompose(view -> standing(run, view));
+      }
+      CompletionStage<ToolReply> reply =
+          takesTasks ? tasks.call(call, request.listener()) : host.call(call, request.listener());
+      return reply.thenCompose(this::replied);
+    }
+
+    private CompletionStage<Result> replied(ToolReply reply) {
+      String runId = reply.meta().path("fermata/run").path("runId").asText();
+      if (runId.isEmpty() || !(asks(reply) || GOING_ON.contains(code(reply)))) {
+        return now(replies.result(call.tool(), reply, request.revision()));
+      }
+      TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
+      return reply.task() && takesTasks
+          ? now(calls.created(run))
+          : tasks.view(run).thenCompose(view -> standing(run, view));
+    }
+
+    private CompletionStage<Result> standing(TaskRun run, TaskView view) {
+      return switch (view.standing()) {
+        case WORKING -> takesTasks ? now(calls.created(run)) : later(run);
+        case STANDING -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
+        case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
+        case CANCELLED -> failed("The run was cancelled.");
+        case EXPIRED -> throw Refusal.failed("The run waited for too long, and has expired.");
+        case UNKNOWN -> throw Refusal.params("The run is over: make the call anew.");
+        case UNREACHABLE -> throw TaskCalls.unreachable(view.reply());
+      };
+    }
+
+    /** Who cannot look after the run has it end with the call. */
+    private CompletionStage<Result> later(TaskRun run) {
+      CompletableFuture<TaskView> settled = new CompletableFuture<>();
+      Runnable look =
+          () ->
+              tasks
+                  .view(run)
+                  .thenAccept(
+                      view -> {
+                        if (view.standing() != TaskView.Standing.WORKING) {
+                          settled.complete(view);
+                        }
+                      });
+      Runnable unwatch = tasks.watch(run, look);
+      look.run();
+      Progress way = request.progress();
+      if (way != null) {
+        way.hold();
+        way.whenGone(
+            () -> {
+              if (settled.completeExceptionally(Refusal.cancelled())) {
+                tasks.cancel(run);
+              }
+            });
+      }
+      return settled
+          .whenComplete((view, failure) -> unwatch.run())
+          .thenCompose(view -> standing(run, view));
+    }
+
+    private CompletionStage<Result> ask(TaskRun run, TaskView view) {
+      Forms forms = TaskCalls.forms(view);
+      if (!forms.possible(request.capabilities())) {
+        return ended(
+            run,
+            "The tool has to ask its user something that this client cannot show: use one that declares elicitation.");
+      }
+      round.remember(run.runId());
+      Map<String, McpReply> asked = round.ask(forms.asks());
+      ObjectNode responses = Json.object();
+      asked.forEach((key, reply) -> responses.set(key, reply.json()));
+      Forms.Filled filled = forms.filled(responses);
+      return filled.answers().size() < asked.size()
+          ? ended(run, "The user did not want to answer; the work was ended.")
+          : told(run, filled.answers());
+    }
+
+    /** Nobody could go on with the run, so it ends with its call. */
+    private CompletionStage<Result> ended(TaskRun run, String why) {
+      return tasks.cancel(run).thenCompose(done -> failed(why));
+    }
+
+    /** A run that has done much goes on; any other stands where only an operator can help. */
+    private CompletionStage<Result> stopped(TaskRun run, ToolReply reply) {
+      return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
+          ? told(run, Json.object())
+          : now(replies.result(call.tool(), reply, request.revision()));
+    }
+
+    private CompletionStage<Result> told(TaskRun run, ObjectNode answers) {
+      return tasks
+          .answer(run, answers)
+          .thenCompose(taken -> tasks.view(run))
+          .thenCompose(after -> standing(run, after));
+    }
+
+    private CompletionStage<Result> failed(String error) {
+      return now(replies.error(error, request.revision()));
+    }
+
+    private CompletionStage<Result> now(Result result) {
+      return CompletableFuture.completedFuture(result);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+package io.fermata.mcp;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The latest events of one call's stream, kept for a client whose connection breaks: it comes back
+ * with the id of the last that it has, and hears the rest. It is told and heard on any thread.
+ */
+final class Replay {
+  /** How many bytes of events are kept, besides one that is longer than that alone. */
+  static final int ROOM = 64_000;
+
+  /** Who hears the rest. */
+  interface Listener {
+    /** There is more to hear, or the end. */
+    void wake();
+
+    /** Another has come for it. */
+    void replaced();
+  }
+
+  private static final class Told {
+    private final long number;
+    private final byte[] event;
+
+    Told(long number, byte[] event) {
+      this.number = number;
+      this.event = event;
+    }
+  }
+
+  private final String id;
+  private final Runnable forget;
+  private final Runnable lost;
+  private final Deque<Told> told = new ArrayDeque<>();
+  private int bytes;
+  private long last;
+  private long heard;
+  private boolean ended;
+  private int comings;
+  private @Nullable Listener listener;
+
+  /**
+   * @param forget what to do when nobody needs it any more
+   * @param lost what else to do when its client does not come back
+   */
+  Replay(String id, Runnable forget, Runnable lost) {
+    this.id = id;
+    this.forget = forget;
+    this.lost = lost;
+  }
+
+  /** The event that opens the stream: it says no more than where its client is. */
+  byte[] opening() {
+    return "id: %s.0\nretry: 1000\ndata: \n\n".formatted(id).getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** Keeps a message, and yields it as an event with its id. */
+  byte[] tell(byte[] message) {
+    byte[] event = kept(message);
+    wake();
+    return event;
+  }
+
+  private synchronized byte[] kept(byte[] message) {
+    last++;
+    byte[] event = EventStream.event(message, id + "." + last);
+    told.add(new Told(last, event));
+    bytes += event.length;
+    while (bytes > ROOM && told.size() > 1) {
+      bytes -= told.remove().event.length;
+    }
+    return event;
+  }
+
+  /** There will be no more. */
+  void end() {
+    synchronized (this) {
+      ended = true;
+    }
+    wake();
+  }
+
+  private void wake() {
+    Listener woken;
+    synchronized (this) {
+      woken = listener;
+    }
+    if (woken != null) {
+      woken.wake();
+    }
+  }
+
+  /** Whether something more could be told without losing what nobody has heard. */
+  synchronized boolean roomy() {
+    Told first = told.peek();
+    return first == null || first.number <= heard || bytes < ROOM / 2;
+  }
+
+  /** Whether it is over for one who has heard all up to a number. */
+  synchronized boolean over(long number) {
+    heard = Math.max(heard, number);
+    return ended && number == last;
+  }
+
+  /** The events behind a number; null if some of them are not kept any more. */
+  synchronized @Nullable List<byte[]> after(long number) {
+    long first = told.isEmpty() ? last + 1 : told.element().number;
+    if (number < first - 1 || number > last) {
+      return null;
+    }
+    List<byte[]> rest = new ArrayList<>();
+    told.stream().filter(each -> each.number > number).forEach(each -> rest.add(each.event));
+    return rest;
+  }
+
+  void listen(Listener newcomer) {
+    Listener before;
+    synchronized (this) {
+      comings++;
+      before = listener;
+      listener = newcomer;
+    }
+    if (before != null) {
+      before.replaced();
+    }
+    newcomer.wake();
+  }
+
+  /**
+   * A client has gone, or has all. Yields what {@link #giveUp} is to be told if it does not come
+   * back.
+   */
+  synchronized int left(@Nullable Listener leaving) {
+    if (listener == leaving) {
+      listener = null;
+    }
+    return listener == null ? comings : -1;
+  }
+
+  /** The time is over in which a client could come back. */
+  void giveUp(int mark) {
+    boolean gone;
+    synchronized (this) {
+      gone = comings == mark && listener == null;
+    }
+    if (gone) {
+      forget.run();
+      lost.run();
+    }
+  }
+}

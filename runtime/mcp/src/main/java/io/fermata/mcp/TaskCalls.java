@@ -1,0 +1,263 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.session.HostError;
+import io.fermata.session.TaskRun;
+import io.fermata.session.TaskView;
+import io.fermata.session.Tasks;
+import io.fermata.session.ToolReply;
+import java.time.Instant;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Runs as tasks: the extension {@code io.modelcontextprotocol/tasks}. */
+final class TaskCalls {
+  static final String EXTENSION = "io.modelcontextprotocol/tasks";
+
+  /** How often it is worth asking for a run that works, and for one that waits. */
+  private static final long POLL_MILLIS = 1_000;
+
+  private static final long POLL_WAITING_MILLIS = 5_000;
+
+  /** What a server says that is busy, or about to go. */
+  static final Set<String> PASSING =
+      Set.of(
+          HostError.BUSY.wireName(),
+          HostError.OVERLOADED.wireName(),
+          HostError.STORE_UNAVAILABLE.wireName(),
+          HostError.SHUTTING_DOWN.wireName());
+
+  private final Tasks tasks;
+  private final TaskIds ids;
+  private final Results results;
+  private final ToolReplies replies;
+  private final LongSupplier clock;
+
+  TaskCalls(Tasks tasks, TaskIds ids, Results results, ToolReplies replies, LongSupplier clock) {
+    this.tasks = tasks;
+    this.ids = ids;
+    this.results = results;
+    this.replies = replies;
+    this.clock = clock;
+  }
+
+  /** Whether the client of a request takes tasks. */
+  static boolean declared(Request request) {
+    return request.revision().modern()
+        && request.capabilities().path("extensions").path(EXTENSION).isObject();
+  }
+
+  /**
+   * Refuses a request that is about tasks.
+   *
+   * @throws Refusal if the client does not take any
+   */
+  static void require(Request request) {
+    if (!declared(request)) {
+      ObjectNode needed = Json.object();
+      needed.putObject("extensions").putObject(EXTENSION);
+      throw Refusal.missingCapability(needed, request.revision().modern());
+    }
+  }
+
+  // --- methods ---------------------------------------------------------------------------------
+
+  /** A call whose run goes on. */
+  Result created(TaskRun run) {
+    long now = clock.getAsLong();
+    ObjectNode fields = fields(ids.mint(run, now), "working", now, null);
+    return results.task(fields.put("pollIntervalMs", POLL_MILLIS));
+  }
+
+  /** The method {@code tasks/get}. */
+  CompletionStage<Result> get(Request request) {
+    TaskIds.Task task = asked(request);
+    return tasks
+        .view(task.run())
+        .thenApply(view -> results.once(request.revision(), told(task, view, request)));
+  }
+
+  /** The method {@code tasks/update}. */
+  CompletionStage<Result> update(Request request) {
+    TaskIds.Task task = asked(request);
+    JsonNode responses = request.params().get("inputResponses");
+    if (responses == null || !responses.isObject()) {
+      throw Refusal.params("The parameter inputResponses must be an object.");
+    }
+    return tasks
+        .view(task.run())
+        .thenCompose(
+            view -> {
+              requireKnown(view);
+              return update(task.run(), forms(view).filled(responses));
+            })
+        .thenApply(done -> results.once(request.revision(), Json.object()));
+  }
+
+  /** Somebody who will not answer has the run ended: nobody else is asked. */
+  private CompletionStage<Boolean> update(TaskRun run, Forms.Filled filled) {
+    if (!filled.unfit().isEmpty()) {
+      throw Refusal.params(
+          "What was sent for %s is no response to the request of that name: send what its schema asks for, or decline."
+              .formatted(Refusal.shortened(String.join(", ", filled.unfit()))));
+    } else if (!filled.declined().isEmpty()) {
+      return tasks.cancel(run).thenApply(TaskCalls::taken);
+    }
+    return filled.answers().isEmpty()
+        ? CompletableFuture.completedFuture(false)
+        : tasks.answer(run, filled.answers()).thenApply(TaskCalls::taken);
+  }
+
+  /**
+   * Whether a run has taken what it was told.
+   *
+   * @throws Refusal if it was not reached, or what it was told is nothing that it takes
+   */
+  private static boolean taken(ToolReply reply) {
+    String code = reply.structured().path("code").asText();
+    if (PASSING.contains(code)) {
+      throw Refusal.overloaded();
+    } else if (code.equals("invalid_updates")) {
+      throw Refusal.params(reply.structured().path("error").asText());
+    }
+    return !reply.error();
+  }
+
+  /** The method {@code tasks/cancel}. */
+  CompletionStage<Result> cancel(Request request) {
+    TaskIds.Task task = asked(request);
+    return tasks
+        .view(task.run())
+        .thenCompose(
+            view -> {
+              requireKnown(view);
+              return tasks.cancel(task.run()).thenApply(TaskCalls::taken);
+            })
+        .thenApply(done -> results.once(request.revision(), Json.object()));
+  }
+
+  private TaskIds.Task asked(Request request) {
+    require(request);
+    TaskIds.Task task = ids.read(request.text("taskId"), request.principal());
+    if (task == null) {
+      throw unknown();
+    }
+    return task;
+  }
+
+  private static Refusal unknown() {
+    return Refusal.params(
+        "There is no such task: it was not given to you, or its time is over. Call the tool again.");
+  }
+
+  /** The task of a name that a client was given; null if it was not. */
+  TaskIds.@Nullable Task known(String id, String principal) {
+    return ids.read(id, principal);
+  }
+
+  Tasks tasks() {
+    return tasks;
+  }
+
+  // --- what is told of a task ------------------------------------------------------------------
+
+  private static void requireKnown(TaskView view) {
+    if (view.standing() == TaskView.Standing.UNKNOWN) {
+      throw unknown();
+    } else if (view.standing() == TaskView.Standing.UNREACHABLE) {
+      throw unreachable(view.reply());
+    }
+  }
+
+  /** The run is there, and cannot be told about now. */
+  static Refusal unreachable(ToolReply reply) {
+    return PASSING.contains(reply.structured().path("code").asText())
+        ? Refusal.overloaded()
+        : Refusal.failed(reply.structured().path("error").asText());
+  }
+
+  /** The open questions as forms, under names that no other question of the run has. */
+  static Forms forms(TaskView view) {
+    Map<String, String> asked = view.asked();
+    return asked.isEmpty()
+        ? Forms.of(Json.object())
+        : Forms.of(view.reply().structured(), field -> asked.getOrDefault(field, field));
+  }
+
+  /**
+   * All that there is to say of a task now.
+   *
+   * @throws Refusal if there is nothing
+   */
+  ObjectNode told(TaskIds.Task task, TaskView view, Request request) {
+    requireKnown(view);
+    return switch (view.standing()) {
+      case WORKING -> working(task, view, request);
+      case STANDING -> standing(task, view, request);
+      case ENDED -> completed(task, view, request);
+      case CANCELLED -> fields(task, "cancelled", view);
+      default -> expired(task, view);
+    };
+  }
+
+  private static ObjectNode working(TaskIds.Task task, TaskView view, Request request) {
+    Forms forms = forms(view);
+    if (forms.possible(request.capabilities())) {
+      return inputRequired(task, view, forms);
+    }
+    boolean waits = view.reply().structured().path("code").asText().equals("waiting");
+    ObjectNode fields = fields(task, "working", view);
+    return fields.put("pollIntervalMs", waits ? POLL_WAITING_MILLIS : POLL_MILLIS);
+  }
+
+  /** Where no form fits, the client's model is told as by a call, and may call again. */
+  private ObjectNode standing(TaskIds.Task task, TaskView view, Request request) {
+    Forms forms = forms(view);
+    return forms.possible(request.capabilities())
+        ? inputRequired(task, view, forms)
+        : completed(task, view, request);
+  }
+
+  private static ObjectNode inputRequired(TaskIds.Task task, TaskView view, Forms forms) {
+    ObjectNode fields = fields(task, "input_required", view);
+    ObjectNode requests = fields.putObject("inputRequests");
+    forms.asks().forEach((key, ask) -> requests.set(key, ask.json()));
+    return fields.put("pollIntervalMs", POLL_WAITING_MILLIS);
+  }
+
+  private ObjectNode completed(TaskIds.Task task, TaskView view, Request request) {
+    ObjectNode fields = fields(task, "completed", view);
+    Result result = replies.result(task.run().tool(), view.reply(), request.revision());
+    return fields.set("result", Wire.tree(result));
+  }
+
+  private static ObjectNode expired(TaskIds.Task task, TaskView view) {
+    Refusal why = Refusal.failed("The run waited for too long, and has expired.");
+    ObjectNode fields = fields(task, "failed", view).put("statusMessage", why.reason);
+    fields.putObject("error").put("code", why.code).put("message", why.reason);
+    return fields;
+  }
+
+  private static ObjectNode fields(TaskIds.Task task, String status, TaskView view) {
+    long changed = Math.max(task.createdAt(), view.changedAt().toEpochMilli());
+    return fields(task, status, changed, view.keptUntil());
+  }
+
+  /** The time of a task that goes on is not limited; it is when the run has ended. */
+  private static ObjectNode fields(
+      TaskIds.Task task, String status, long changed, @Nullable Instant keptUntil) {
+    ObjectNode fields = Json.object().put("taskId", task.id()).put("status", status);
+    fields.put("createdAt", Instant.ofEpochMilli(task.createdAt()).toString());
+    fields.put("lastUpdatedAt", Instant.ofEpochMilli(changed).toString());
+    if (keptUntil == null) {
+      return fields.putNull("ttlMs");
+    }
+    return fields.put("ttlMs", keptUntil.toEpochMilli() - task.createdAt());
+  }
+}

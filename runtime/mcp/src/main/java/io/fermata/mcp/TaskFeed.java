@@ -1,0 +1,108 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.TaskView;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** Tells one who listens how a task stands: now, and each time that it stands otherwise. */
+final class TaskFeed {
+  private static final Set<String> OVER = Set.of("completed", "failed", "cancelled");
+
+  private final TaskCalls calls;
+  private final TaskIds.Task task;
+  private final Request request;
+  private final Subscriptions.Subscription listener;
+  private @Nullable Runnable unwatch;
+  private @Nullable ObjectNode last;
+  private boolean looks;
+  private boolean changed;
+  private boolean over;
+
+  private TaskFeed(
+      TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
+    this.calls = calls;
+    this.task = task;
+    this.request = request;
+    this.listener = listener;
+  }
+
+  /**
+   * Begins to tell.
+   *
+   * @param request what the client that listens sent
+   */
+  static void start(
+      TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
+    TaskFeed feed = new TaskFeed(calls, task, request, listener);
+    Runnable unwatch = calls.tasks().watch(task.run(), feed::look);
+    feed.watches(unwatch);
+    CompletionStage<Void> ended = listener.ended();
+    ended.whenComplete((done, failure) -> feed.end());
+    feed.look();
+  }
+
+  private synchronized void watches(Runnable ending) {
+    unwatch = ending;
+  }
+
+  /** One look follows the other, however often the run changes. */
+  private void look() {
+    synchronized (this) {
+      changed = looks;
+      if (looks || over) {
+        return;
+      }
+      looks = true;
+    }
+    calls.tasks().view(task.run()).whenComplete((view, failure) -> seen(view));
+  }
+
+  private void seen(@Nullable TaskView view) {
+    if (view != null) {
+      tell(view);
+    }
+    boolean again;
+    synchronized (this) {
+      looks = false;
+      again = changed;
+    }
+    if (again) {
+      look();
+    }
+  }
+
+  private void tell(TaskView view) {
+    ObjectNode told;
+    try {
+      told = calls.told(task, view, request);
+    } catch (Refusal nothing) {
+      return;
+    }
+    ObjectNode stands = told.deepCopy();
+    stands.remove("lastUpdatedAt");
+    synchronized (this) {
+      if (over || stands.equals(last)) {
+        return;
+      }
+      last = stands;
+    }
+    listener.insist("notifications/tasks", told);
+    if (OVER.contains(told.path("status").asText())) {
+      end();
+    }
+  }
+
+  private void end() {
+    Runnable ending;
+    synchronized (this) {
+      over = true;
+      ending = unwatch;
+      unwatch = null;
+    }
+    if (ending != null) {
+      ending.run();
+    }
+  }
+}

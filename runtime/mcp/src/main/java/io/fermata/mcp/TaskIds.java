@@ -1,0 +1,55 @@
+package io.fermata.mcp;
+
+import io.fermata.session.Handles;
+import io.fermata.session.TaskRun;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Names tasks. A name says which run it is and when the task was given, and is signed for whoever
+ * was given it: nobody can guess one, another principal's is as good as none, and nothing has to be
+ * remembered of it. It is good for as long as the store's key is. Pure.
+ */
+final class TaskIds {
+  /** Longer names are none of this server's. */
+  private static final int LONGEST = 400;
+
+  private static final int RADIX = 36;
+
+  /** A task as its name has it. */
+  record Task(String id, TaskRun run, long createdAt) {}
+
+  private final Handles handles;
+
+  TaskIds(Handles handles) {
+    this.handles = handles;
+  }
+
+  Task mint(TaskRun run, long createdAt) {
+    String begin = run.tool() + ":" + run.runId() + ":" + Long.toString(createdAt, RADIX);
+    return new Task(begin + ":" + signature(run.principal(), begin), run, createdAt);
+  }
+
+  /** The task of that name; null if it was never given to the principal. */
+  @Nullable Task read(String id, String principal) {
+    String[] parts = id.length() > LONGEST ? new String[0] : id.split(":", -1);
+    if (parts.length != 4) {
+      return null;
+    }
+    String begin = id.substring(0, id.lastIndexOf(':'));
+    if (!MessageDigest.isEqual(bytes(parts[3]), bytes(signature(principal, begin)))) {
+      return null;
+    }
+    TaskRun run = new TaskRun(principal, parts[0], parts[1]);
+    return new Task(id, run, Long.parseLong(parts[2], RADIX));
+  }
+
+  private String signature(String principal, String begin) {
+    return handles.derive("task\n" + principal.length() + "\n" + principal + "\n" + begin);
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+}

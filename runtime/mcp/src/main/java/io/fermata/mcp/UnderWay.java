@@ -1,0 +1,55 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** Calls of sessions that are not answered yet, which their clients may call off. */
+final class UnderWay {
+  private record Key(String session, String principal, JsonNode id) {}
+
+  private record Call(CompletableFuture<Result> answer, @Nullable Progress way) {
+    void callOff() {
+      if (way != null) {
+        way.gone();
+      }
+      answer.completeExceptionally(Refusal.cancelled());
+    }
+  }
+
+  private final Map<Key, Call> open = new ConcurrentHashMap<>();
+
+  /** The answer of a call, or the word that it was called off. */
+  CompletionStage<Result> orCancelled(
+      String session, Request request, CompletionStage<Result> answer) {
+    if (answer instanceof CompletableFuture<Result> done && done.isDone()) {
+      return answer;
+    }
+    Key key = new Key(session, request.principal(), request.id());
+    Call call = new Call(new CompletableFuture<>(), request.progress());
+    if (open.putIfAbsent(key, call) != null) {
+      // Of two with one id, nobody could say which is meant.
+      return answer;
+    }
+    answer.whenComplete(
+        (result, failure) -> {
+          open.remove(key, call);
+          if (failure == null) {
+            call.answer().complete(result);
+          } else {
+            call.answer().completeExceptionally(failure);
+          }
+        });
+    return call.answer();
+  }
+
+  void cancel(String session, String principal, JsonNode id) {
+    Call call = open.remove(new Key(session, principal, id));
+    if (call != null) {
+      call.callOff();
+    }
+  }
+}

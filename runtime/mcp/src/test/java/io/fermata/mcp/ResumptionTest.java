@@ -1,0 +1,176 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a client of a session hears whose connection breaks while its call is under way. */
+@Timeout(60)
+class ResumptionTest {
+  private final FakeHost host = new FakeHost();
+  private McpServer server;
+
+  @BeforeEach
+  void start() {
+    server =
+        McpServer.serving(host)
+            .apiKey("ada", "key-of-ada")
+            .apiKey("bob", "key-of-bob")
+            .port(0)
+            .start();
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private Wired client(String principal, String version) {
+    return new Wired(server)
+        .with("Authorization", "Bearer key-of-" + principal)
+        .with("MCP-Protocol-Version", version);
+  }
+
+  private String session(String version) {
+    return client("ada", version)
+        .request("initialize", "\"protocolVersion\":\"" + version + "\",\"capabilities\":{}")
+        .raw()
+        .headers()
+        .firstValue("Mcp-Session-Id")
+        .orElseThrow();
+  }
+
+  private CompletableFuture<Events> working(String session, String version) {
+    return client("ada", version)
+        .with("Mcp-Session-Id", session)
+        .listen(
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"working\",\"_meta\":{\"progressToken\":1}}}");
+  }
+
+  private Events resumed(String principal, String session, String lastId) throws Exception {
+    return client(principal, "2025-11-25")
+        .with("Mcp-Session-Id", session)
+        .with("Last-Event-ID", lastId)
+        .method("GET")
+        .listen("")
+        .get();
+  }
+
+  @Test
+  void aClientThatComesBackHearsTheRestAndNothingTwice() throws Exception {
+    String session = session("2025-11-25");
+    CompletableFuture<Events> answer = working(session, "2025-11-25");
+    FakeHost.Work work = host.work();
+    work.streams("one ");
+    Events events = answer.get();
+    assertThat(events.next().at("/params/message").asText()).isEqualTo("one ");
+    String last = events.lastId();
+    assertThat(last).endsWith(".1");
+    events.breakOff();
+
+    work.streams("two ");
+    Events rest = resumed("ada", session, last);
+    assertThat(rest.streamed()).isTrue();
+    assertThat(rest.next().at("/params/message").asText()).isEqualTo("two ");
+    work.streams("three");
+    work.ends();
+
+    List<JsonNode> messages = rest.rest();
+    assertThat(Events.said(Events.beforeTheResponse(messages))).isEqualTo("three");
+    assertThat(messages.get(messages.size() - 1).path("id").asInt()).isEqualTo(7);
+
+    // Whoever lost the end has it once more.
+    assertThat(Events.said(Events.beforeTheResponse(resumed("ada", session, last).rest())))
+        .isEqualTo("two three");
+  }
+
+  @Test
+  void theEndOfACallIsThereForAClientThatComesBackAfterIt() throws Exception {
+    String session = session("2025-11-25");
+    CompletableFuture<Events> answer = working(session, "2025-11-25");
+    FakeHost.Work work = host.work();
+    work.streams("begun");
+    Events events = answer.get();
+    events.next();
+    events.breakOff();
+    work.ends();
+
+    List<JsonNode> rest = resumed("ada", session, events.lastId()).rest();
+
+    assertThat(rest).hasSize(1);
+    assertThat(rest.get(0).path("result").isObject()).isTrue();
+  }
+
+  @Test
+  void nobodyElseHearsTheRest() throws Exception {
+    String session = session("2025-11-25");
+    CompletableFuture<Events> answer = working(session, "2025-11-25");
+    FakeHost.Work work = host.work();
+    work.streams("begun");
+    Events events = answer.get();
+    events.next();
+    String last = events.lastId();
+
+    assertThat(resumed("bob", session, last).status()).isEqualTo(410);
+    assertThat(resumed("ada", session("2025-11-25"), last).status()).isEqualTo(410);
+    for (String id : List.of("", ".", "x.1", last + "0", last.replace(".1", ""))) {
+      assertThat(resumed("ada", session, id).status()).isEqualTo(410);
+    }
+    work.ends();
+  }
+
+  @Test
+  void theLatestOfTwoThatComeBackGoesOn() throws Exception {
+    String session = session("2025-11-25");
+    CompletableFuture<Events> answer = working(session, "2025-11-25");
+    FakeHost.Work work = host.work();
+    work.streams("begun");
+    Events events = answer.get();
+    events.next();
+    Events first = resumed("ada", session, events.lastId());
+    Events second = resumed("ada", session, events.lastId());
+
+    assertThat(first.next().isMissingNode()).isTrue();
+    work.ends();
+    assertThat(second.next().path("result").isObject()).isTrue();
+  }
+
+  @Test
+  void whatIsToldMeanwhileIsBounded() throws Exception {
+    String session = session("2025-11-25");
+    CompletableFuture<Events> answer = working(session, "2025-11-25");
+    FakeHost.Work work = host.work();
+    work.streams("begun");
+    Events events = answer.get();
+    events.next();
+    events.breakOff();
+    String piece = "x".repeat(1_000);
+    IntStream.range(0, 200).forEach(i -> work.streams(piece));
+
+    Events rest = resumed("ada", session, events.lastId());
+    work.ends();
+
+    String said = Events.said(Events.beforeTheResponse(rest.rest()));
+    assertThat(said.length()).isLessThan(200 * piece.length());
+    assertThat(said).contains("left out");
+  }
+
+  @Test
+  void clientsThatDoNotKnowOfItGetNoIds() throws Exception {
+    CompletableFuture<Events> answer = working(session("2025-06-18"), "2025-06-18");
+    FakeHost.Work work = host.work();
+    work.streams("begun");
+    Events events = answer.get();
+    events.next();
+
+    assertThat(events.lastId()).isEmpty();
+    work.ends();
+  }
+}

@@ -1,0 +1,310 @@
+package io.fermata.mcp;
+
+import static io.fermata.mcp.TaskClient.accepted;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Json;
+import io.fermata.session.Fermata;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls whose work outlasts them: the extension io.modelcontextprotocol/tasks, backed by runs. */
+@Timeout(120)
+class TasksTest {
+  @TempDir Path directory;
+  private TaskServer kitchen;
+  private Fermata host;
+  private McpServer server;
+  private TaskClient ann;
+
+  @BeforeEach
+  void start() {
+    kitchen = new TaskServer(directory);
+    host = kitchen.host(Duration.ofMillis(300));
+    server =
+        McpServer.serving(host).port(0).apiKey("ann", "ann-key").apiKey("bob", "bob-key").start();
+    ann = new TaskClient(server.endpoint()).key("ann-key");
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    kitchen.release();
+    server.close();
+    host.close();
+  }
+
+  private static String created(Wired.Said said) {
+    JsonNode task = said.result();
+    assertThat(task.path("resultType").asText()).as(said.body().toString()).isEqualTo("task");
+    assertThat(task.path("status").asText()).isEqualTo("working");
+    assertThat(task.has("ttlMs") && task.path("ttlMs").isNull()).isTrue();
+    assertThat(task.path("pollIntervalMs").asInt()).isPositive();
+    return task.path("taskId").asText();
+  }
+
+  @Test
+  void aLongRunningFlowIsATaskFromItsFirstWorkToItsResult() throws Exception {
+    String id = created(ann.start("cook"));
+    assertThat(ann.get(id).path("status").asText()).isEqualTo("working");
+
+    kitchen.release();
+    JsonNode asks = ann.when(id, "input_required");
+    assertThat(asks.path("inputRequests")).hasSize(2);
+    String dish = TaskClient.key(asks, "dish");
+    JsonNode request = asks.path("inputRequests").path(dish);
+    assertThat(request.path("method").asText()).isEqualTo("elicitation/create");
+    assertThat(request.at("/params/message").asText()).isEqualTo("Which dish?");
+
+    var both = accepted(Json.object(), dish, "dish", "soup");
+    accepted(both, TaskClient.key(asks, "sauce"), "sauce", "none");
+    JsonNode acknowledged = ann.update(id, both).result();
+    assertThat(acknowledged.path("resultType").asText()).isEqualTo("complete");
+    assertThat(acknowledged.has("taskId")).isFalse();
+
+    JsonNode done = ann.when(id, "completed");
+    assertThat(done.at("/result/structuredContent/status").asText()).isEqualTo("complete");
+    assertThat(done.at("/result/structuredContent/result").asText()).isEqualTo("soup with none");
+    assertThat(done.at("/result/isError").asBoolean()).isFalse();
+    assertThat(done.path("ttlMs").asLong()).isPositive();
+    assertThat(done.path("createdAt")).isEqualTo(asks.path("createdAt"));
+  }
+
+  @Test
+  void answersMayComeOneByOneAndNoKeyIsUsedAgain() throws Exception {
+    String id = created(ann.call("job", "{}"));
+    kitchen.release();
+    JsonNode asks = ann.when(id, "input_required");
+    String dish = TaskClient.key(asks, "dish");
+    Set<String> keys = new HashSet<>(Set.of(dish, TaskClient.key(asks, "sauce")));
+
+    for (int i = 0; i < 3; i++) {
+      String sauce = TaskClient.key(ann.get(id), "sauce");
+      ann.update(id, accepted(Json.object(), sauce, "sauce", "sour"));
+      JsonNode again = ann.get(id);
+      String next = TaskClient.key(again, "sauce");
+      assertThat(keys.add(next)).isTrue();
+      assertThat(again.path("inputRequests").has(dish)).isTrue();
+      assertThat(again.path("inputRequests").path(next).at("/params/message").asText())
+          .isEqualTo("Too sour.\nWhich sauce?");
+      ann.update(id, accepted(Json.object(), sauce, "sauce", "late"));
+      assertThat(TaskClient.key(ann.get(id), "sauce")).isEqualTo(next);
+    }
+
+    ann.update(id, accepted(Json.object(), "never-asked", "sauce", "x"));
+    String sauce = TaskClient.key(ann.get(id), "sauce");
+    ann.update(id, accepted(Json.object(), sauce, "sauce", "none"));
+    assertThat(ann.get(id).path("inputRequests").properties()).hasSize(1);
+    assertThat(ann.update(id, accepted(Json.object(), dish, "dish", 7)).code()).isEqualTo(-32602);
+
+    ann.update(id, accepted(Json.object(), dish, "dish", "stone"));
+    JsonNode done = ann.when(id, "completed");
+    assertThat(done.at("/result/isError").asBoolean()).isTrue();
+    assertThat(done.at("/result/content/0/text").asText()).isEqualTo("Nobody can cook that.");
+  }
+
+  @Test
+  void aClientThatTakesNoTasksIsServedInTheCallOrToldWhatItNeeds() throws Exception {
+    TaskClient plain = ann.declaring("{}");
+    JsonNode late = plain.start("cook").result();
+    assertThat(late.path("resultType").asText()).isEqualTo("complete");
+    assertThat(late.at("/structuredContent/code").asText()).isEqualTo("still_working");
+    assertThat(plain.task("get", "any").status()).isEqualTo(400);
+    for (String method : new String[] {"get", "cancel", "update"}) {
+      assertThat(plain.task(method, "any").code()).isEqualTo(-32021);
+    }
+    Wired.Said strict = plain.call("strict", "{}");
+    assertThat(strict.code()).isEqualTo(-32021);
+    assertThat(
+            strict
+                .body()
+                .path("error")
+                .path("data")
+                .path("requiredCapabilities")
+                .path("extensions")
+                .has("io.modelcontextprotocol/tasks"))
+        .isTrue();
+    assertThat(strict.message()).contains("io.modelcontextprotocol/tasks");
+
+    kitchen.release();
+    JsonNode job = plain.call("job", "{}").result();
+    assertThat(job.path("isError").asBoolean()).isTrue();
+    assertThat(job.at("/content/0/text").asText()).contains("elicitation");
+    while (!kitchen.undone()) {
+      Thread.sleep(20);
+    }
+  }
+
+  @Test
+  void aJobAsksWithinTheCallWhereItsClientTakesNoTasks() throws Exception {
+    kitchen.release();
+    TaskClient asked = ann.declaring("{\"elicitation\":{}}");
+    JsonNode round = asked.call("job", "{}").result();
+    assertThat(round.path("resultType").asText()).isEqualTo("input_required");
+    var responses = accepted(Json.object(), TaskClient.key(round, "dish"), "dish", "soup");
+    accepted(responses, TaskClient.key(round, "sauce"), "sauce", "none");
+
+    JsonNode done =
+        asked
+            .say(
+                "tools/call",
+                "job",
+                "\"name\":\"job\",\"arguments\":{},\"inputResponses\":%s,\"requestState\":%s"
+                    .formatted(responses, round.path("requestState")))
+            .result();
+
+    assertThat(done.at("/content/0/text").asText()).isEqualTo("soup with none");
+  }
+
+  @Test
+  void aJobIsWaitedForHoweverLongItTakes() throws Exception {
+    Wired wired = ann.wired();
+    Events answer =
+        wired
+            .listen(
+                wired.modernMessage(
+                    "tools/call",
+                    "job",
+                    "\"name\":\"job\",\"arguments\":{}",
+                    "{\"elicitation\":{}}"))
+            .get();
+    kitchen.release();
+    assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
+  }
+
+  @Test
+  void aCallThatOutlastsItsDeadlineBecomesATask() throws Exception {
+    String id = created(ann.start("slow"));
+    kitchen.release();
+    assertThat(ann.when(id, "input_required").path("inputRequests")).hasSize(2);
+  }
+
+  @Test
+  void onlyWhoWasGivenATaskFindsIt() {
+    String id = created(ann.start("cook"));
+    TaskClient bob = new TaskClient(server.endpoint()).key("bob-key");
+    String forged = id.substring(0, id.length() - 1) + (id.endsWith("A") ? "B" : "A");
+
+    for (String method : new String[] {"get", "cancel"}) {
+      assertThat(bob.task(method, id).code()).isEqualTo(-32602);
+      assertThat(ann.task(method, forged).code()).isEqualTo(-32602);
+      assertThat(ann.task(method, "a:b:c:d").code()).isEqualTo(-32602);
+    }
+    assertThat(bob.update(id, Json.object()).code()).isEqualTo(-32602);
+    assertThat(ann.get(id).path("status").asText()).isEqualTo("working");
+    assertThat(id.length()).isGreaterThan(80);
+  }
+
+  @Test
+  void theHeaderNamesTheTask() {
+    String id = created(ann.start("cook"));
+    Wired.Said other = ann.say("tasks/get", "another", "\"taskId\":\"" + id + "\"");
+    assertThat(other.code()).isEqualTo(-32020);
+    assertThat(other.status()).isEqualTo(400);
+    assertThat(ann.say("tasks/get", "", "\"taskId\":\"" + id + "\"").code()).isEqualTo(-32020);
+  }
+
+  @Test
+  void cancellingUndoesWhatWasDone() throws Exception {
+    String id = created(ann.start("cook"));
+    kitchen.release();
+    ann.when(id, "input_required");
+
+    JsonNode acknowledged = ann.task("cancel", id).result();
+    assertThat(acknowledged.has("status")).isFalse();
+    ann.when(id, "cancelled");
+    assertThat(kitchen.undone()).isTrue();
+    assertThat(ann.task("cancel", id).result().path("resultType").asText()).isEqualTo("complete");
+    assertThat(ann.update(id, Json.object()).result().path("resultType").asText())
+        .isEqualTo("complete");
+  }
+
+  @Test
+  void workIsCancelledInItsMiddle() throws Exception {
+    String id = created(ann.call("job", "{}"));
+    ann.task("cancel", id);
+    assertThat(ann.when(id, "cancelled").has("result")).isFalse();
+  }
+
+  @Test
+  void whoDeclinesToAnswerEndsTheTaskAndWhoPutsItOffDoesNot() throws Exception {
+    String id = created(ann.start("cook"));
+    kitchen.release();
+    String key = TaskClient.key(ann.when(id, "input_required"), "dish");
+
+    var off = Json.object();
+    off.putObject(key).put("action", "cancel");
+    ann.update(id, off);
+    assertThat(ann.get(id).path("inputRequests").has(key)).isTrue();
+
+    var no = Json.object();
+    no.putObject(key).put("action", "decline");
+    ann.update(id, no);
+    ann.when(id, "cancelled");
+  }
+
+  @Test
+  void whatNoFormAsksIsTheResultAndTheModelGoesOnFromThere() throws Exception {
+    String id = created(ann.start("parcel"));
+    JsonNode asks = ann.when(id, "completed").at("/result/structuredContent");
+    assertThat(asks.path("status").asText()).isEqualTo("interrupt");
+    assertThat(asks.path("field").asText()).isEqualTo("things");
+
+    JsonNode done =
+        ann.call(
+                "parcel",
+                "{\"action\":\"continue\",\"sessionId\":%s,\"stateUpdates\":{\"things\":[\"a\"]}}"
+                    .formatted(asks.path("sessionId")))
+            .result();
+    assertThat(done.at("/structuredContent/result").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void whoListensHearsHowATaskStandsAndThenEveryChange() throws Exception {
+    String id = created(ann.start("cook"));
+    Events listening = ann.listen(id, "unknown");
+    JsonNode acknowledged = listening.next();
+    assertThat(acknowledged.at("/params/notifications/taskIds")).hasSize(1);
+    JsonNode first = listening.next();
+    assertThat(first.path("method").asText()).isEqualTo("notifications/tasks");
+    assertThat(first.at("/params/status").asText()).isEqualTo("working");
+    assertThat(first.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
+
+    kitchen.release();
+    JsonNode asks = listening.next().path("params");
+    assertThat(asks.path("status").asText()).isEqualTo("input_required");
+    var no = Json.object();
+    no.putObject(TaskClient.key(asks, "dish")).put("action", "decline");
+    ann.update(id, no);
+    JsonNode last = listening.next().path("params");
+    while (!last.path("status").asText().equals("cancelled")) {
+      assertThat(last.path("status").asText()).isEqualTo("working");
+      last = listening.next().path("params");
+    }
+    assertThat(last.path("taskId").asText()).isEqualTo(id);
+    listening.breakOff();
+
+    Wired wired = ann.wired();
+    Wired.Said undeclared =
+        wired.send(
+            wired.modernMessage(
+                "subscriptions/listen", "", "\"notifications\":{\"taskIds\":[\"x\"]}", "{}"));
+    assertThat(undeclared.code()).isEqualTo(-32021);
+  }
+
+  @Test
+  void theServerSaysThatItHasTasks() {
+    JsonNode found = ann.say("server/discover", "", "\"x\":1").result();
+    assertThat(found.at("/capabilities/extensions").has("io.modelcontextprotocol/tasks")).isTrue();
+    assertThat(found.path("capabilities").has("tasks")).isFalse();
+    assertThat(ann.task("result", "x").code()).isEqualTo(-32601);
+    assertThat(ann.task("list", "x").code()).isEqualTo(-32601);
+  }
+}
