@@ -89,17 +89,12 @@ class NodeClientsTest {
     return Stdio.command(folder.resolve("stdio.db"));
   }
 
-  private static List<String> overHttp(McpServer server, String era) {
-    return List.of(
-        "--server-url", server.endpoint().toString(), "--transport", "http", "--protocol-era", era);
-  }
-
   @ParameterizedTest
   @ValueSource(strings = {"legacy", "modern"})
   void theInspectorSeesEachStatus(String era) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      seesEachStatus(new Inspector(overHttp(server, era)));
+      seesEachStatus(over(server, era));
     }
   }
 
@@ -108,8 +103,7 @@ class NodeClientsTest {
   void theInspectorFindsThePagesOfTheWidgets(String era) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("pages.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      String told =
-          new Inspector(overHttp(server, era)).run("--method", "tools/list", "--app-info");
+      String told = over(server, era).run("--method", "tools/list", "--app-info");
       Map<String, JsonNode> apps = new TreeMap<>();
       for (String line : told.lines().toList()) {
         JsonNode app = new ObjectMapper().readTree(line);
@@ -129,6 +123,12 @@ class NodeClientsTest {
   @Test
   void theInspectorSeesEachStatusOverStdioFromAProcessEach() throws Exception {
     seesEachStatus(new Inspector(stdio()));
+  }
+
+  private static Inspector over(McpServer server, String era) {
+    String address = server.endpoint().toString();
+    return new Inspector(
+        List.of("--server-url", address, "--transport", "http", "--protocol-era", era));
   }
 
   private static void seesEachStatus(Inspector inspector) throws Exception {

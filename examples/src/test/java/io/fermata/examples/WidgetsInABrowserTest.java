@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.Json;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
@@ -269,6 +270,25 @@ class WidgetsInABrowserTest {
     assertThat(tab.requests())
         .allMatch(
             url -> url.startsWith("file:") || apps.origins().stream().anyMatch(url::startsWith));
+  }
+
+  @Test
+  void aClientThatIsLateReplacesThePreviewByItsData() {
+    String html = Json.text(TextNode.valueOf(Displays.showPlans().page().html()));
+    tab.run(
+        HOST,
+        "const late = document.createElement('iframe'); late.srcdoc = %s; document.body.append(late);"
+            .formatted(html));
+    String preview = "!document.getElementById('preview').hidden";
+    tab.until(1, preview + " && document.body.innerText.includes('for your company')");
+
+    tab.run(
+        HOST,
+        "late.contentWindow.postMessage({jsonrpc: '2.0', method: 'ui/notifications/tool-input',"
+            + " params: {arguments: {price: 7}}}, '*')");
+    tab.until(1, "document.body.innerText.includes('$7')");
+    assertThat(tab.run(1, preview).asBoolean()).isFalse();
+    assertThat(tab.run(1, "document.body.innerText.includes('$30')").asBoolean()).isFalse();
   }
 
   @Test

@@ -38,7 +38,12 @@ final class Methods {
     ToolReplies replies = new ToolReplies(host, results);
     TaskCalls taskCalls =
         new TaskCalls(
-            host.tasks(), new TaskIds(host.handles()), results, replies, System::currentTimeMillis, permits);
+            host.tasks(),
+            new TaskIds(host.handles()),
+            results,
+            replies,
+            System::currentTimeMillis,
+            permits);
     this.listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states =
         new RequestStates(host.handles(), System::currentTimeMillis, limits.requestStates());
@@ -48,8 +53,9 @@ final class Methods {
     FormCalls forms = new FormCalls(flows, results, states, inquiries);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put("tools/call", counted(
-            quotas, new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits)));
+    both.put(
+        "tools/call",
+        counted(quotas, new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits)));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));
