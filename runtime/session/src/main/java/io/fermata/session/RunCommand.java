@@ -15,6 +15,7 @@ sealed interface RunCommand extends SessionCommand {
    * @param id the gateway's number of the call
    * @param key who talks; null for a signal, which belongs to a run whoever sends it
    * @param fresh whether the session was made up for this call, so that it has no journal
+   * @param trace what the call is part of
    */
   record Call(
       long id,
@@ -27,6 +28,7 @@ sealed interface RunCommand extends SessionCommand {
       @Nullable Long expectedSeq,
       Input.@Nullable Resolution resolution,
       @Nullable Signal signal,
+      TraceContext trace,
       ActorRef<ToCaller> replyTo)
       implements RunCommand {
 

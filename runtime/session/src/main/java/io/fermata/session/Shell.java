@@ -15,4 +15,6 @@ record Shell(
     ExecutorService handlerThreads,
     ActorRef<Sessions.Message> sessions,
     AgentHost agents,
-    Seals seals) {}
+    Seals seals,
+    Telemetry telemetry,
+    HostGauges gauges) {}

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
@@ -26,6 +27,22 @@ public interface ToolHost {
   /** Calls a tool for a caller who only wants the reply. */
   default CompletionStage<ToolReply> call(ToolCall call) {
     return call(call, unheard -> {});
+  }
+
+  /** Whether it can take calls now. */
+  default CompletionStage<Health> health() {
+    return CompletableFuture.completedFuture(Health.GOOD);
+  }
+
+  /**
+   * Lets no call wait any longer: each that is under way is told that its work goes on, and how to
+   * ask for the outcome, as if its deadline had passed. For those who are about to close.
+   */
+  default void handBack() {}
+
+  /** Who hears of the work that is done for calls. */
+  default Telemetry telemetry() {
+    return Telemetry.NONE;
   }
 
   /** Mints and recognises session handles. */
