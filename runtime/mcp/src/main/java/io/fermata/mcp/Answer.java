@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.vertx.core.http.HttpHeaders;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -33,13 +34,25 @@ final class Answer {
     return new Answer(status, body, Map.of(HttpHeaders.CONTENT_TYPE, type));
   }
 
+  /** A refusal as MCP has it; a missing id is left out. */
+  static Answer refused(JsonNode id, Refusal refusal) {
+    return of(refusal.status, Wire.error(id, refusal)).with(refusal.httpHeaders);
+  }
+
   static Answer empty(int status) {
     return new Answer(status, null, Map.of());
   }
 
   Answer with(CharSequence header, String value) {
+    return with(Map.of(header, value));
+  }
+
+  Answer with(Map<CharSequence, String> more) {
+    if (more.isEmpty()) {
+      return this;
+    }
     Map<CharSequence, CharSequence> all = new LinkedHashMap<>(headers);
-    all.put(header, value);
+    all.putAll(more);
     return new Answer(status, body, all);
   }
 }

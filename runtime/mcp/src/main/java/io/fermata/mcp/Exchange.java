@@ -95,7 +95,7 @@ final class Exchange {
 
   /** A refusal as MCP has it. */
   static Answer refused(Refusal refusal) {
-    return Answer.of(refusal.status, Wire.error(MissingNode.getInstance(), refusal));
+    return Answer.refused(MissingNode.getInstance(), refusal);
   }
 
   private void begin() {

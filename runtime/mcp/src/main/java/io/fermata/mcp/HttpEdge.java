@@ -31,6 +31,8 @@ final class HttpEdge extends VerticleBase {
   private static final Duration GRACE = Duration.ofSeconds(5);
 
   private final Protocol protocol;
+  private final Operations operations;
+  private final Gate gate;
   private final @Nullable ThreadsApi threads;
   private final @Nullable RunsApi runs;
   private final Sessions sessions;
@@ -43,6 +45,8 @@ final class HttpEdge extends VerticleBase {
 
   HttpEdge(
       Protocol protocol,
+      Operations operations,
+      Gate gate,
       @Nullable ThreadsApi threads,
       @Nullable RunsApi runs,
       Sessions sessions,
@@ -52,6 +56,8 @@ final class HttpEdge extends VerticleBase {
       AtomicInteger connections,
       SocketAddress address) {
     this.protocol = protocol;
+    this.operations = operations;
+    this.gate = gate;
     this.threads = threads;
     this.runs = runs;
     this.sessions = sessions;
@@ -110,19 +116,27 @@ final class HttpEdge extends VerticleBase {
   private void serve(HttpServerRequest request) {
     boolean toThreads = threads != null && ThreadsApi.serves(request.path());
     boolean toRuns = runs != null && RunsApi.serves(request.path());
+    boolean toMetrics = operations.servesMetrics(request.path());
     Function<Refusal, Answer> refusing =
-        toThreads || toRuns ? HttpError::refused : Exchange::refused;
+        toThreads || toRuns || toMetrics ? HttpError::refused : Exchange::refused;
     MultiMap headers = request.headers();
     Refusal objection =
         guard.objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     if (objection != null) {
       Exchange.refuse(request, objection, refusing);
-    } else if (!toThreads && !toRuns && !PATH.equals(request.path())) {
+    } else if (operations.servesHealth(request.path())) {
+      operations.serve(request);
+    } else if (!toThreads && !toRuns && !toMetrics && !PATH.equals(request.path())) {
       refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
     } else {
       String principal = keys.principal(headers.get(HttpHeaders.AUTHORIZATION));
       if (principal == null) {
         unknownCaller(request, refusing);
+      } else if (toMetrics) {
+        operations.serve(request);
+      } else if ((toThreads || toRuns) && gate.closed()) {
+        Exchange.answer(
+            request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
       } else if (threads != null && toThreads) {
         threads.serve(request, principal);
       } else if (runs != null && toRuns) {
@@ -131,6 +145,10 @@ final class HttpEdge extends VerticleBase {
         authenticated(request, principal);
       }
     }
+  }
+
+  private static CompletionStage<Answer> now(Answer answer) {
+    return CompletableFuture.completedFuture(answer);
   }
 
   private static void unknownCaller(HttpServerRequest request, Function<Refusal, Answer> refusing) {

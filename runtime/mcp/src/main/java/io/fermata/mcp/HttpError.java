@@ -53,6 +53,11 @@ final class HttpError extends RuntimeException {
     return new HttpError(soon(answer(429, "too_many_streams", message, Map.of())));
   }
 
+  static HttpError shuttingDown() {
+    String message = "The server is shutting down; send the request again in a moment";
+    return new HttpError(soon(answer(503, "shutting_down", message, Map.of())));
+  }
+
   /** What the transport refuses, in the words of this API. */
   static Answer refused(Refusal refusal) {
     String code =
@@ -61,9 +66,11 @@ final class HttpError extends RuntimeException {
           case 401 -> "unauthorized";
           case 403 -> "forbidden";
           case 413 -> "body_too_long";
+          case 429 -> "too_many_calls";
+          case 503 -> "unavailable";
           default -> "not_served";
         };
-    return answer(refusal.status, code, refusal.reason, Map.of());
+    return answer(refusal.status, code, refusal.reason, Map.of()).with(refusal.httpHeaders);
   }
 
   /** The answer to whatever a request ended in. */
@@ -98,7 +105,7 @@ final class HttpError extends RuntimeException {
   }
 
   private static Answer soon(Answer answer) {
-    return answer.with(HttpHeaders.createOptimized("retry-after"), SOON);
+    return answer.with(HttpHeaders.RETRY_AFTER, SOON);
   }
 
   private static Answer answer(

@@ -1,6 +1,7 @@
 package io.fermata.mcp;
 
 import io.fermata.session.Runs;
+import io.fermata.session.Telemetry;
 import io.fermata.session.Threads;
 import io.fermata.session.ToolHost;
 import io.vertx.core.DeploymentOptions;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Sets up a server: over HTTP with {@link #start}, over streams with {@link #stdio}. */
@@ -39,9 +41,12 @@ public final class McpServerBuilder {
   private @Nullable Runs runs;
   private int maxStreams = Streams.DEFAULT_MAX;
   private Offers offers = Offers.NONE;
+  private Telemetry telemetry;
+  private @Nullable Supplier<String> metrics;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
+    this.telemetry = host.telemetry();
   }
 
   /** What the server calls itself; {@code fermata} unless said otherwise. */
@@ -159,6 +164,25 @@ public final class McpServerBuilder {
     return this;
   }
 
+  /**
+   * Lets meters count and spans time what the server does, in place of those of its host: for one
+   * that has no host.
+   */
+  public McpServerBuilder telemetry(Telemetry... all) {
+    this.telemetry = Telemetry.of(all);
+    return this;
+  }
+
+  /**
+   * Shows metrics at {@code /metrics}, to those who may call.
+   *
+   * @param text what is shown, in the text format of Prometheus; called on a thread that may block
+   */
+  public McpServerBuilder metrics(Supplier<String> text) {
+    this.metrics = text;
+    return this;
+  }
+
   /** How many event streams of threads, and of changes, one principal may have open at a time. */
   public McpServerBuilder maxStreams(int limit) {
     this.maxStreams = limit;
@@ -207,7 +231,8 @@ public final class McpServerBuilder {
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
     Core core = new Core();
-    return McpStdio.start(core.protocol, core.methods.changes(), core::close, in, out);
+    Drain drain = new Drain(core.gate, host, core.subscriptions::close);
+    return McpStdio.start(core.protocol, core.methods.changes(), drain, core::close, in, out);
   }
 
   /** What all transports share. */
@@ -215,6 +240,7 @@ public final class McpServerBuilder {
     private final Sessions sessions = new Sessions(host, System::nanoTime);
     private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE);
     private final Workers workers = new Workers();
+    private final Gate gate = new Gate();
     private final Subscriptions subscriptions;
     private final Methods methods;
     private final Protocol protocol;
@@ -222,8 +248,9 @@ public final class McpServerBuilder {
     Core() {
       Identity identity = new Identity(name, version, instructions);
       subscriptions = new Subscriptions(new Streams(maxStreams));
-      methods = new Methods(host, identity, offers, subscriptions, inquiries, workers);
-      protocol = new Protocol(methods, sessions, inquiries);
+      methods =
+          new Methods(host, identity, offers, subscriptions, inquiries, workers, telemetry);
+      protocol = new Protocol(methods, sessions, inquiries, gate, telemetry);
     }
 
     void close() {
@@ -274,6 +301,7 @@ public final class McpServerBuilder {
     Streams streams = new Streams(maxStreams);
     ThreadsApi api = threads == null ? null : new ThreadsApi(threads, streams, limits);
     RunsApi listed = runs == null ? null : new RunsApi(runs);
+    Operations operations = new Operations(host, core.gate, core.workers, metrics);
     Guard guard = new Guard(servedHosts(), origins);
     AtomicInteger connections = new AtomicInteger();
     ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
@@ -283,6 +311,8 @@ public final class McpServerBuilder {
               HttpEdge edge =
                   new HttpEdge(
                       core.protocol,
+                      operations,
+                      core.gate,
                       api,
                       listed,
                       core.sessions,
@@ -300,12 +330,16 @@ public final class McpServerBuilder {
         .join();
     return new McpServer(
         vertx,
-        streams,
-        core.subscriptions,
+        new Drain(core.gate, host, () -> endAll(streams, core.subscriptions)),
         core.workers,
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
         edges.element().port());
+  }
+
+  private static void endAll(Streams streams, Subscriptions subscriptions) {
+    streams.close();
+    subscriptions.close();
   }
 
   private List<String> servedHosts() {

@@ -7,6 +7,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -29,6 +30,7 @@ public final class McpStdio implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpStdio.class);
   private static final int MAX_UNDER_WAY = 256;
   private static final int SECONDS_TO_FINISH = 30;
+  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
 
   private final Protocol protocol;
   private final OutputStream out;
@@ -50,12 +52,19 @@ public final class McpStdio implements AutoCloseable {
 
   private final Arrival.Line peer = new Arrival.Line("local", progress());
   private final McpChanges changes;
+  private final Drain drain;
   private final Runnable closing;
 
   private McpStdio(
-      Protocol protocol, McpChanges changes, Runnable closing, InputStream in, OutputStream out) {
+      Protocol protocol,
+      McpChanges changes,
+      Drain drain,
+      Runnable closing,
+      InputStream in,
+      OutputStream out) {
     this.protocol = protocol;
     this.changes = changes;
+    this.drain = drain;
     this.closing = closing;
     this.out = out;
     this.lines = new LineReader(in);
@@ -67,8 +76,13 @@ public final class McpStdio implements AutoCloseable {
    * @param closing what to close with it
    */
   static McpStdio start(
-      Protocol protocol, McpChanges changes, Runnable closing, InputStream in, OutputStream out) {
-    McpStdio edge = new McpStdio(protocol, changes, closing, in, out);
+      Protocol protocol,
+      McpChanges changes,
+      Drain drain,
+      Runnable closing,
+      InputStream in,
+      OutputStream out) {
+    McpStdio edge = new McpStdio(protocol, changes, drain, closing, in, out);
     daemon(edge::read, "fermata-mcp-reader").start();
     return edge;
   }
@@ -91,6 +105,24 @@ public final class McpStdio implements AutoCloseable {
   /** Waits until the input has ended and the calls under way are answered. */
   public void awaitEnd() throws InterruptedException {
     ended.await();
+  }
+
+  /**
+   * Ends in good order, as {@link McpServer#drain} does: new calls are refused, and those under way
+   * are answered or handed back.
+   *
+   * @param patience how long calls under way may take
+   */
+  public void drain(Duration patience) {
+    drain.run(patience);
+    close();
+    try {
+      if (!writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
+        LOG.warn("The output was not read to its end within {}", LAST_WORDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Stops answering. The streams stay open: they are the caller's. */

@@ -2,6 +2,7 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.Telemetry;
 import io.fermata.session.ToolHost;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -28,7 +29,8 @@ final class Methods {
       Offers offers,
       Subscriptions subscriptions,
       Inquiries inquiries,
-      Workers workers) {
+      Workers workers,
+      Telemetry telemetry) {
     this.identity = identity;
     this.widgets = !host.displays().isEmpty();
     this.plain = !offers.isEmpty();
@@ -39,7 +41,7 @@ final class Methods {
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put("tools/call", new ToolCalls(host, results, changes, calls));
+    both.put("tools/call", new ToolCalls(host, results, changes, calls, telemetry));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", new Reads(changes, calls, results));

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.Telemetry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -23,6 +24,9 @@ final class Protocol {
   private static final Logger LOG = LoggerFactory.getLogger(Protocol.class);
   private static final int MAX_BATCH = 50;
 
+  /** What telemetry is told of requests that do not come as far as their method. */
+  private static final String UNKNOWN = "unknown";
+
   /** How much of what a client declares is kept, in bytes of JSON. */
   private static final int MAX_CAPABILITIES = 8_192;
 
@@ -32,12 +36,17 @@ final class Protocol {
   private final Methods methods;
   private final Sessions sessions;
   private final Inquiries inquiries;
+  private final Gate gate;
+  private final Telemetry telemetry;
   private final Eras eras;
 
-  Protocol(Methods methods, Sessions sessions, Inquiries inquiries) {
+  Protocol(
+      Methods methods, Sessions sessions, Inquiries inquiries, Gate gate, Telemetry telemetry) {
     this.methods = methods;
     this.sessions = sessions;
     this.inquiries = inquiries;
+    this.gate = gate;
+    this.telemetry = telemetry;
     this.eras = new Eras(methods);
   }
 
@@ -51,7 +60,7 @@ final class Protocol {
     try {
       tree = Wire.read(bytes);
     } catch (Refusal refusal) {
-      return now(refused(unknownId(arrival), refusal));
+      return now(Answer.refused(unknownId(arrival), refusal));
     }
     return answer(tree, arrival, progress);
   }
@@ -70,6 +79,7 @@ final class Protocol {
   private CompletionStage<Answer> single(
       JsonNode tree, Arrival arrival, boolean batched, @Nullable Progress progress) {
     JsonNode id = Message.idOf(tree, unknownId(arrival));
+    long begun = telemetry == Telemetry.NONE ? 0 : System.nanoTime();
     try {
       if (Message.isResponse(tree)) {
         return now(response(tree, arrival));
@@ -81,9 +91,10 @@ final class Protocol {
       if (message.method().equals("initialize") && !Eras.declaresVersion(message)) {
         return now(handshake(message, arrival, batched));
       }
-      return call(message, arrival, progress);
+      return call(message, arrival, progress, begun);
     } catch (Refusal refusal) {
-      return now(refused(id, refusal));
+      tell(UNKNOWN, begun, refusal);
+      return now(Answer.refused(id, refusal));
     } catch (RuntimeException | IOException e) {
       return now(failed(id, e));
     }
@@ -110,6 +121,9 @@ final class Protocol {
     if (batched) {
       throw Refusal.invalid("The request initialize must not be part of a batch.");
     }
+    if (gate.closed()) {
+      throw Refusal.shuttingDown();
+    }
     String requested = Wire.text(message.params(), "protocolVersion");
     if (requested == null) {
       throw Refusal.params("The parameter protocolVersion must be a string.");
@@ -133,24 +147,55 @@ final class Protocol {
   }
 
   private CompletionStage<Answer> call(
-      Message message, Arrival arrival, @Nullable Progress progress) {
+      Message message, Arrival arrival, @Nullable Progress progress, long begun) {
     Revision revision = eras.of(message, arrival);
     Peer peer = peer(arrival, revision);
     String session =
         arrival instanceof Arrival.Post post && !revision.modern() ? post.session() : null;
     Method method = methods.named(message.method(), revision);
-    return method
-        .answer(
-            new Request(
-                message.id(),
-                revision,
-                arrival.principal(),
-                session,
-                peer,
-                message.params(),
-                message.meta(),
-                progress))
-        .handle((result, failure) -> answered(message.id(), result, failure));
+    Request request =
+        new Request(
+            message.id(),
+            revision,
+            arrival.principal(),
+            session,
+            peer,
+            message.params(),
+            Traces.of(message.meta(), arrival),
+            progress);
+    return inside(method, request, message.method().equals("ping"))
+        .handle(
+            (result, failure) -> {
+              tell(message.method(), begun, failure);
+              return answered(message.id(), result, failure);
+            });
+  }
+
+  /** Whether a client is still there may be asked to the end. */
+  private CompletionStage<Result> inside(Method method, Request request, boolean ping) {
+    if (ping) {
+      return method.answer(request);
+    }
+    gate.enter();
+    CompletionStage<Result> answer;
+    try {
+      answer = method.answer(request);
+    } catch (RuntimeException e) {
+      answer = CompletableFuture.failedFuture(e);
+    }
+    return gate.untilTheEnd(answer).whenComplete((result, failure) -> gate.leave());
+  }
+
+  private void tell(String method, long begun, @Nullable Throwable failure) {
+    if (telemetry != Telemetry.NONE) {
+      String outcome =
+          failure == null ? "ok" : cause(failure) instanceof Refusal ? "refused" : "failed";
+      telemetry.requested(method, outcome, System.nanoTime() - begun);
+    }
+  }
+
+  private static @Nullable Throwable cause(@Nullable Throwable failure) {
+    return failure instanceof CompletionException ? failure.getCause() : failure;
   }
 
   private Peer peer(Arrival arrival, Revision revision) {
@@ -187,23 +232,19 @@ final class Protocol {
   }
 
   private static Answer failed(JsonNode id, @Nullable Throwable failure) {
-    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable cause = cause(failure);
     if (cause instanceof Refusal refusal) {
-      return refused(id, refusal);
+      return Answer.refused(id, refusal);
     }
     LOG.error("A request failed inside the server", cause);
-    return refused(id, Refusal.internal());
-  }
-
-  private static Answer refused(JsonNode id, Refusal refusal) {
-    return Answer.of(refusal.status, Wire.error(id, refusal));
+    return Answer.refused(id, Refusal.internal());
   }
 
   private CompletionStage<Answer> batch(JsonNode tree, Arrival arrival) {
     try {
       requireBatch(tree, arrival);
     } catch (Refusal refusal) {
-      return now(refused(unknownId(arrival), refusal));
+      return now(Answer.refused(unknownId(arrival), refusal));
     }
     List<CompletableFuture<Answer>> answers = new ArrayList<>(tree.size());
     for (JsonNode element : tree) {

@@ -2,8 +2,11 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.vertx.core.http.HttpHeaders;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A message that is not served: the JSON-RPC error, and the status that goes with it over HTTP. */
@@ -23,13 +26,37 @@ final class Refusal extends RuntimeException {
   final String reason;
   final @Nullable ObjectNode data;
 
+  /** What goes with it over HTTP. */
+  final Map<CharSequence, String> httpHeaders;
+
   private Refusal(int status, int code, String reason, @Nullable ObjectNode data) {
+    this(status, code, reason, data, Map.of());
+  }
+
+  private Refusal(
+      int status,
+      int code,
+      String reason,
+      @Nullable ObjectNode data,
+      Map<CharSequence, String> httpHeaders) {
     // A refusal is an answer, not a fault: nobody reads its stack.
     super(reason, null, false, false);
     this.status = status;
     this.code = code;
     this.reason = reason;
     this.data = data;
+    this.httpHeaders = httpHeaders;
+  }
+
+  /** The same with a header over HTTP. */
+  Refusal with(CharSequence header, String value) {
+    Map<CharSequence, String> all = new LinkedHashMap<>(httpHeaders);
+    all.put(header, value);
+    return new Refusal(status, code, reason, data, all);
+  }
+
+  private Refusal after(long seconds) {
+    return with(HttpHeaders.RETRY_AFTER, String.valueOf(Math.max(1, seconds)));
   }
 
   static Refusal unreadable(String reason) {
@@ -114,6 +141,24 @@ final class Refusal extends RuntimeException {
   static Refusal tooManyStreams() {
     return new Refusal(
         429, INVALID_REQUEST, "Too many event streams are open: close one first.", null);
+  }
+
+  /** Nothing of the request was done. */
+  static Refusal shuttingDown() {
+    return ending("shutting_down", "The server is shutting down: send the request again in a moment.");
+  }
+
+  /** What the request began may have been done. */
+  static Refusal cutOff() {
+    return ending(
+        "cut_off",
+        "The server was shut down before the request was answered: it may have been done in part."
+            + " Send it again in a moment if that does no harm.");
+  }
+
+  private static Refusal ending(String stable, String reason) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode().put("code", stable);
+    return new Refusal(503, INTERNAL_ERROR, reason, data).after(1);
   }
 
   static Refusal internal() {

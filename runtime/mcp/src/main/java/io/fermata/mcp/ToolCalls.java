@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
+import io.fermata.session.Telemetry;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
@@ -32,11 +33,14 @@ final class ToolCalls implements Method {
   private final Results results;
   private final McpChanges changes;
   private final PlainCalls plain;
+  private final Telemetry telemetry;
   private final Set<String> flows;
   private final Map<String, DisplayTool> displays;
 
-  ToolCalls(ToolHost host, Results results, McpChanges changes, PlainCalls plain) {
+  ToolCalls(
+      ToolHost host, Results results, McpChanges changes, PlainCalls plain, Telemetry telemetry) {
     this.host = host;
+    this.telemetry = telemetry;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
@@ -88,27 +92,28 @@ final class ToolCalls implements Method {
       McpResult told = McpResult.error(Violation.listed("The arguments do not fit", wrong));
       return CompletableFuture.completedFuture(results.ofTool(request.revision(), told));
     }
-    return plain.run(
-        request,
-        "tools/call",
-        tool.name(),
-        arguments,
-        tool.atOnce(),
-        call -> run(tool, call, request));
+    PlainCall told = PlainCall.begin(telemetry, tool, request);
+    return told.ending(
+        () ->
+            plain.run(
+                request,
+                "tools/call",
+                tool.name(),
+                arguments,
+                tool.atOnce(),
+                call -> run(tool, call, request, told)));
   }
 
-  private CompletionStage<Result> run(McpTool tool, McpCall call, Request request) {
-    CompletionStage<McpResult> running;
-    try {
-      running = tool.handler().handle(call);
-    } catch (Throwable e) {
-      running = CompletableFuture.failedFuture(e);
-    }
-    return running.handle(
-        (result, failure) ->
-            results.ofTool(
-                request.revision(),
-                failure == null ? kept(tool, result) : failed(tool, call, failure)));
+  private CompletionStage<Result> run(
+      McpTool tool, McpCall call, Request request, PlainCall told) {
+    return told.handled(() -> tool.handler().handle(call))
+        .handle(
+            (result, failure) -> {
+              McpResult answer =
+                  failure == null ? kept(tool, result) : failed(tool, call, failure);
+              told.came(answer);
+              return results.ofTool(request.revision(), answer);
+            });
   }
 
   /** Holds a tool to what it promised: a client may rely on it without looking. */
