@@ -135,8 +135,7 @@ final class HttpEdge extends VerticleBase {
       } else if (toMetrics) {
         operations.serve(request);
       } else if ((toThreads || toRuns) && gate.closed()) {
-        Exchange.answer(
-            request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
+        Exchange.answer(request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
       } else if (threads != null && toThreads) {
         threads.serve(request, principal);
       } else if (runs != null && toRuns) {

@@ -37,13 +37,7 @@ public final class McpServer implements AutoCloseable {
   private final int port;
   private final AtomicBoolean ended = new AtomicBoolean();
 
-  McpServer(
-      Vertx vertx,
-      Drain drain,
-      Workers workers,
-      McpChanges changes,
-      String host,
-      int port) {
+  McpServer(Vertx vertx, Drain drain, Workers workers, McpChanges changes, String host, int port) {
     this.vertx = vertx;
     this.drain = drain;
     this.workers = workers;
@@ -85,9 +79,10 @@ public final class McpServer implements AutoCloseable {
 
   /**
    * Ends in good order. From now on {@code /health/ready} is 503, new calls are refused as {@code
-   * shutting_down}, and the streams of those who listen end. Calls under way get their answers; those
-   * of flows and agents that take longer are {@linkplain ToolHost#handBack() handed back}: their
-   * clients are told that the work goes on, and ask for its outcome later. Close the host after it.
+   * shutting_down}, and the streams of those who listen end. Calls under way get their answers;
+   * those of flows and agents that take longer are {@linkplain ToolHost#handBack() handed back}:
+   * their clients are told that the work goes on, and ask for its outcome later. Close the host
+   * after it.
    *
    * @param patience how long calls under way may take
    */

@@ -248,8 +248,7 @@ public final class McpServerBuilder {
     Core() {
       Identity identity = new Identity(name, version, instructions);
       subscriptions = new Subscriptions(new Streams(maxStreams));
-      methods =
-          new Methods(host, identity, offers, subscriptions, inquiries, workers, telemetry);
+      methods = new Methods(host, identity, offers, subscriptions, inquiries, workers, telemetry);
       protocol = new Protocol(methods, sessions, inquiries, gate, telemetry);
     }
 

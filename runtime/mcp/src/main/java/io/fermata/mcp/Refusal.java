@@ -145,7 +145,8 @@ final class Refusal extends RuntimeException {
 
   /** Nothing of the request was done. */
   static Refusal shuttingDown() {
-    return ending("shutting_down", "The server is shutting down: send the request again in a moment.");
+    return ending(
+        "shutting_down", "The server is shutting down: send the request again in a moment.");
   }
 
   /** What the request began may have been done. */

@@ -104,13 +104,11 @@ final class ToolCalls implements Method {
                 call -> run(tool, call, request, told)));
   }
 
-  private CompletionStage<Result> run(
-      McpTool tool, McpCall call, Request request, PlainCall told) {
+  private CompletionStage<Result> run(McpTool tool, McpCall call, Request request, PlainCall told) {
     return told.handled(() -> tool.handler().handle(call))
         .handle(
             (result, failure) -> {
-              McpResult answer =
-                  failure == null ? kept(tool, result) : failed(tool, call, failure);
+              McpResult answer = failure == null ? kept(tool, result) : failed(tool, call, failure);
               told.came(answer);
               return results.ofTool(request.revision(), answer);
             });

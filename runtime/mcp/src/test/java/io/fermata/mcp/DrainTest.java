@@ -88,7 +88,10 @@ class DrainTest {
     assertThat(refused.code()).isEqualTo(Refusal.INTERNAL_ERROR);
     assertThat(refused.body().at("/error/data/code").asText()).isEqualTo("shutting_down");
     assertThat(refused.message()).contains("again");
-    assertThat(new Wired(server).request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}").status())
+    assertThat(
+            new Wired(server)
+                .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
+                .status())
         .isEqualTo(503);
     assertThat(new Wired(server).request("ping", "").status()).isEqualTo(200);
     work.ends();
@@ -132,7 +135,10 @@ class DrainTest {
         client
             .listen(
                 client.modernMessage(
-                    "subscriptions/listen", "", "\"notifications\":{\"toolsListChanged\":true}", "{}"))
+                    "subscriptions/listen",
+                    "",
+                    "\"notifications\":{\"toolsListChanged\":true}",
+                    "{}"))
             .get();
     events.next();
 

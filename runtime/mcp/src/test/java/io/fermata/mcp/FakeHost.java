@@ -40,8 +40,7 @@ final class FakeHost implements ToolHost {
     }
 
     void handedBack() {
-      reply.complete(
-          new ToolReply(status("error").put("code", "still_working"), Json.object()));
+      reply.complete(new ToolReply(status("error").put("code", "still_working"), Json.object()));
     }
 
     void ends() {

@@ -63,7 +63,10 @@ class OperationsTest {
     assertThat(new Wired(server).method("POST").sendTo("/health/ready").status()).isEqualTo(405);
     assertThat(get("/health").status()).isEqualTo(404);
     Wired.Said lured =
-        new Wired(server).method("GET").with("Origin", "https://evil.example.com").sendTo("/health/live");
+        new Wired(server)
+            .method("GET")
+            .with("Origin", "https://evil.example.com")
+            .sendTo("/health/live");
     assertThat(lured.status()).isEqualTo(403);
   }
 

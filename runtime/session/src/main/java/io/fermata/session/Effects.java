@@ -65,8 +65,9 @@ final class Effects<F extends Effect, T> {
 
     private void giveUp() {
       if (task != null) {
-        task.cancel(true);
+        // Before the handler says what the interruption did to it.
         activity.end(Activity.End.of(Activity.End.GIVEN_UP));
+        task.cancel(true);
       }
     }
   }

@@ -72,8 +72,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private static final Duration LOOK_AGAIN = Duration.ofSeconds(5);
   private static final Duration SWEEP = Duration.ofMillis(500);
 
-  /** A store that has not let itself be swept for so long does not answer. */
-  private static final Duration SILENCE = Duration.ofSeconds(5);
+  /** A store that is silent for so long does not answer. */
+  private static final Duration SILENCE = Duration.ofSeconds(2);
 
   private final List<ToolContract> tools;
   private final List<DisplayTool> displays;
@@ -93,7 +93,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** Only the sweep tells, and one follows the other. */
   private volatile boolean storeFails;
 
-  private volatile long lastSwept = System.nanoTime();
   private final Telemetry telemetry;
   private final HostGauges gauges = new HostGauges();
 
@@ -322,16 +321,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
   @Override
   public CompletionStage<Health> health() {
     boolean accepts = !closed.get() && !terminated();
-    boolean swept = !storeFails && System.nanoTime() - lastSwept < SILENCE.toNanos();
-    if (!accepts || store.lists()) {
-      return CompletableFuture.completedFuture(new Health(swept, accepts));
+    if (!accepts || storeFails) {
+      return CompletableFuture.completedFuture(new Health(!storeFails, accepts));
     }
-    // There is nothing to sweep in such a store, so it has to be asked.
     return store
-        .due(clock.millis(), 1)
+        .ping()
         .toCompletableFuture()
         .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
-        .handle((due, thrown) -> new Health(thrown == null, accepts));
+        .handleAsync((answered, thrown) -> new Health(thrown == null, accepts), replies);
   }
 
   private CompletionStage<ToolReply> passed(
@@ -689,7 +686,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
                     .whenComplete(
                         (swept, thrown) -> {
                           if (!closed.get()) {
-                            lastSwept = System.nanoTime();
                             noticeStore(thrown);
                             sweepRegularly(clock);
                           }

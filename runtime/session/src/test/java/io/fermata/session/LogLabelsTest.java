@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
@@ -21,17 +22,19 @@ import org.slf4j.MDC;
 @Timeout(60)
 class LogLabelsTest {
   private final ListAppender<ILoggingEvent> lines = new ListAppender<>();
-  private final Logger log = (Logger) LoggerFactory.getLogger("io.fermata.session.RunSession");
+  private final Logger log = (Logger) LoggerFactory.getLogger("io.fermata.session");
 
   @BeforeEach
   void listen() {
     lines.start();
+    log.setLevel(Level.WARN);
     log.addAppender(lines);
   }
 
   @AfterEach
   void stopListening() {
     log.detachAppender(lines);
+    log.setLevel(null);
   }
 
   @Test

@@ -61,7 +61,7 @@ class TelemetryTest {
     return Flow.of("order", Order.class)
         .description("Orders food.")
         .ask("ask_dish", q -> q.question("dish", "Which dish?"))
-        .act("pay", pay, effect -> effect.retry(1, Duration.ofMillis(1)))
+        .act("pay", pay, effect -> effect.retry(2, Duration.ofMillis(1)))
         .edge(START, "ask_dish")
         .edge("ask_dish", "pay")
         .edge("pay", END)
