@@ -25,8 +25,7 @@ class DrainTest {
   @TempDir Path directory;
 
   private ServerProcess start(int patience) throws Exception {
-    return ServerProcess.start(
-        Kitchen.class, directory, "soup.db", "0", String.valueOf(patience));
+    return ServerProcess.start(Kitchen.class, directory, "soup.db", "0", String.valueOf(patience));
   }
 
   private static ObjectNode cook(int seconds, String session) {
@@ -59,8 +58,7 @@ class DrainTest {
 
   private static HttpResponse<String> ready(ServerProcess server) throws Exception {
     return HttpClient.newHttpClient()
-        .send(
-            HttpRequest.newBuilder(server.at("/health/ready")).build(), BodyHandlers.ofString());
+        .send(HttpRequest.newBuilder(server.at("/health/ready")).build(), BodyHandlers.ofString());
   }
 
   private static HttpResponse<String> newCall(URI endpoint) throws Exception {

@@ -115,13 +115,17 @@ public final class McpStdio implements AutoCloseable {
    */
   public void drain(Duration patience) {
     drain.run(patience);
-    close();
     try {
-      if (!writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
+      // An answer that is there is not yet written.
+      boolean written =
+          underWay.tryAcquire(MAX_UNDER_WAY, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
+      close();
+      if (!written || !writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
         LOG.warn("The output was not read to its end within {}", LAST_WORDS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+      close();
     }
   }
 

@@ -106,7 +106,11 @@ class McpTelemetryTest {
 
   @Test
   void theHeadersOfTheRequestAreTheSecondChoice() throws Exception {
-    Wired client = new Wired(server).with("traceparent", traceparent(OTHER)).with("baggage", "a=b");
+    Wired client =
+        new Wired(server)
+            .with("MCP-Protocol-Version", "2025-06-18")
+            .with("traceparent", traceparent(OTHER))
+            .with("baggage", "a=b");
 
     JsonNode echoed = call(client, "echo", "").result().at("/structuredContent/meta");
     assertThat(echoed.path("traceparent").asText()).isEqualTo(traceparent(OTHER));
