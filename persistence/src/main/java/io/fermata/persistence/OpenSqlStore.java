@@ -98,7 +98,11 @@ final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
     return whileOpen(
-        () -> backend.writer().transact(connection -> SqlUpkeep.sweep(connection, nowEpochMillis)));
+        () ->
+            backend
+                .writer()
+                .transact(
+                    connection -> SqlUpkeep.sweep(connection, backend.journal(), nowEpochMillis)));
   }
 
   @Override

@@ -28,7 +28,7 @@ record PostgresAddress(
     String url, @Nullable String user, @Nullable String password, int connections, String shown) {
 
   /** More make smaller batches, each with a way to the server and a sync of its own. */
-  static final int CONNECTIONS = 2;
+  static final int CONNECTIONS = 1;
 
   private static final int MOST_CONNECTIONS = 64;
   private static final Pattern SCHEME = Pattern.compile("(jdbc:)?postgres(ql)?:");

@@ -62,6 +62,44 @@ final class PostgresJournal implements SqlJournal {
       """
           .formatted(SqlSnapshots.COLUMNS);
 
+  private static final String ENDS =
+      """
+      unnest(CAST(? AS text[]), CAST(? AS bigint[])) AS ended (persistence_id, sequence_number)\
+      """;
+
+  static final String DELETE_EVENTS =
+      """
+      DELETE FROM event_journal AS old USING %s
+      WHERE old.persistence_id = ended.persistence_id
+        AND old.sequence_number < ended.sequence_number
+      """
+          .formatted(ENDS);
+
+  static final String DELETE_SNAPSHOTS =
+      """
+      DELETE FROM snapshot AS old USING %s
+      WHERE old.persistence_id = ended.persistence_id
+        AND old.sequence_number < ended.sequence_number
+      """
+          .formatted(ENDS);
+
+  /** The parts of a journal are named after it. */
+  static final String DELETE_PARTS =
+      """
+      DELETE FROM directory AS part USING %s
+      WHERE part.persistence_id > ended.persistence_id || '.'
+        AND part.persistence_id < ended.persistence_id || '/'
+        AND part.seq <= ended.sequence_number
+      """
+          .formatted(ENDS);
+
+  static final String DELETE_TAGS =
+      """
+      DELETE FROM event_tag USING
+        unnest(CAST(? AS bigint[]), CAST(? AS text[])) AS ended (event_id, tag)
+      WHERE event_tag.event_id = ended.event_id AND event_tag.tag = ended.tag
+      """;
+
   private static final int PLACE = 10;
 
   /** The classes of errors in the data: values, integrity, limits. */
@@ -139,6 +177,24 @@ final class PostgresJournal implements SqlJournal {
         }
       }
       return snapshots;
+    }
+  }
+
+  @Override
+  public void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException {
+    for (String sql : List.of(DELETE_PARTS, DELETE_SNAPSHOTS, DELETE_EVENTS)) {
+      try (PreparedStatement delete = connection.prepareStatement(sql)) {
+        Columns<JournalEnd> end = new Columns<>(connection, delete, 1, ends);
+        end.add("text", JournalEnd::persistenceId);
+        end.add("int8", JournalEnd::seq);
+        delete.executeUpdate();
+      }
+    }
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_TAGS)) {
+      Columns<JournalEnd> end = new Columns<>(connection, delete, 1, ends);
+      end.add("int8", JournalEnd::eventId);
+      end.add("text", JournalEnd::tag);
+      delete.executeUpdate();
     }
   }
 

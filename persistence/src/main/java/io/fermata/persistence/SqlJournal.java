@@ -18,6 +18,12 @@ interface SqlJournal {
   List<Optional<SerializedSnapshot>> snapshots(Connection connection, List<SnapshotRange> ranges)
       throws SQLException;
 
+  /**
+   * Deletes what lies before the ends of journals: records, snapshots and what the directory says
+   * of their parts. The ends lose their tags, so that they are not looked at again.
+   */
+  void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException;
+
   /** Whether a failure is the fault of a record, and not of the database or the way to it. */
   boolean refusesRecord(SQLException failed);
 }

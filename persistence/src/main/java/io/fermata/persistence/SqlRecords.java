@@ -160,6 +160,14 @@ final class SqlRecords {
             + SqlDirectory.forgetParts(connection, persistenceId, lastSeq));
   }
 
+  /** Forgets what a record leaves behind, and the parts that it ends with the rest. */
+  static void forgetBefore(Connection connection, String persistenceId, long seq)
+      throws SQLException {
+    delete(connection, DELETE_EVENTS, persistenceId, seq - 1);
+    delete(connection, DELETE_SNAPSHOTS, persistenceId, seq - 1);
+    SqlDirectory.forgetParts(connection, persistenceId, seq);
+  }
+
   private static int delete(Connection connection, String sql, String persistenceId, long lastSeq)
       throws SQLException {
     try (PreparedStatement delete = connection.prepareStatement(sql)) {

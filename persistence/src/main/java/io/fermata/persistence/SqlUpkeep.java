@@ -5,7 +5,9 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What a store asks of its journals besides reading and writing them. */
@@ -54,6 +56,15 @@ final class SqlUpkeep {
       """
           .formatted(ENDS_PER_SWEEP);
 
+  static final String ENDS =
+      """
+      SELECT tag.event_id, tag.tag, ended.persistence_id, ended.sequence_number
+      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
+      WHERE tag.tag BETWEEN ? AND ?
+      """;
+
+  static final String SOME_TAG = "SELECT 1 FROM event_tag WHERE tag BETWEEN ? AND ? LIMIT 1";
+
   /** Only the newest end of each journal: joining every end would read a journal once per run. */
   private static final String NEWEST_ENDS =
       """
@@ -92,49 +103,6 @@ final class SqlUpkeep {
         AND event_id IN (
           SELECT later.ordering FROM event_journal AS later
           WHERE later.persistence_id = ? AND later.sequence_number > ?)
-      """;
-
-  static final String DELETE_SNAPSHOTS =
-      """
-      DELETE FROM snapshot WHERE (persistence_id, sequence_number) IN (
-        SELECT old.persistence_id, old.sequence_number
-        FROM (%s) AS newest_end JOIN snapshot AS old
-          ON old.persistence_id = newest_end.persistence_id
-          AND old.sequence_number < newest_end.sequence_number)
-      """
-          .formatted(NEWEST_ENDS);
-
-  static final String DELETE_EVENTS =
-      """
-      DELETE FROM event_journal WHERE ordering IN (
-        SELECT old.ordering
-        FROM (%s) AS newest_end JOIN event_journal AS old
-          ON old.persistence_id = newest_end.persistence_id
-          AND old.sequence_number < newest_end.sequence_number)
-      """
-          .formatted(NEWEST_ENDS);
-
-  /** What the directory says of runs that are swept: parts of their journals, named after those. */
-  static final String DELETE_PARTS =
-      """
-      DELETE FROM directory WHERE persistence_id IN (
-        SELECT part.persistence_id
-        FROM (%s) AS newest_end JOIN directory AS part
-          ON part.persistence_id > newest_end.persistence_id || '.'
-          AND part.persistence_id < newest_end.persistence_id || '/'
-          AND part.seq <= newest_end.sequence_number)
-      """
-          .formatted(NEWEST_ENDS);
-
-  /** Only of what is swept: an end may have come between the statements of this transaction. */
-  static final String DELETE_TAGS =
-      """
-      DELETE FROM event_tag WHERE tag BETWEEN ? AND ? AND NOT EXISTS (
-        SELECT 1
-        FROM event_journal AS ended JOIN event_journal AS old
-          ON old.persistence_id = ended.persistence_id
-          AND old.sequence_number < ended.sequence_number
-        WHERE ended.ordering = event_tag.event_id)
       """;
 
   /** The journals of which nothing is wanted any more, with the number of their last record. */
@@ -179,22 +147,55 @@ final class SqlUpkeep {
     }
   }
 
-  static int sweep(Connection connection, long now) throws SQLException {
+  static int sweep(Connection connection, SqlJournal journal, long now) throws SQLException {
+    int swept = sweepEnds(connection, journal, now);
     forgetLeftBehind(connection, JournalTags.WORKING, JournalTags.WORKING);
-    return sweepEnds(connection, now) + forgetOver(connection, now);
+    return swept + forgetOver(connection, now);
   }
 
-  private static int sweepEnds(Connection connection, long now) throws SQLException {
+  private static int sweepEnds(Connection connection, SqlJournal journal, long now)
+      throws SQLException {
     String last = lastOfSweep(connection, JournalTags.sweep(now));
     if (last == null) {
       return 0;
     }
-    postponeEnds(connection, now, last);
-    delete(connection, DELETE_PARTS, last);
-    delete(connection, DELETE_SNAPSHOTS, last);
-    // Takes the tags of the deleted events with it, so one end per journal remains to be counted.
-    delete(connection, DELETE_EVENTS, last);
-    return delete(connection, DELETE_TAGS, last);
+    String laterThanNow = JournalTags.sweep(now + 1);
+    if (hasTag(connection, laterThanNow, JournalTags.sweep(Long.MAX_VALUE))) {
+      postponeEnds(connection, now, last);
+    }
+    List<JournalEnd> ends = newestEnds(connection, last);
+    journal.deleteBefore(connection, ends);
+    return ends.size();
+  }
+
+  private static boolean hasTag(Connection connection, String from, String to) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(SOME_TAG)) {
+      select.setString(1, from);
+      select.setString(2, to);
+      try (ResultSet row = select.executeQuery()) {
+        return row.next();
+      }
+    }
+  }
+
+  /** The tags of the older ends go with their events. */
+  private static List<JournalEnd> newestEnds(Connection connection, String last)
+      throws SQLException {
+    Map<String, JournalEnd> newest = new LinkedHashMap<>();
+    try (PreparedStatement select = connection.prepareStatement(ENDS)) {
+      select.setString(1, JournalTags.sweep(0));
+      select.setString(2, last);
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          newest.merge(
+              rows.getString(3),
+              new JournalEnd(
+                  rows.getString(3), rows.getLong(4), rows.getLong(1), rows.getString(2)),
+              (one, other) -> one.seq() > other.seq() ? one : other);
+        }
+      }
+    }
+    return List.copyOf(newest.values());
   }
 
   /** An end waits for those before it that were promised a longer time. */
@@ -237,14 +238,6 @@ final class SqlUpkeep {
       try (ResultSet row = select.executeQuery()) {
         return row.next() ? row.getString(1) : null;
       }
-    }
-  }
-
-  private static int delete(Connection connection, String sql, String last) throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(sql)) {
-      delete.setString(1, JournalTags.sweep(0));
-      delete.setString(2, last);
-      return delete.executeUpdate();
     }
   }
 

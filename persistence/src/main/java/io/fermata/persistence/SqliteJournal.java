@@ -24,6 +24,8 @@ final class SqliteJournal implements SqlJournal {
       """
           .formatted(SqlSnapshots.COLUMNS);
 
+  static final String UNTAG = "DELETE FROM event_tag WHERE event_id = ? AND tag = ?";
+
   private static final int PRIMARY = 0xff;
 
   @Override
@@ -62,6 +64,18 @@ final class SqliteJournal implements SqlJournal {
         }
       }
       return snapshots;
+    }
+  }
+
+  @Override
+  public void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException {
+    try (PreparedStatement untag = connection.prepareStatement(UNTAG)) {
+      for (JournalEnd end : ends) {
+        SqlRecords.forgetBefore(connection, end.persistenceId(), end.seq());
+        untag.setLong(1, end.eventId());
+        untag.setString(2, end.tag());
+        untag.executeUpdate();
+      }
     }
   }
 

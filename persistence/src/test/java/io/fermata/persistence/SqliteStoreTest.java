@@ -125,9 +125,9 @@ final class SqliteStoreTest extends SqlContract {
             SqlUpkeep.PROMISED,
             SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
-            SqlUpkeep.DELETE_EVENTS,
-            SqlUpkeep.DELETE_SNAPSHOTS,
-            SqlUpkeep.DELETE_TAGS)) {
+            SqlUpkeep.ENDS,
+            SqlUpkeep.SOME_TAG,
+            SqliteJournal.UNTAG)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(
               step ->
