@@ -3,6 +3,8 @@ package io.fermata.examples;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.Telemetry;
+import java.time.Duration;
 import java.util.List;
 
 /** All examples in one host, with the restaurant and the travel agency that they call. */
@@ -21,7 +23,11 @@ final class Examples implements AutoCloseable {
   }
 
   static Examples start(Store store, SupportDesk desk) {
-    return open(desk.openedAt(Fermata.host().store(store)));
+    return start(store, desk, Telemetry.NONE);
+  }
+
+  static Examples start(Store store, SupportDesk desk, Telemetry telemetry) {
+    return open(desk.openedAt(Fermata.host().store(store).telemetry(telemetry)));
   }
 
   /** Takes nothing up that the store has. */
@@ -61,6 +67,12 @@ final class Examples implements AutoCloseable {
   @Override
   public void close() {
     host.close();
+    restaurant.close();
+  }
+
+  /** Closes, giving work that is under way so long to end. */
+  void close(Duration patience) {
+    host.close(patience);
     restaurant.close();
   }
 }

@@ -2,12 +2,15 @@ package io.fermata.examples;
 
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
+import io.fermata.session.Telemetry;
 import java.io.PrintWriter;
 import java.net.URI;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -24,6 +27,9 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class ServeCommand implements Callable<Integer> {
+  /** What is left to those who work once all calls are answered. */
+  private static final long LEAST = TimeUnit.SECONDS.toNanos(1);
+
   @Spec @Nullable CommandSpec command;
 
   @Option(
@@ -51,6 +57,21 @@ final class ServeCommand implements Callable<Integer> {
 
   @Mixin AccessOptions access = new AccessOptions();
 
+  @Option(
+      names = "--drain",
+      paramLabel = "SECONDS",
+      defaultValue = "20",
+      description = {
+        "How long calls under way may take when the process is asked to end (SIGTERM);",
+        "${DEFAULT-VALUE} unless told. Those that take longer are told that the work goes on."
+      })
+  int drain;
+
+  @Option(
+      names = "--metrics",
+      description = "Shows metrics at /metrics, in the text format of Prometheus.")
+  boolean metrics;
+
   @Mixin StoreOption store = new StoreOption();
 
   @Mixin DeskOptions desk = new DeskOptions();
@@ -69,10 +90,15 @@ final class ServeCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws CannotListen, InterruptedException {
-    Examples examples = Examples.start(store.store(), desk.desk());
+    Prometheus prometheus = metrics ? Prometheus.create() : null;
+    Examples examples =
+        Examples.start(
+            store.store(),
+            desk.desk(),
+            prometheus == null ? Telemetry.NONE : prometheus.telemetry());
     McpServer server;
     try {
-      server = listen(examples);
+      server = listen(examples, prometheus);
     } catch (IllegalStateException e) {
       examples.close();
       throw new CannotListen(e);
@@ -86,7 +112,7 @@ final class ServeCommand implements Callable<Integer> {
     return 0;
   }
 
-  private McpServer listen(Examples examples) {
+  private McpServer listen(Examples examples, @Nullable Prometheus prometheus) {
     McpServerBuilder builder =
         McpServer.serving(examples.host())
             .threads(examples.host().threads())
@@ -97,16 +123,20 @@ final class ServeCommand implements Callable<Integer> {
             .port(port);
     keys.forEach(builder::apiKey);
     access.apply(builder, System.getenv());
+    if (prometheus != null) {
+      builder.metrics(prometheus::text);
+    }
     return builder.start();
   }
 
-  private static CountDownLatch closeAtTheEnd(McpServer server, Examples examples) {
+  private CountDownLatch closeAtTheEnd(McpServer server, Examples examples) {
     CountDownLatch closed = new CountDownLatch(1);
     Thread close =
         new Thread(
             () -> {
-              server.close();
-              examples.close();
+              long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(drain);
+              server.drain(Duration.ofSeconds(drain));
+              examples.close(Duration.ofNanos(Math.max(LEAST, end - System.nanoTime())));
               closed.countDown();
             },
             "fermata-close");

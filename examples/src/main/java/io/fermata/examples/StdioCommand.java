@@ -2,6 +2,7 @@ package io.fermata.examples;
 
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
+import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -13,6 +14,9 @@ import picocli.CommandLine.Mixin;
         "Serves the examples over standard input and output, for a client that starts it.",
     mixinStandardHelpOptions = true)
 final class StdioCommand implements Callable<Integer> {
+  /** Clients that started a process do not wait long for its end. */
+  private static final Duration GRACE = Duration.ofSeconds(3);
+
   @Mixin StoreOption store = new StoreOption();
 
   @Mixin DeskOptions desk = new DeskOptions();
@@ -20,13 +24,19 @@ final class StdioCommand implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     Examples examples = Examples.start(store.store(), desk.desk());
-    Thread close = new Thread(examples::close, "fermata-close");
-    Runtime.getRuntime().addShutdownHook(close);
     McpStdio stdio =
         McpServer.serving(examples.host())
             .name("fermata-examples")
             .version(Main.version())
             .stdio(System.in, System.out);
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> {
+                  stdio.drain(GRACE);
+                  examples.close(GRACE);
+                },
+                "fermata-close"));
     stdio.awaitEnd();
     return 0;
   }

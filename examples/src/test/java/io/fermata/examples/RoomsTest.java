@@ -177,7 +177,7 @@ class RoomsTest {
   }
 
   @Test
-  void onlyTelemetryKnowsOpenTelemetry() {
+  void onlyTelemetryKnowsWhatMetersAndTraces() {
     noClasses()
         .that()
         .resideOutsideOfPackage("io.fermata.session.telemetry..")
@@ -185,7 +185,15 @@ class RoomsTest {
         .dependOnClassesThat()
         .resideInAPackage("io.opentelemetry..")
         .check(HOUSE);
-    knowsNothingOf("io.fermata.session.telemetry..", "org.apache.pekko..", "io.fermata.session");
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("io.fermata.session.telemetry..", "io.fermata.examples..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.micrometer..")
+        .check(HOUSE);
+    knowsNothingOf("io.fermata.session.telemetry..", "org.apache.pekko..");
+    knowsNothingOf("io.fermata.session", "io.fermata.session.telemetry..");
   }
 
   @Test

@@ -48,8 +48,13 @@ final class ServerProcess implements AutoCloseable {
   }
 
   static ServerProcess start(Path directory, String... options) throws Exception {
+    return start(Main.class, directory, options);
+  }
+
+  /** Starts an application whose first line names its endpoint. */
+  static ServerProcess start(Class<?> main, Path directory, String... options) throws Exception {
     Path errors = directory.resolve("errors.txt");
-    Process process = run(directory, options);
+    Process process = run(main, directory, options);
     BufferedReader out = process.inputReader(StandardCharsets.UTF_8);
     Matcher line = ENDPOINT.matcher(String.valueOf(out.readLine()));
     if (!line.find()) {
@@ -63,19 +68,23 @@ final class ServerProcess implements AutoCloseable {
 
   /** Runs a command in a JVM of its own; what it complains of goes to errors.txt. */
   static Process run(Path directory, String... options) throws IOException {
-    return new ProcessBuilder(command(options))
+    return run(Main.class, directory, options);
+  }
+
+  private static Process run(Class<?> main, Path directory, String... options) throws IOException {
+    return new ProcessBuilder(command(main, options))
         .directory(directory.toFile())
         .redirectError(directory.resolve("errors.txt").toFile())
         .start();
   }
 
-  private static List<String> command(String... options) {
+  private static List<String> command(Class<?> main, String... options) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(QUIET);
     command.add("-cp");
     command.add(classPath());
-    command.add(Main.class.getName());
+    command.add(main.getName());
     command.addAll(List.of(options));
     return command;
   }
@@ -137,6 +146,19 @@ final class ServerProcess implements AutoCloseable {
   /** Ends the process as a power cut would. */
   void kill() throws InterruptedException {
     process.destroyForcibly().waitFor();
+  }
+
+  /** Asks the process to end, and goes on at once. */
+  void askToEnd() {
+    process.destroy();
+  }
+
+  /** Waits until the process has ended, and tells with which code. */
+  int ended() throws InterruptedException {
+    if (!process.waitFor(30, TimeUnit.SECONDS)) {
+      throw new AssertionError("The process did not end");
+    }
+    return process.exitValue();
   }
 
   /** Asks the process to end, and tells whether it did so in good time. */

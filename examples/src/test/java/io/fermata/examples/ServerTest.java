@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -63,6 +66,28 @@ class ServerTest {
             .doesNotContain("http://", "https://", "src=");
       }
     }
+  }
+
+  @Test
+  void showsItsHealthAndItsMetrics() throws Exception {
+    String[] serve = {"serve", "--port", "0", "--store", "sqlite:test.db", "--metrics"};
+    try (ServerProcess server = ServerProcess.start(directory, serve)) {
+      server.call("quote", call("start").put("intent", "wants a price"));
+
+      assertThat(get(server, "/health/live")).isEqualTo("{\"live\":true}");
+      assertThat(get(server, "/health/ready")).contains("\"ready\":true");
+      assertThat(get(server, "/metrics"))
+          .contains(
+              "fermata_runs_total{change=\"begun\",flow=\"quote\"} 1.0",
+              "fermata_calls_seconds_count{code=\"none\",kind=\"flow\",status=\"interrupt\",tool=\"quote\"} 1",
+              "fermata_sessions_awake 1.0",
+              "jvm_memory_used_bytes");
+    }
+  }
+
+  private static String get(ServerProcess server, String path) throws Exception {
+    HttpRequest request = HttpRequest.newBuilder(server.at(path)).build();
+    return HttpClient.newHttpClient().send(request, BodyHandlers.ofString()).body();
   }
 
   private static ObjectNode call(String action) {

@@ -125,6 +125,11 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<StoredRecord>> readBack(String persistenceId, long beforeSeq, int max);
 
+  /** Reads what is not there, and completes when the store has answered. */
+  default CompletionStage<@Nullable Void> ping() {
+    return read("~nobody", 1, 1).thenAccept(none -> {});
+  }
+
   /** The highest number that any record of any journal has; 0 if there is none. */
   CompletionStage<Long> newest();
 

@@ -35,6 +35,8 @@ final class HttpEdge extends VerticleBase {
   private static final Duration GRACE = Duration.ofSeconds(5);
 
   private final Protocol protocol;
+  private final Operations operations;
+  private final Gate gate;
   private final @Nullable ThreadsApi threads;
   private final @Nullable RunsApi runs;
   private final Sessions sessions;
@@ -50,6 +52,8 @@ final class HttpEdge extends VerticleBase {
 
   HttpEdge(
       Protocol protocol,
+      Operations operations,
+      Gate gate,
       @Nullable ThreadsApi threads,
       @Nullable RunsApi runs,
       Sessions sessions,
@@ -62,6 +66,8 @@ final class HttpEdge extends VerticleBase {
       AtomicInteger connections,
       SocketAddress address) {
     this.protocol = protocol;
+    this.operations = operations;
+    this.gate = gate;
     this.threads = threads;
     this.runs = runs;
     this.sessions = sessions;
@@ -123,8 +129,9 @@ final class HttpEdge extends VerticleBase {
   private void serve(HttpServerRequest request) {
     boolean toThreads = threads != null && ThreadsApi.serves(request.path());
     boolean toRuns = runs != null && RunsApi.serves(request.path());
+    boolean toMetrics = operations.servesMetrics(request.path());
     Function<Refusal, Answer> refusing =
-        toThreads || toRuns ? HttpError::refused : Exchange::refused;
+        toThreads || toRuns || toMetrics ? HttpError::refused : Exchange::refused;
     MultiMap headers = request.headers();
     Refusal objection =
         guard.objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
@@ -134,7 +141,9 @@ final class HttpEdge extends VerticleBase {
       return;
     } else if (resource != null && resource.serves(request.path())) {
       describe(request, resource);
-    } else if (!toThreads && !toRuns && !PATH.equals(request.path())) {
+    } else if (operations.servesHealth(request.path())) {
+      operations.serve(request);
+    } else if (!toThreads && !toRuns && !toMetrics && !PATH.equals(request.path())) {
       refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
     } else {
       admit(request, refusing);
@@ -150,6 +159,10 @@ final class HttpEdge extends VerticleBase {
       request.response().putHeader(HttpHeaders.ALLOW, "GET");
       refuse(request, Refusal.transport(405, "This is for reading: use GET."));
     }
+  }
+
+  private static CompletionStage<Answer> now(Answer answer) {
+    return CompletableFuture.completedFuture(answer);
   }
 
   private void admit(HttpServerRequest request, Function<Refusal, Answer> refusing) {
@@ -187,9 +200,15 @@ final class HttpEdge extends VerticleBase {
       Exchange.refuse(request, refusal(e), refusing);
       return;
     }
-    if (threads != null && ThreadsApi.serves(request.path())) {
+    boolean toThreads = ThreadsApi.serves(request.path());
+    boolean toRuns = RunsApi.serves(request.path());
+    if (operations.servesMetrics(request.path())) {
+      operations.serve(request);
+    } else if ((toThreads || toRuns) && gate.closed()) {
+      Exchange.answer(request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
+    } else if (threads != null && toThreads) {
       threads.serve(request, caller);
-    } else if (runs != null && RunsApi.serves(request.path())) {
+    } else if (runs != null && toRuns) {
       runs.serve(request, caller);
     } else {
       authenticated(request, caller);

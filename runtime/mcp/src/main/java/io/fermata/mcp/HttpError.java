@@ -53,6 +53,11 @@ final class HttpError extends RuntimeException {
     return new HttpError(soon(answer(429, "too_many_streams", message, Map.of())));
   }
 
+  static HttpError shuttingDown() {
+    String message = "The server is shutting down; send the request again in a moment";
+    return new HttpError(soon(answer(503, "shutting_down", message, Map.of())));
+  }
+
   /** What the transport refuses, in the words of this API. */
   static Answer refused(Refusal refusal) {
     String code =

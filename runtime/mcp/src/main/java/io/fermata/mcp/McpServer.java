@@ -3,9 +3,11 @@ package io.fermata.mcp;
 import io.fermata.session.ToolHost;
 import io.vertx.core.Vertx;
 import java.net.URI;
+import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,25 +26,20 @@ public final class McpServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpServer.class);
   private static final int SECONDS_TO_CLOSE = 15;
 
+  /** How long calls under way may take when nothing else is said. */
+  private static final Duration GRACE = Duration.ofSeconds(5);
+
   private final Vertx vertx;
-  private final Streams streams;
-  private final Subscriptions subscriptions;
+  private final Drain drain;
   private final Workers workers;
   private final McpChanges changes;
   private final String host;
   private final int port;
+  private final AtomicBoolean ended = new AtomicBoolean();
 
-  McpServer(
-      Vertx vertx,
-      Streams streams,
-      Subscriptions subscriptions,
-      Workers workers,
-      McpChanges changes,
-      String host,
-      int port) {
+  McpServer(Vertx vertx, Drain drain, Workers workers, McpChanges changes, String host, int port) {
     this.vertx = vertx;
-    this.streams = streams;
-    this.subscriptions = subscriptions;
+    this.drain = drain;
     this.workers = workers;
     this.changes = changes;
     this.host = host;
@@ -74,11 +71,26 @@ public final class McpServer implements AutoCloseable {
     return URI.create("http://" + host + ":" + port + HttpEdge.PATH);
   }
 
-  /** Takes no more calls, lets those under way finish for a few seconds, and ends. */
+  /** As {@link #drain}, with a few seconds. */
   @Override
   public void close() {
-    streams.close();
-    subscriptions.close();
+    drain(GRACE);
+  }
+
+  /**
+   * Ends in good order. From now on {@code /health/ready} is 503, new calls are refused as {@code
+   * shutting_down}, and the streams of those who listen end. Calls under way get their answers;
+   * those of flows and agents that take longer are {@linkplain ToolHost#handBack() handed back}:
+   * their clients are told that the work goes on, and ask for its outcome later. Close the host
+   * after it.
+   *
+   * @param patience how long calls under way may take
+   */
+  public void drain(Duration patience) {
+    if (!ended.compareAndSet(false, true)) {
+      return;
+    }
+    drain.run(patience);
     try {
       vertx
           .close()

@@ -1,6 +1,7 @@
 package io.fermata.mcp;
 
 import io.fermata.session.Runs;
+import io.fermata.session.Telemetry;
 import io.fermata.session.Threads;
 import io.fermata.session.ToolHost;
 import io.vertx.core.DeploymentOptions;
@@ -22,6 +23,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -46,9 +48,12 @@ public final class McpServerBuilder {
   private Offers offers = Offers.NONE;
   private PrincipalLimits limits = PrincipalLimits.DEFAULT;
   private @Nullable OAuth oauth;
+  private Telemetry telemetry;
+  private @Nullable Supplier<String> metrics;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
+    this.telemetry = host.telemetry();
   }
 
   /** What the server calls itself; {@code fermata} unless said otherwise. */
@@ -189,6 +194,25 @@ public final class McpServerBuilder {
     return this;
   }
 
+  /**
+   * Lets meters count and spans time what the server does, in place of those of its host: for one
+   * that has no host.
+   */
+  public McpServerBuilder telemetry(Telemetry... all) {
+    this.telemetry = Telemetry.of(all);
+    return this;
+  }
+
+  /**
+   * Shows metrics at {@code /metrics}, to those who may call.
+   *
+   * @param text what is shown, in the text format of Prometheus; called on a thread that may block
+   */
+  public McpServerBuilder metrics(Supplier<String> text) {
+    this.metrics = text;
+    return this;
+  }
+
   /** How many event streams of threads, and of changes, one principal may have open at a time. */
   public McpServerBuilder maxStreams(int limit) {
     this.maxStreams = limit;
@@ -237,7 +261,8 @@ public final class McpServerBuilder {
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
     Core core = new Core();
-    return McpStdio.start(core.protocol, core.methods.changes(), core::close, in, out);
+    Drain drain = new Drain(core.gate, host, core.subscriptions::close);
+    return McpStdio.start(core.protocol, core.methods.changes(), drain, core::close, in, out);
   }
 
   /** What all transports share. */
@@ -247,6 +272,7 @@ public final class McpServerBuilder {
     private final Quotas quotas = new Quotas(limits, System::nanoTime);
     private final Permits permits = permits();
     private final Workers workers = new Workers();
+    private final Gate gate = new Gate();
     private final Subscriptions subscriptions;
     private final Methods methods;
     private final Protocol protocol;
@@ -256,8 +282,17 @@ public final class McpServerBuilder {
       subscriptions = new Subscriptions(new Streams(maxStreams));
       methods =
           new Methods(
-              host, identity, offers, subscriptions, inquiries, workers, limits, quotas, permits);
-      protocol = new Protocol(methods, sessions, inquiries, quotas);
+              host,
+              identity,
+              offers,
+              subscriptions,
+              inquiries,
+              workers,
+              limits,
+              quotas,
+              permits,
+              telemetry);
+      protocol = new Protocol(methods, sessions, inquiries, quotas, gate, telemetry);
     }
 
     void close() {
@@ -312,6 +347,7 @@ public final class McpServerBuilder {
             ? null
             : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
     RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas);
+    Operations operations = new Operations(host, core.gate, core.workers, metrics);
     Guard guard = new Guard(servedHosts(), origins);
     Cors cors = new Cors(origins);
     ProtectedResource resource = oauth == null ? null : new ProtectedResource(oauth, name);
@@ -324,6 +360,8 @@ public final class McpServerBuilder {
               HttpEdge edge =
                   new HttpEdge(
                       core.protocol,
+                      operations,
+                      core.gate,
                       api,
                       listed,
                       core.sessions,
@@ -344,8 +382,7 @@ public final class McpServerBuilder {
         .join();
     return new McpServer(
         vertx,
-        streams,
-        core.subscriptions,
+        new Drain(core.gate, host, () -> endAll(streams, core.subscriptions)),
         core.workers,
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
@@ -381,6 +418,11 @@ public final class McpServerBuilder {
     }
     String metadata = new ProtectedResource(oauth, name).uri();
     return new Permits(oauth.scopesOf(), new Challenge(metadata, oauth.scopes()));
+  }
+
+  private static void endAll(Streams streams, Subscriptions subscriptions) {
+    streams.close();
+    subscriptions.close();
   }
 
   private List<String> servedHosts() {

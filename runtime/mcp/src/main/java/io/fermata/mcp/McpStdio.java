@@ -7,6 +7,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -35,6 +36,7 @@ public final class McpStdio implements AutoCloseable {
   private static final int MAX_OPEN = 1_024;
 
   private static final int SECONDS_TO_FINISH = 30;
+  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
 
   private final Protocol protocol;
   private final OutputStream out;
@@ -63,12 +65,19 @@ public final class McpStdio implements AutoCloseable {
       new Arrival.Line(
           Caller.LOCAL, new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
   private final McpChanges changes;
+  private final Drain drain;
   private final Runnable closing;
 
   private McpStdio(
-      Protocol protocol, McpChanges changes, Runnable closing, InputStream in, OutputStream out) {
+      Protocol protocol,
+      McpChanges changes,
+      Drain drain,
+      Runnable closing,
+      InputStream in,
+      OutputStream out) {
     this.protocol = protocol;
     this.changes = changes;
+    this.drain = drain;
     this.closing = closing;
     this.out = out;
     this.lines = new LineReader(in);
@@ -80,8 +89,13 @@ public final class McpStdio implements AutoCloseable {
    * @param closing what to close with it
    */
   static McpStdio start(
-      Protocol protocol, McpChanges changes, Runnable closing, InputStream in, OutputStream out) {
-    McpStdio edge = new McpStdio(protocol, changes, closing, in, out);
+      Protocol protocol,
+      McpChanges changes,
+      Drain drain,
+      Runnable closing,
+      InputStream in,
+      OutputStream out) {
+    McpStdio edge = new McpStdio(protocol, changes, drain, closing, in, out);
     daemon(edge::read, "fermata-mcp-reader").start();
     return edge;
   }
@@ -121,6 +135,28 @@ public final class McpStdio implements AutoCloseable {
   /** Waits until the input has ended and the calls under way are answered. */
   public void awaitEnd() throws InterruptedException {
     ended.await();
+  }
+
+  /**
+   * Ends in good order, as {@link McpServer#drain} does: new calls are refused, and those under way
+   * are answered or handed back.
+   *
+   * @param patience how long calls under way may take
+   */
+  public void drain(Duration patience) {
+    drain.run(patience);
+    try {
+      // An answer that is there is not yet written.
+      boolean written =
+          underWay.tryAcquire(MAX_UNDER_WAY, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
+      close();
+      if (!written || !writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
+        LOG.warn("The output was not read to its end within {}", LAST_WORDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      close();
+    }
   }
 
   /** Stops answering. The streams stay open: they are the caller's. */

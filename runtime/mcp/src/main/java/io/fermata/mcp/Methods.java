@@ -2,6 +2,7 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.Telemetry;
 import io.fermata.session.ToolHost;
 import java.util.HashMap;
 import java.util.List;
@@ -29,7 +30,8 @@ final class Methods {
       Workers workers,
       PrincipalLimits limits,
       Quotas quotas,
-      Permits permits) {
+      Permits permits,
+      Telemetry telemetry) {
     this.identity = identity;
     this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
     Results results = new Results(identity);
@@ -55,7 +57,9 @@ final class Methods {
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
     both.put(
         "tools/call",
-        counted(quotas, new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits)));
+        counted(
+            quotas,
+            new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits, telemetry)));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));

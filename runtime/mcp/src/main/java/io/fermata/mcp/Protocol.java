@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.session.Telemetry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -23,6 +24,9 @@ final class Protocol {
   private static final Logger LOG = LoggerFactory.getLogger(Protocol.class);
   private static final int MAX_BATCH = 50;
 
+  /** What telemetry is told of requests that do not come as far as their method. */
+  private static final String UNKNOWN = "unknown";
+
   /** How much of what a client declares is kept, in bytes of JSON. */
   private static final int MAX_CAPABILITIES = 8_192;
 
@@ -33,15 +37,25 @@ final class Protocol {
   private final Sessions sessions;
   private final Inquiries inquiries;
   private final Quotas quotas;
+  private final Gate gate;
+  private final Telemetry telemetry;
   private final UnderWay underWay = new UnderWay();
   private final Replays replays = new Replays();
   private final Eras eras;
 
-  Protocol(Methods methods, Sessions sessions, Inquiries inquiries, Quotas quotas) {
+  Protocol(
+      Methods methods,
+      Sessions sessions,
+      Inquiries inquiries,
+      Quotas quotas,
+      Gate gate,
+      Telemetry telemetry) {
     this.methods = methods;
     this.sessions = sessions;
     this.inquiries = inquiries;
     this.quotas = quotas;
+    this.gate = gate;
+    this.telemetry = telemetry;
     this.eras = new Eras(methods);
   }
 
@@ -74,6 +88,7 @@ final class Protocol {
   private CompletionStage<Answer> single(
       JsonNode tree, Arrival arrival, boolean batched, @Nullable Progress progress) {
     JsonNode id = Message.idOf(tree, unknownId(arrival));
+    long begun = telemetry == Telemetry.NONE ? 0 : System.nanoTime();
     try {
       if (Message.isResponse(tree)) {
         return now(response(tree, arrival));
@@ -85,8 +100,9 @@ final class Protocol {
       if (message.method().equals("initialize") && !Eras.declaresVersion(message)) {
         return now(handshake(message, arrival, batched));
       }
-      return call(message, arrival, progress);
+      return call(message, arrival, progress, begun);
     } catch (Refusal refusal) {
+      tell(UNKNOWN, begun, refusal);
       return now(Answer.refused(id, refusal));
     } catch (RuntimeException | IOException e) {
       return now(failed(id, e));
@@ -119,6 +135,9 @@ final class Protocol {
     if (batched) {
       throw Refusal.invalid("The request initialize must not be part of a batch.");
     }
+    if (gate.closed()) {
+      throw Refusal.shuttingDown();
+    }
     String requested = Wire.text(message.params(), "protocolVersion");
     if (requested == null) {
       throw Refusal.params("The parameter protocolVersion must be a string.");
@@ -142,7 +161,7 @@ final class Protocol {
   }
 
   private CompletionStage<Answer> call(
-      Message message, Arrival arrival, @Nullable Progress progress) {
+      Message message, Arrival arrival, @Nullable Progress progress, long begun) {
     Revision revision = eras.of(message, arrival);
     Peer peer = peer(arrival, revision);
     String session =
@@ -156,11 +175,42 @@ final class Protocol {
             session,
             peer,
             message.params(),
-            message.meta(),
+            Traces.of(message.meta(), arrival),
             progress);
-    CompletionStage<Result> answer = method.answer(request);
+    CompletionStage<Result> answer = inside(method, request, message.method().equals("ping"));
     return (session == null ? answer : underWay.orCancelled(session, request, answer))
-        .handle((result, failure) -> answered(message.id(), result, failure));
+        .handle(
+            (result, failure) -> {
+              tell(message.method(), begun, failure);
+              return answered(message.id(), result, failure);
+            });
+  }
+
+  /** Whether a client is still there may be asked to the end. */
+  private CompletionStage<Result> inside(Method method, Request request, boolean ping) {
+    if (ping) {
+      return method.answer(request);
+    }
+    gate.enter();
+    CompletionStage<Result> answer;
+    try {
+      answer = method.answer(request);
+    } catch (RuntimeException e) {
+      answer = CompletableFuture.failedFuture(e);
+    }
+    return gate.untilTheEnd(answer).whenComplete((result, failure) -> gate.leave());
+  }
+
+  private void tell(String method, long begun, @Nullable Throwable failure) {
+    if (telemetry != Telemetry.NONE) {
+      String outcome =
+          failure == null ? "ok" : cause(failure) instanceof Refusal ? "refused" : "failed";
+      telemetry.requested(method, outcome, System.nanoTime() - begun);
+    }
+  }
+
+  private static @Nullable Throwable cause(@Nullable Throwable failure) {
+    return failure instanceof CompletionException ? failure.getCause() : failure;
   }
 
   private Peer peer(Arrival arrival, Revision revision) {
@@ -212,7 +262,7 @@ final class Protocol {
   }
 
   private static Answer failed(JsonNode id, @Nullable Throwable failure) {
-    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable cause = cause(failure);
     if (cause instanceof Refusal refusal) {
       return Answer.refused(id, refusal);
     }

@@ -188,6 +188,25 @@ final class Refusal extends RuntimeException {
     return new Refusal(500, INTERNAL_ERROR, reason, null);
   }
 
+  /** Nothing of the request was done. */
+  static Refusal shuttingDown() {
+    return ending(
+        "shutting_down", "The server is shutting down: send the request again in a moment.");
+  }
+
+  /** What the request began may have been done. */
+  static Refusal cutOff() {
+    return ending(
+        "cut_off",
+        "The server was shut down before the request was answered: it may have been done in part."
+            + " Send it again in a moment if that does no harm.");
+  }
+
+  private static Refusal ending(String stable, String reason) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode().put("code", stable);
+    return new Refusal(503, INTERNAL_ERROR, reason, data).after(1);
+  }
+
   static Refusal internal() {
     return new Refusal(500, INTERNAL_ERROR, "Internal error", null);
   }

@@ -22,7 +22,7 @@ final class Streams {
    */
   void enter(String principal) {
     if (closed) {
-      throw HttpError.of(503, "shutting_down", "The server is shutting down; come again later");
+      throw HttpError.shuttingDown();
     }
     if (!tryEnter(principal)) {
       throw HttpError.tooManyStreams(tally.max());

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
+import io.fermata.session.Telemetry;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
@@ -34,6 +35,7 @@ final class ToolCalls implements Method {
   private final FormCalls forms;
   private final JobCalls jobs;
   private final Permits permits;
+  private final Telemetry telemetry;
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
@@ -45,7 +47,9 @@ final class ToolCalls implements Method {
       FlowCalls calls,
       FormCalls forms,
       JobCalls jobs,
-      Permits permits) {
+      Permits permits,
+      Telemetry telemetry) {
+    this.telemetry = telemetry;
     this.results = results;
     this.changes = changes;
     this.plain = plain;
@@ -118,31 +122,30 @@ final class ToolCalls implements Method {
     if (!wrong.isEmpty()) {
       return CompletableFuture.completedFuture(results.ofTool(request.revision(), unfit(wrong)));
     }
-    return plain.run(
-        request,
-        "tools/call",
-        tool.name(),
-        arguments,
-        tool.atOnce(),
-        call -> run(tool, call, request));
+    PlainCall told = PlainCall.begin(telemetry, tool, request);
+    return told.ending(
+        () ->
+            plain.run(
+                request,
+                "tools/call",
+                tool.name(),
+                arguments,
+                tool.atOnce(),
+                call -> run(tool, call, request, told)));
   }
 
   private static McpResult unfit(List<Violation> wrong) {
     return McpResult.error(Violation.listed("The arguments do not fit", wrong));
   }
 
-  private CompletionStage<Result> run(McpTool tool, McpCall call, Request request) {
-    CompletionStage<McpResult> running;
-    try {
-      running = tool.handler().handle(call);
-    } catch (Throwable e) {
-      running = CompletableFuture.failedFuture(e);
-    }
-    return running.handle(
-        (result, failure) ->
-            results.ofTool(
-                request.revision(),
-                failure == null ? kept(tool, result) : failed(tool, call, failure)));
+  private CompletionStage<Result> run(McpTool tool, McpCall call, Request request, PlainCall told) {
+    return told.handled(() -> tool.handler().handle(call))
+        .handle(
+            (result, failure) -> {
+              McpResult answer = failure == null ? kept(tool, result) : failed(tool, call, failure);
+              told.came(answer);
+              return results.ofTool(request.revision(), answer);
+            });
   }
 
   /** Holds a tool to what it promised: a client may rely on it without looking. */

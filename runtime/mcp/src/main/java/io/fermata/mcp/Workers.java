@@ -57,21 +57,30 @@ final class Workers implements AutoCloseable {
    * @throws Refusal if there is too much to do already
    */
   Future<?> run(Runnable task) {
+    FutureTask<?> running = new FutureTask<>(task, null);
+    execute(running);
+    return running;
+  }
+
+  /**
+   * Has a task run that nobody cancels.
+   *
+   * @throws Refusal if there is too much to do already
+   */
+  void execute(Runnable task) {
     if (calls.incrementAndGet() > MAX_CALLS) {
       calls.decrementAndGet();
       throw Refusal.overloaded();
     }
-    FutureTask<?> running = new FutureTask<>(task, null);
     threads.execute(
         () -> {
           try {
-            running.run();
+            task.run();
           } finally {
             // A task that is cancelled keeps its thread until it ends.
             calls.decrementAndGet();
           }
         });
-    return running;
   }
 
   @Override

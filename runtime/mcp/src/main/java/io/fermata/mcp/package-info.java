@@ -5,7 +5,8 @@
  * are in {@link io.fermata.session.Threads}. Runs that outlast their calls are served as tasks, by
  * way of {@link io.fermata.session.Tasks}. What needs no flow is registered on the {@link
  * io.fermata.mcp.McpServerBuilder} as plain tools, resources and prompts, whose handlers see an
- * {@link io.fermata.mcp.McpCall}.
+ * {@link io.fermata.mcp.McpCall}. Those who run a server find its health, and its metrics, beside
+ * it; {@link io.fermata.mcp.McpServer#drain} ends it in good order.
  *
  * <p>This room may use session, what agent calls a message, how flow describes arguments and writes
  * JSON, Vert.x as its HTTP server, Nimbus to check access tokens, and Jackson. It knows no flow and

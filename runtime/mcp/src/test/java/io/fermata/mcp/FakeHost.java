@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.Handles;
+import io.fermata.session.Health;
 import io.fermata.session.TestHandles;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolContract;
@@ -42,11 +43,19 @@ final class FakeHost implements ToolHost {
       }
     }
 
+    void handedBack() {
+      reply.complete(new ToolReply(status("error").put("code", "still_working"), Json.object()));
+    }
+
     void ends() {
       reply.complete(new ToolReply(status("complete"), Json.object()));
     }
   }
 
+  /** How it is at the moment. */
+  volatile Health health = Health.GOOD;
+
+  private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
   private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();
 
   /** All calls that arrived. */
@@ -101,6 +110,7 @@ final class FakeHost implements ToolHost {
 
   private CompletionStage<ToolReply> working(ToolCall call, Consumer<ToolProgress> progress) {
     Work work = new Work(progress, new CompletableFuture<>());
+    begun.add(work);
     works.add(work);
     if (call.arguments().path("atOnce").asBoolean()) {
       work.tells("search", "offers", Json.object().put("found", 3));
@@ -137,6 +147,16 @@ final class FakeHost implements ToolHost {
 
   private static ObjectNode status(String status) {
     return Json.object().put("status", status);
+  }
+
+  @Override
+  public CompletionStage<Health> health() {
+    return CompletableFuture.completedFuture(health);
+  }
+
+  @Override
+  public void handBack() {
+    begun.forEach(Work::handedBack);
   }
 
   @Override

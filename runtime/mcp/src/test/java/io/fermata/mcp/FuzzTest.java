@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.fermata.flow.Json;
+import io.fermata.session.Telemetry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -100,9 +101,10 @@ class FuzzTest {
             workers,
             limits,
             quotas,
-            Permits.NONE);
+            Permits.NONE,
+            Telemetry.NONE);
     Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
-    return new Protocol(methods, sessions, inquiries, quotas);
+    return new Protocol(methods, sessions, inquiries, quotas, new Gate(), Telemetry.NONE);
   }
 
   // --- the core --------------------------------------------------------------------------------

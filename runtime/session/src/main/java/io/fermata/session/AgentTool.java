@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -82,6 +83,9 @@ final class AgentTool {
   private final Threads threads;
   private final Duration patience;
   private final ToolContract contract;
+
+  /** One for each call that waits; completed, it waits no longer. */
+  private final Map<Object, CompletableFuture<Void>> waiting = new ConcurrentHashMap<>();
 
   /**
    * @param patience how long a call waits for the thread to rest or ask
@@ -266,10 +270,26 @@ final class AgentTool {
 
   private CompletionStage<ToolReply> settled(
       String principal, String id, @Nullable String since, Hearing hearing) {
-    return threads
-        .settled(principal, id, patience)
+    return settled(principal, id)
         .thenCompose(
             view -> hearing.upTo(view.offset()).thenCompose(heard -> told(principal, view, since)));
+  }
+
+  private CompletionStage<Threads.View> settled(String principal, String id) {
+    Object call = new Object();
+    CompletableFuture<Void> enough = new CompletableFuture<>();
+    waiting.put(call, enough);
+    CompletionStage<Threads.View> asItStands =
+        enough.thenCompose(now -> threads.get(principal, id));
+    return threads
+        .settled(principal, id, patience)
+        .applyToEither(asItStands, view -> view)
+        .whenComplete((view, thrown) -> waiting.remove(call));
+  }
+
+  /** Tells those who wait for the agent how things stand. */
+  void handBack() {
+    waiting.values().forEach(enough -> enough.complete(null));
   }
 
   private static @Nullable String callId(ToolCall call) {

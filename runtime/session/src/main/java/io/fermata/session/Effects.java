@@ -33,6 +33,15 @@ final class Effects<F extends Effect, T> {
 
     /** What comes of an effect whose handler threw. */
     T failed(F effect, Throwable thrown);
+
+    /** What those are told who time it. */
+    Telemetry.Effect told(F effect);
+
+    /** In a word, what came of it: one of those of {@link Activity.End}. */
+    String inAWord(T result);
+
+    /** What is logged meanwhile is about this. */
+    LogLabels labelled(F effect);
   }
 
   /** An effect that is under way, until its result is fetched or it is given up. */
@@ -45,6 +54,8 @@ final class Effects<F extends Effect, T> {
     /** The handler's turn on a thread; null while its time has not come. */
     private @Nullable Future<?> task;
 
+    private volatile Activity activity = Activity.NONE;
+
     private volatile @Nullable T result;
 
     private UnderWay(F effect, @Nullable Long patientUntil) {
@@ -54,6 +65,8 @@ final class Effects<F extends Effect, T> {
 
     private void giveUp() {
       if (task != null) {
+        // Before the handler says what the interruption did to it.
+        activity.end(Activity.End.of(Activity.End.GIVEN_UP));
         task.cancel(true);
       }
     }
@@ -66,15 +79,18 @@ final class Effects<F extends Effect, T> {
   private static final Duration LONGEST = Duration.ofDays(100);
 
   private final ExecutorService threads;
+  private final Telemetry telemetry;
   private final TimerScheduler<SessionCommand> timers;
   private final ActorRef<SessionCommand> session;
   private final Map<String, UnderWay<F, T>> underWay = new HashMap<>();
 
   Effects(
       ExecutorService threads,
+      Telemetry telemetry,
       TimerScheduler<SessionCommand> timers,
       ActorRef<SessionCommand> session) {
     this.threads = threads;
+    this.telemetry = telemetry;
     this.timers = timers;
     this.session = session;
   }
@@ -143,20 +159,32 @@ final class Effects<F extends Effect, T> {
         far ? LONGEST : Duration.ofMillis(Math.max(0, millis)));
   }
 
+  @SuppressWarnings("try") // What is entered is only left again.
   private void perform(String key, UnderWay<F, T> work, Performer<F, T> performer) {
     session.tell(new ShellCommand.EffectBegun(key));
-    try {
+    Activity activity =
+        telemetry == Telemetry.NONE
+            ? Activity.NONE
+            : telemetry.performing(performer.told(work.effect));
+    work.activity = activity;
+    try (Activity.Entered here = activity.enter();
+        LogLabels labels = performer.labelled(work.effect)) {
       performer
           .perform(work.effect)
           .whenComplete(
               (result, thrown) ->
-                  end(key, work, thrown == null ? result : performer.failed(work.effect, thrown)));
+                  end(
+                      key,
+                      work,
+                      performer,
+                      thrown == null ? result : performer.failed(work.effect, thrown)));
     } catch (Throwable thrown) { // an Error of a handler must not leave its program waiting
-      end(key, work, performer.failed(work.effect, thrown));
+      end(key, work, performer, performer.failed(work.effect, thrown));
     }
   }
 
-  private void end(String key, UnderWay<F, T> work, T result) {
+  private void end(String key, UnderWay<F, T> work, Performer<F, T> performer, T result) {
+    work.activity.end(Activity.End.of(performer.inAWord(result)));
     work.result = result;
     session.tell(new ShellCommand.EffectEnded(key));
   }

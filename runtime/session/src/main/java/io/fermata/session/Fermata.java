@@ -65,8 +65,15 @@ import org.slf4j.LoggerFactory;
 public final class Fermata implements ToolHost, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
   private static final Duration DRAIN = Duration.ofSeconds(30);
+
+  /** How long those who are handed back to may take to hear it. */
+  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
+
   private static final Duration LOOK_AGAIN = Duration.ofSeconds(5);
   private static final Duration SWEEP = Duration.ofMillis(500);
+
+  /** A store that is silent for so long does not answer. */
+  private static final Duration SILENCE = Duration.ofSeconds(2);
 
   private final List<ToolContract> tools;
   private final List<DisplayTool> displays;
@@ -87,6 +94,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** Only the sweep tells, and one follows the other. */
   private volatile boolean storeFails;
 
+  private final Telemetry telemetry;
+  private final HostGauges gauges = new HostGauges();
+
   private final AtomicLong readings = new AtomicLong();
   private final ThreadFeeds feeds;
   private final Agents agents;
@@ -104,6 +114,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
+    this.telemetry = Telemetries.of(builder.telemetries);
     this.limits = settings.limits();
     this.clock = builder.clock;
     this.catalog =
@@ -191,19 +202,22 @@ public final class Fermata implements ToolHost, AutoCloseable {
                   region,
                   agentHost,
                   watches,
-                  seals);
+                  seals,
+                  telemetry,
+                  gauges);
           return SessionKey.agentOf(entityId) == null
               ? RunSession.create(entityId, shell)
               : ThreadSession.create(entityId, shell);
         };
     this.system =
         ActorSystem.create(
-            Gateway.create(settings, builder.clock, handles, replies, birth),
+            Gateway.create(settings, builder.clock, handles, replies, gauges, birth),
             "fermata",
             ActorSystemSetup.create(
                 BootstrapSetup.create(builder.config.withFallback(configuration(store))),
                 store.setup()));
     ledger.start();
+    telemetry.opened(gauges);
     if (!builder.dormant) {
       takeUpUnfinishedWork();
       wakeInTime(builder.clock);
@@ -273,10 +287,31 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private CompletionStage<ToolReply> call(
       ToolCall call, Manner manner, Consumer<ToolProgress> progress) {
     AgentTool agent = agentTools.get(call.tool());
+    if (agent == null) {
+      requireFlow(call.tool());
+    }
+    if (telemetry == Telemetry.NONE) {
+      return answered(agent, call, manner, progress, TraceContext.NONE);
+    }
+    Telemetry.Kind kind = agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
+    Activity activity =
+        telemetry.called(new Telemetry.Call(call.tool(), kind, TraceContext.of(call.meta())));
+    return answered(agent, call, manner, progress, activity.context())
+        .whenComplete(
+            (reply, thrown) ->
+                activity.end(
+                    reply == null ? Activity.End.of(Activity.End.FAILED) : Activity.End.of(reply)));
+  }
+
+  private CompletionStage<ToolReply> answered(
+      @Nullable AgentTool agent,
+      ToolCall call,
+      Manner manner,
+      Consumer<ToolProgress> progress,
+      TraceContext trace) {
     if (agent != null) {
       return agent.call(call, progress);
     }
-    requireFlow(call.tool());
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     FlowTool job = catalog.jobs().get(call.tool());
     String wrong = job == null ? null : job.wrong(call.arguments());
@@ -285,7 +320,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return reply;
     }
     ToolCall begun = job == null ? call : Jobs.begun(call, handles);
-    return passed(new GatewayCommand.Incoming(begun, manner, progress, reply), reply);
+    return passed(new GatewayCommand.Incoming(begun, manner, progress, trace, reply), reply);
   }
 
   @Override
@@ -307,6 +342,34 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return passed(
           new GatewayCommand.ToRun(run.entityId(), run.runId(), action, updates, reply), reply);
     }
+  }
+
+  @Override
+  public Telemetry telemetry() {
+    return telemetry;
+  }
+
+  @Override
+  public void handBack() {
+    system.tell(new GatewayCommand.HandBack());
+    agentTools.values().forEach(AgentTool::handBack);
+  }
+
+  private boolean terminated() {
+    return system.getWhenTerminated().toCompletableFuture().isDone();
+  }
+
+  @Override
+  public CompletionStage<Health> health() {
+    boolean accepts = !closed.get() && !terminated();
+    if (!accepts || storeFails) {
+      return CompletableFuture.completedFuture(new Health(!storeFails, accepts));
+    }
+    return store
+        .ping()
+        .toCompletableFuture()
+        .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
+        .handleAsync((answered, thrown) -> new Health(thrown == null, accepts), replies);
   }
 
   private CompletionStage<ToolReply> passed(
@@ -550,20 +613,33 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return system;
   }
 
+  /** As {@link #close(Duration)}, with half a minute. */
+  @Override
+  public void close() {
+    close(DRAIN);
+  }
+
   /**
    * Refuses new calls, lets those under way finish, closes the store, and tells recorders what they
    * have not heard yet.
+   *
+   * @param patience how long work may go on; then callers are {@linkplain #handBack handed back},
+   *     and what is still under way is given up, and taken up again by the next host
    */
-  @Override
-  public void close() {
+  public void close(Duration patience) {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
     feeds.endAll();
     CompletableFuture<Void> drained = new CompletableFuture<>();
     system.tell(new GatewayCommand.Drain(drained));
-    boolean quiet = await(drained, "the work under way");
-    stop(() -> ledger.close(quiet));
+    boolean quiet = await(drained, patience, "the work under way");
+    if (!quiet) {
+      handBack();
+      quiet = await(drained, LAST_WORDS, "the work that was handed back");
+    }
+    boolean nothingLeft = quiet;
+    stop(() -> ledger.close(nothingLeft));
     audience.close(DRAIN.toMillis());
   }
 
@@ -576,7 +652,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   private void stop(Runnable lastOfLedger) {
     system.terminate();
-    await(system.getWhenTerminated().toCompletableFuture(), "the sessions");
+    await(system.getWhenTerminated().toCompletableFuture(), DRAIN, "the sessions");
+    telemetry.closed(gauges);
     lastOfLedger.run();
     handlerThreads.shutdownNow();
     replies.shutdown();
@@ -590,12 +667,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
         system, GatewayCommand.CountAwake::new, Duration.ofSeconds(3), system.scheduler());
   }
 
-  private static boolean await(CompletableFuture<?> end, String what) {
+  private static boolean await(CompletableFuture<?> end, Duration patience, String what) {
     try {
-      end.get(DRAIN.toMillis(), TimeUnit.MILLISECONDS);
+      end.get(patience.toMillis(), TimeUnit.MILLISECONDS);
       return true;
     } catch (TimeoutException e) {
-      LOG.warn("Closed without waiting longer than {} for {}", DRAIN, what);
+      LOG.warn("Closing: did not wait longer than {} for {}", patience, what);
     } catch (ExecutionException e) {
       LOG.warn("Closing: {} ended badly", what, e.getCause());
     } catch (InterruptedException e) {
@@ -685,6 +762,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     private final List<Recorder> recorders = new ArrayList<>();
     private final List<Recorder> recordersWithSecrets = new ArrayList<>();
     private final List<Agent> agents = new ArrayList<>();
+    private final List<Telemetry> telemetries = new ArrayList<>();
     private final Map<String, String> env = new LinkedHashMap<>();
     private final Map<String, Retention> retentions = new LinkedHashMap<>();
     private Settings settings = Settings.DEFAULT;
@@ -778,6 +856,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
      */
     public Builder recorder(Recorder recorder) {
       recorders.add(recorder);
+      return this;
+    }
+
+    /**
+     * Lets meters count and spans time what the host does, with the servers that offer it. May be
+     * called several times.
+     */
+    public Builder telemetry(Telemetry telemetry) {
+      telemetries.add(telemetry);
       return this;
     }
 

@@ -38,7 +38,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     final CompletableFuture<ToolReply> reply;
     final String entityId;
     final Conversation conversation;
-    final long deadline;
+    long deadline;
     final Consumer<ToolProgress> progress;
     boolean told;
 
@@ -68,6 +68,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   private final InstantSource clock;
   private final Handles handles;
   private final Executor replies;
+  private final HostGauges gauges;
   private final Map<Long, Pending> pending = new HashMap<>();
   private final Map<String, Integer> pendingInSession = new HashMap<>();
   private final ActorRef<Sessions.Message> sessions;
@@ -80,14 +81,17 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       InstantSource clock,
       Handles handles,
       Executor replies,
+      HostGauges gauges,
       Sessions.Birth birth) {
     super(context);
     this.replies = replies;
+    this.gauges = gauges;
     this.settings = settings;
     this.clock = clock;
     this.handles = handles;
     this.sessions =
-        context.spawn(Sessions.create(birth, settings, clock, context.getSelf()), "sessions");
+        context.spawn(
+            Sessions.create(birth, settings, clock, gauges, context.getSelf()), "sessions");
   }
 
   static Behavior<GatewayCommand> create(
@@ -95,13 +99,14 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
       InstantSource clock,
       Handles handles,
       Executor replies,
+      HostGauges gauges,
       Sessions.Birth birth) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers -> {
                   timers.startTimerWithFixedDelay(new GatewayCommand.Tick(), TICK);
-                  return new Gateway(context, settings, clock, handles, replies, birth);
+                  return new Gateway(context, settings, clock, handles, replies, gauges, birth);
                 }));
   }
 
@@ -152,6 +157,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
               sessions.tell(new Sessions.StoreBack());
               return this;
             })
+        .onMessage(GatewayCommand.HandBack.class, this::handBack)
         .onMessage(GatewayCommand.Drain.class, this::drain)
         .onSignal(PostStop.class, stop -> stopped())
         .build();
@@ -190,7 +196,10 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     Pending waiting =
         new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
-    pass(waiting, command(++lastId, key, conversation.fresh(), arguments, incoming.manner()));
+    pass(
+        waiting,
+        command(
+            ++lastId, key, conversation.fresh(), arguments, incoming.manner(), incoming.trace()));
   }
 
   private boolean crowded(String entityId) {
@@ -204,11 +213,17 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   private void pass(Pending waiting, RunCommand.Call command) {
     pending.put(command.id(), waiting);
     pendingInSession.merge(waiting.entityId, 1, Integer::sum);
+    gauges.callsInFlight(pending.size());
     sessions.tell(new Sessions.Envelope(waiting.entityId, command));
   }
 
   private RunCommand.Call command(
-      long id, SessionKey key, boolean fresh, Arguments arguments, Manner manner) {
+      long id,
+      SessionKey key,
+      boolean fresh,
+      Arguments arguments,
+      Manner manner,
+      TraceContext trace) {
     return new RunCommand.Call(
         id,
         key,
@@ -222,6 +237,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         null,
         null,
         manner,
+        trace,
         getContext().getSelf().narrow());
   }
 
@@ -243,6 +259,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             signalled.signal(),
             null,
             Manner.WAITS,
+            TraceContext.NONE,
             getContext().getSelf().narrow()));
   }
 
@@ -263,6 +280,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             null,
             told.runId(),
             Manner.LEAVES,
+            TraceContext.NONE,
             getContext().getSelf().narrow()));
   }
 
@@ -304,6 +322,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
   private void complete(long id, JournalRecord.Reply reply) {
     Pending call = pending.remove(id);
     if (call != null) {
+      gauges.callsInFlight(pending.size());
       pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
       // Whatever the caller does with its reply must not hold up the gateway.
       replies.execute(() -> call.reply.complete(toolReply(call, reply)));
@@ -339,6 +358,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
 
   private Behavior<GatewayCommand> overdue() {
     long now = clock.millis();
+    stopWaiting(now);
+    answerFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
+    return this;
+  }
+
+  private void stopWaiting(long now) {
     pending.forEach(
         (id, call) -> {
           if (call.deadline < now && !call.told) {
@@ -346,7 +371,12 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             sessions.tell(new Sessions.Envelope(call.entityId, new RunCommand.DeadlinePassed(id)));
           }
         });
-    answerFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
+  }
+
+  private Behavior<GatewayCommand> handBack(GatewayCommand.HandBack handBack) {
+    long now = clock.millis();
+    pending.values().forEach(call -> call.deadline = Math.min(call.deadline, now - 1));
+    stopWaiting(now);
     return this;
   }
 

@@ -18,6 +18,7 @@ sealed interface GatewayCommand
         GatewayCommand.Helper,
         GatewayCommand.CountAwake,
         GatewayCommand.Drain,
+        GatewayCommand.HandBack,
         GatewayCommand.Signalled,
         GatewayCommand.ToRun,
         GatewayCommand.ToThread,
@@ -29,11 +30,13 @@ sealed interface GatewayCommand
    * A call has arrived.
    *
    * @param progress is told what nodes tell until the reply completes
+   * @param trace what the call is part of
    */
   record Incoming(
       ToolCall call,
       Manner manner,
       Consumer<ToolProgress> progress,
+      TraceContext trace,
       CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}
 
@@ -89,6 +92,9 @@ sealed interface GatewayCommand
 
   /** Ask how many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements GatewayCommand {}
+
+  /** Let nobody wait any longer: the work goes on, and is asked for again. */
+  record HandBack() implements GatewayCommand {}
 
   /** Refuse new calls, and say when the last is answered and every session sleeps. */
   record Drain(CompletableFuture<Void> drained) implements GatewayCommand {}

@@ -16,6 +16,7 @@ sealed interface RunCommand extends SessionCommand {
    * @param key who talks; null for what belongs to a run whoever sends it
    * @param fresh whether the session was made up for this call, so that it has no journal
    * @param runId the only run that it is for; null for the one that the session has
+   * @param trace what the call is part of
    */
   record Call(
       long id,
@@ -30,6 +31,7 @@ sealed interface RunCommand extends SessionCommand {
       @Nullable Signal signal,
       @Nullable String runId,
       Manner manner,
+      TraceContext trace,
       ActorRef<ToCaller> replyTo)
       implements RunCommand {
 

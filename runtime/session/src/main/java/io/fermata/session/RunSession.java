@@ -53,6 +53,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   private @Nullable String openCall;
   private boolean resultsUnjournaled;
 
+  /** What the call was part of that led to what the run is at. */
+  private TraceContext cause = TraceContext.NONE;
+
   private RunSession(
       String entityId,
       Shell shell,
@@ -105,6 +108,11 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   /** The region answers for it. */
   @Override
   void vanish(SessionState state) {}
+
+  @Override
+  void label(LogLabels labels) {
+    labels.with(LogLabels.RUN, ahead.runId());
+  }
 
   @Override
   Class<SessionState> fold() {
@@ -231,6 +239,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     Call call = waiting.call;
     calls.drive(waiting);
     openCall = null;
+    cause = call.trace();
     JournalRecord.Reply known = known(state, call);
     if (known != null) {
       return answer(known);
@@ -290,6 +299,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     }
     calls.drive(cancelling);
     openCall = null;
+    cause = call.trace();
     return cancel(state, input(call));
   }
 
@@ -308,9 +318,14 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
 
   private Effect<JournalRecord, SessionState> fetch(SessionState state, Outcome untold) {
     JournalRecord.Reply reply = replies.of(untold, state.run(), seq() + 1);
+    Runnable appended = appending(1);
     return Effect()
         .persist(ended(state, reply, new Outcome.Complete(null)))
-        .thenRun(() -> answered(reply));
+        .thenRun(
+            () -> {
+              appended.run();
+              answered(reply);
+            });
   }
 
   private Effect<JournalRecord, SessionState> next(SessionState state) {
@@ -520,7 +535,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   private void start(FlowProgram<?> program, List<StepEffect> fresh) {
-    start(fresh, new StepPerformer(program, ahead, self(), callers()));
+    start(fresh, new StepPerformer(program, ahead, self(), callers(), entityId(), cause));
   }
 
   /** Whom a step meets as the caller of its flow. */
@@ -591,10 +606,13 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       return Effect().none();
     }
     keepSecret(state.run(), ahead);
+    Runnable appended = appending(entries.size());
     return Effect()
         .persist(entries)
         .thenRun(
             (SessionState after) -> {
+              appended.run();
+              RunChanges.tell(flow, entries, shell().telemetry());
               watched(state.run(), entries);
               entered(state, entries, after);
               journaled(working);

@@ -41,6 +41,8 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   private final ActorContext<SessionCommand> context;
   private final Effects<F, T> effects;
   private final Sealing sealing;
+  private final long born = System.nanoTime();
+  private boolean waking = true;
   private boolean resuming;
   private boolean sleepy;
   private boolean vanishing;
@@ -56,7 +58,9 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     this.shell = shell;
     this.context = context;
     this.sealing = shell.seals().of(entityId);
-    this.effects = new Effects<>(shell.handlerThreads(), timers, context.getSelf());
+    this.effects =
+        new Effects<>(shell.handlerThreads(), shell.telemetry(), timers, context.getSelf());
+    shell.gauges().wakes();
   }
 
   // --- what a kind of session decides ---------------------------------------------------------
@@ -119,9 +123,15 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     return context.getSelf();
   }
 
+  /** The actor system takes the labels away again, with its own, when the message is handled. */
   final Logger log() {
-    return context.getLog();
+    Logger log = context.getLog();
+    label(LogLabels.on().session(entityId));
+    return log;
   }
+
+  /** Adds what a line of the log is about. */
+  abstract void label(LogLabels labels);
 
   final long now() {
     return shell.clock().millis();
@@ -135,6 +145,16 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   /** Takes what secret fields of a run's state hold for secret from now on. */
   final void keepSecret(RunState run) {
     sealing.learn(run);
+  }
+
+  /** Records are being appended; what is returned is run when they are. */
+  final Runnable appending(int records) {
+    Telemetry telemetry = shell.telemetry();
+    if (telemetry == Telemetry.NONE) {
+      return () -> {};
+    }
+    long begun = System.nanoTime();
+    return () -> telemetry.appended(records, System.nanoTime() - begun);
   }
 
   /** The number of the last record that is journaled. */
@@ -218,7 +238,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
             SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
         .onSignal(
             SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
-        .onSignal(PostStop.instance(), state -> effects.giveUpAll())
+        .onSignal(PostStop.instance(), this::stopped)
         .build();
   }
 
@@ -300,7 +320,21 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
     return timer == null ? Effect().none() : due(state, timer);
   }
 
+  private void stopped(J state) {
+    awake();
+    effects.giveUpAll();
+  }
+
+  private void awake() {
+    if (waking) {
+      waking = false;
+      shell.gauges().woke();
+    }
+  }
+
   private void recovered(J state) {
+    awake();
+    shell.telemetry().woke(System.nanoTime() - born);
     snapshotSeq = seq();
     listens();
     SealException unreadable = sealing.unreadable();
@@ -313,6 +347,7 @@ abstract class SessionActor<F extends io.fermata.flow.Effect, T, J>
   }
 
   private void unrecovered(Throwable failure) {
+    awake();
     UnreadableRecord unreadable = Causes.find(failure, UnreadableRecord.class);
     if (unreadable != null) {
       log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());

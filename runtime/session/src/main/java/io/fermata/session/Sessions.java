@@ -118,6 +118,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private final int bound;
   private final Duration idle;
   private final InstantSource clock;
+  private final HostGauges gauges;
   private final ActorRef<GatewayCommand> gateway;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
@@ -133,17 +134,23 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       Birth birth,
       Settings settings,
       InstantSource clock,
+      HostGauges gauges,
       ActorRef<GatewayCommand> gateway) {
     super(context);
     this.birth = birth;
     this.bound = settings.awake();
     this.idle = settings.idle();
     this.clock = clock;
+    this.gauges = gauges;
     this.gateway = gateway;
   }
 
   static Behavior<Message> create(
-      Birth birth, Settings settings, InstantSource clock, ActorRef<GatewayCommand> gateway) {
+      Birth birth,
+      Settings settings,
+      InstantSource clock,
+      HostGauges gauges,
+      ActorRef<GatewayCommand> gateway) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -151,7 +158,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
                   Duration look = settings.idle().dividedBy(4);
                   timers.startTimerWithFixedDelay(
                       new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
-                  return new Sessions(context, birth, settings, clock, gateway);
+                  return new Sessions(context, birth, settings, clock, gauges, gateway);
                 }));
   }
 
@@ -287,6 +294,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     getContext().watchWith(session, new Terminated(entityId, session));
     Awake entry = new Awake(session, SessionKey.agentOf(entityId) != null);
     awake.put(entityId, entry);
+    gauges.awake(awake.size());
     makeRoom();
     return entry;
   }
@@ -405,6 +413,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       return this;
     }
     awake.remove(terminated.entityId());
+    gauges.awake(awake.size());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
     boolean erased = isBarred(terminated.entityId());
     HostError why =

@@ -16,4 +16,6 @@ record Shell(
     ActorRef<Sessions.Message> sessions,
     AgentHost agents,
     TaskWatches watches,
-    Seals seals) {}
+    Seals seals,
+    Telemetry telemetry,
+    HostGauges gauges) {}

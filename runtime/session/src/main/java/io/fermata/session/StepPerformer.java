@@ -9,6 +9,8 @@ import io.fermata.flow.Place;
 import io.fermata.flow.Progress;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
+import io.fermata.flow.Verdict;
+import java.util.Locale;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -19,7 +21,9 @@ record StepPerformer(
     FlowProgram<?> program,
     RunState run,
     ActorRef<SessionCommand> session,
-    Function<StepEffect, Caller> callers)
+    Function<StepEffect, Caller> callers,
+    String entityId,
+    TraceContext cause)
     implements Effects.Performer<StepEffect, Input.Result> {
 
   @Override
@@ -30,6 +34,38 @@ record StepPerformer(
   @Override
   public Input.Result failed(StepEffect effect, Throwable thrown) {
     return program.failed(effect, thrown);
+  }
+
+  @Override
+  public Telemetry.Effect told(StepEffect effect) {
+    return new Telemetry.Effect(
+        Telemetry.Kind.FLOW,
+        SessionKey.flowOf(entityId),
+        run.version(),
+        effect.runId(),
+        effect.place().node(),
+        effect.kind().name().toLowerCase(Locale.ROOT),
+        effect.attempt(),
+        cause);
+  }
+
+  @Override
+  public String inAWord(Input.Result result) {
+    if (result instanceof Input.Failed) {
+      return Activity.End.FAILED;
+    }
+    return result instanceof Input.Judged judged && judged.verdict() instanceof Verdict.Rejected
+        ? Activity.End.REJECTED
+        : Activity.End.OK;
+  }
+
+  @Override
+  public LogLabels labelled(StepEffect effect) {
+    return LogLabels.on()
+        .session(entityId)
+        .with(LogLabels.RUN, effect.runId())
+        .with(LogLabels.NODE, effect.place().node())
+        .with(LogLabels.ATTEMPT, String.valueOf(effect.attempt()));
   }
 
   private Progress progress(StepEffect effect) {

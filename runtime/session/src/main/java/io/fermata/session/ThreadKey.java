@@ -6,6 +6,7 @@ import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,6 +63,12 @@ record ThreadKey(String agent, String secret) {
 
   private static String text(byte[] bytes) {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+  }
+
+  /** The key of the thread that lives in an entity. */
+  static ThreadKey ofEntity(String entityId) {
+    return new ThreadKey(
+        Objects.requireNonNull(SessionKey.agentOf(entityId)), SessionKey.placeOf(entityId));
   }
 
   /** The key of a thread id; null if there is no thread of such an id. */

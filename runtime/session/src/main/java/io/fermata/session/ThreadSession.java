@@ -14,6 +14,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -224,10 +226,12 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
             seq, at, next instanceof Program.Perform<ThreadEffect>, wakeAt, events);
     writing = turn;
     written = after;
+    Runnable appended = appending(1);
     return Effect()
         .persist(turn)
         .thenRun(
             (ThreadState now) -> {
+              appended.run();
               tellFeeds(now, turn);
               follow(now, next);
               enterSoon(now, events, replyTo);
@@ -249,7 +253,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     standing = standing(state, wanted);
     if (state.exists() || (state.deleted() && !erased)) {
       Outside outside = host.outside().apply(state.threadId());
-      start(retain(wanted), new Performer(host.program(), state, outside));
+      start(retain(wanted), new Performer(host.program(), state, outside, entityId()));
     }
     if (standing != Threads.Standing.WORKING && !waiting.isEmpty()) {
       tellWaiting(new Reply(state, standing, seq(), false, null));
@@ -259,7 +263,8 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     }
   }
 
-  private record Performer(ThreadProgram program, ThreadState state, Outside outside)
+  private record Performer(
+      ThreadProgram program, ThreadState state, Outside outside, String entityId)
       implements Effects.Performer<ThreadEffect, ThreadInput.Result> {
     @Override
     public CompletionStage<ThreadInput.Result> perform(ThreadEffect effect) {
@@ -270,6 +275,33 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     public ThreadInput.Result failed(ThreadEffect effect, Throwable thrown) {
       return program.failed(effect, thrown);
     }
+
+    @Override
+    public Telemetry.Effect told(ThreadEffect effect) {
+      String kind = effect.kind().name().toLowerCase(Locale.ROOT);
+      return new Telemetry.Effect(
+          Telemetry.Kind.AGENT,
+          Objects.requireNonNull(SessionKey.agentOf(entityId)),
+          0,
+          state.threadId(),
+          kind,
+          kind,
+          effect.attempt(),
+          TraceContext.NONE);
+    }
+
+    @Override
+    public String inAWord(ThreadInput.Result result) {
+      return result instanceof ThreadInput.Failed ? Activity.End.FAILED : Activity.End.OK;
+    }
+
+    @Override
+    public LogLabels labelled(ThreadEffect effect) {
+      return LogLabels.on()
+          .session(entityId)
+          .with(LogLabels.THREAD, state.threadId())
+          .with(LogLabels.ATTEMPT, String.valueOf(effect.attempt()));
+    }
   }
 
   static Threads.Standing standing(ThreadState state, List<ThreadEffect> wanted) {
@@ -279,6 +311,12 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       return Threads.Standing.ASKING;
     }
     return state.course().running() ? Threads.Standing.WORKING : Threads.Standing.RESTING;
+  }
+
+  @Override
+  void label(LogLabels labels) {
+    ThreadKey key = ThreadKey.ofEntity(entityId());
+    labels.with(LogLabels.THREAD, key.threadId());
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
@@ -31,6 +32,22 @@ public interface ToolHost {
   /** Its runs as tasks, for callers who do not wait. */
   default Tasks tasks() {
     return Tasks.none(this);
+  }
+
+  /** Whether it can take calls now. */
+  default CompletionStage<Health> health() {
+    return CompletableFuture.completedFuture(Health.GOOD);
+  }
+
+  /**
+   * Lets no call wait any longer: each that is under way is told that its work goes on, and how to
+   * ask for the outcome, as if its deadline had passed. For those who are about to close.
+   */
+  default void handBack() {}
+
+  /** Who hears of the work that is done for calls. */
+  default Telemetry telemetry() {
+    return Telemetry.NONE;
   }
 
   /** Mints and recognises session handles. */

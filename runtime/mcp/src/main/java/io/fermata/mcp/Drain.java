@@ -1,0 +1,74 @@
+package io.fermata.mcp;
+
+import io.fermata.session.ToolHost;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How a server ends: nobody comes in any more, those who listen are told that there is nothing to
+ * come, and those who wait get their answers. Whom the time does not suffice is handed back.
+ */
+final class Drain {
+  private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
+
+  /** How long a host may take to tell those who are handed back. */
+  private static final Duration HANDING_BACK = Duration.ofSeconds(3);
+
+  /** How long answers may take to be written. */
+  private static final Duration LAST_WORDS = Duration.ofSeconds(1);
+
+  private final Gate gate;
+  private final ToolHost host;
+  private final Runnable endOfStreams;
+
+  /**
+   * @param endOfStreams tells those who listen
+   */
+  Drain(Gate gate, ToolHost host, Runnable endOfStreams) {
+    this.gate = gate;
+    this.host = host;
+    this.endOfStreams = endOfStreams;
+  }
+
+  Gate gate() {
+    return gate;
+  }
+
+  /**
+   * Ends the work, once.
+   *
+   * @param patience how long calls under way may take
+   */
+  void run(Duration patience) {
+    CompletableFuture<Void> empty = gate.close();
+    endOfStreams.run();
+    if (waited(empty, patience)) {
+      return;
+    }
+    LOG.info("Calls are under way after {}; they are handed back", patience);
+    host.handBack();
+    if (!waited(empty, HANDING_BACK)) {
+      gate.cutOff();
+      waited(empty, LAST_WORDS);
+    }
+  }
+
+  private static boolean waited(CompletableFuture<Void> empty, Duration patience) {
+    try {
+      empty.get(patience.toMillis(), TimeUnit.MILLISECONDS);
+      return true;
+    } catch (TimeoutException e) {
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("Nothing fails to be empty", e);
+    }
+  }
+}

@@ -1,0 +1,73 @@
+package io.fermata.mcp;
+
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Who may still come in, and who is inside: the requests that are under way. */
+final class Gate {
+  private final AtomicInteger inside = new AtomicInteger();
+  private final Map<Object, CompletableFuture<?>> waiting = new ConcurrentHashMap<>();
+  private final CompletableFuture<Void> empty = new CompletableFuture<>();
+  private volatile boolean closed;
+
+  boolean closed() {
+    return closed;
+  }
+
+  /**
+   * Lets a request in.
+   *
+   * @throws Refusal if the server is shutting down
+   */
+  void enter() {
+    inside.incrementAndGet();
+    if (closed) {
+      leave();
+      throw Refusal.shuttingDown();
+    }
+  }
+
+  void leave() {
+    if (inside.decrementAndGet() == 0 && closed) {
+      empty.complete(null);
+    }
+  }
+
+  /** What a request that is inside comes to, which is a refusal if it is still there at the end. */
+  <T> CompletionStage<T> untilTheEnd(CompletionStage<T> answer) {
+    CompletableFuture<T> answered = answer.toCompletableFuture();
+    if (answered.isDone()) {
+      return answered;
+    }
+    CompletableFuture<T> either = new CompletableFuture<>();
+    Object request = new Object();
+    waiting.put(request, either);
+    answer.whenComplete(
+        (result, thrown) -> {
+          waiting.remove(request);
+          if (thrown == null) {
+            either.complete(result);
+          } else {
+            either.completeExceptionally(thrown);
+          }
+        });
+    return either;
+  }
+
+  /** Lets nobody in any more. The stage completes when nobody is inside. */
+  CompletableFuture<Void> close() {
+    closed = true;
+    if (inside.get() == 0) {
+      empty.complete(null);
+    }
+    return empty.copy();
+  }
+
+  /** Refuses those who are still inside. */
+  void cutOff() {
+    waiting.values().forEach(each -> each.completeExceptionally(Refusal.cutOff()));
+  }
+}

@@ -1,0 +1,98 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import io.fermata.session.Health;
+import io.fermata.session.ToolHost;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServerRequest;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** What those ask who run a server: whether it lives, whether it is ready, and its metrics. */
+final class Operations {
+  private static final String LIVE = "/health/live";
+  private static final String READY = "/health/ready";
+  private static final String METRICS = "/metrics";
+  private static final CharSequence PLAIN = "text/plain; version=0.0.4; charset=utf-8";
+
+  private final ToolHost host;
+  private final Gate gate;
+  private final Workers workers;
+  private final @Nullable Supplier<String> metrics;
+
+  Operations(ToolHost host, Gate gate, Workers workers, @Nullable Supplier<String> metrics) {
+    this.host = host;
+    this.gate = gate;
+    this.workers = workers;
+    this.metrics = metrics;
+  }
+
+  /** Whether a path is about health, which anybody may ask for. */
+  boolean servesHealth(String path) {
+    return path.equals(LIVE) || path.equals(READY);
+  }
+
+  /** Whether a path is that of the metrics, which only those may read who may call. */
+  boolean servesMetrics(String path) {
+    return metrics != null && path.equals(METRICS);
+  }
+
+  void serve(HttpServerRequest request) {
+    HttpMethod method = request.method();
+    if (!method.equals(HttpMethod.GET) && !method.equals(HttpMethod.HEAD)) {
+      request.response().putHeader(HttpHeaders.ALLOW, "GET, HEAD");
+      Exchange.refuse(request, Refusal.transport(405, "Send a GET request."), HttpError::refused);
+      return;
+    }
+    Exchange.answer(request, body -> answer(request.path()), HttpError::refused);
+  }
+
+  private CompletionStage<Answer> answer(String path) {
+    if (path.equals(LIVE)) {
+      return CompletableFuture.completedFuture(told(200, Json.object().put("live", true)));
+    }
+    return path.equals(READY) ? ready() : scraped();
+  }
+
+  private CompletionStage<Answer> ready() {
+    return host.health().handle((health, failure) -> ready(health));
+  }
+
+  private Answer ready(@Nullable Health health) {
+    boolean store = health != null && health.store();
+    boolean accepts = health != null && health.accepts() && !gate.closed();
+    ObjectNode body = Json.object().put("ready", store && accepts);
+    body.put("store", store ? "answers" : "does not answer");
+    body.put("calls", accepts ? "accepted" : "refused, the server is shutting down");
+    return told(store && accepts ? 200 : 503, body);
+  }
+
+  /** Gathering them may take a while, so it is done elsewhere. */
+  private CompletionStage<Answer> scraped() {
+    CompletableFuture<Answer> answer = new CompletableFuture<>();
+    try {
+      workers.execute(() -> answer.complete(scrape()));
+    } catch (Refusal refusal) {
+      answer.complete(HttpError.refused(refusal));
+    }
+    return answer;
+  }
+
+  private Answer scrape() {
+    try {
+      String text = metrics == null ? "" : metrics.get();
+      return Answer.of(200, PLAIN, text.getBytes(StandardCharsets.UTF_8));
+    } catch (RuntimeException e) {
+      return HttpError.answer(e);
+    }
+  }
+
+  private static Answer told(int status, ObjectNode body) {
+    return Answer.of(status, Wire.bytes(body)).with(HttpHeaders.CACHE_CONTROL, "no-store");
+  }
+}

@@ -1,0 +1,197 @@
+package io.fermata.session.telemetry;
+
+import io.fermata.session.Activity;
+import io.fermata.session.Telemetry;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.DistributionSummary;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * Counts and times what a host does in a Micrometer registry.
+ *
+ * <table>
+ * <caption>The meters</caption>
+ * <tr><th>name</th><th>kind</th><th>tags</th></tr>
+ * <tr><td>{@code fermata.calls}</td><td>timer</td><td>{@code tool}, {@code kind} (flow, agent,
+ * plain), {@code status}, {@code code}</td></tr>
+ * <tr><td>{@code fermata.calls.waiting}</td><td>gauge</td><td></td></tr>
+ * <tr><td>{@code fermata.runs}</td><td>counter</td><td>{@code flow}, {@code change} (begun, paused,
+ * stopped, completed, failed, cancelled, expired, abandoned)</td></tr>
+ * <tr><td>{@code fermata.effects}</td><td>timer</td><td>{@code flow} (or the agent), {@code node}
+ * (or the kind of effect of an agent), {@code status} (ok, rejected, failed, given_up)</td></tr>
+ * <tr><td>{@code fermata.journal.append}</td><td>timer</td><td></td></tr>
+ * <tr><td>{@code fermata.journal.records}</td><td>summary</td><td></td></tr>
+ * <tr><td>{@code fermata.sessions.awake}, {@code fermata.sessions.waking}</td><td>gauge</td><td>
+ * </td></tr>
+ * <tr><td>{@code fermata.sessions.wake}</td><td>timer</td><td></td></tr>
+ * <tr><td>{@code fermata.mcp.requests}</td><td>timer</td><td>{@code method}, {@code outcome} (ok,
+ * refused, failed)</td></tr>
+ * </table>
+ *
+ * <p>All tags are names of what is registered, or from a short list: however many sessions and
+ * callers there are, there are no more meters. Give each host a registry of its own, or one that
+ * adds a tag, if there are several in a process.
+ */
+public final class Meters implements Telemetry {
+  private static final String NO_CODE = "none";
+
+  private record Called(String tool, Kind kind, String status, String code) {}
+
+  private record Performed(String name, String step, String status) {}
+
+  private record Changed(String flow, RunChange change) {}
+
+  private record Requested(String method, String outcome) {}
+
+  private final MeterRegistry registry;
+  private final Map<Called, Timer> calls = new ConcurrentHashMap<>();
+  private final Map<Performed, Timer> effects = new ConcurrentHashMap<>();
+  private final Map<Changed, Counter> runs = new ConcurrentHashMap<>();
+  private final Map<Requested, Timer> requests = new ConcurrentHashMap<>();
+  private final Map<Gauges, List<Gauge>> gauges = new ConcurrentHashMap<>();
+  private final Timer append;
+  private final DistributionSummary records;
+  private final Timer wake;
+
+  private Meters(MeterRegistry registry) {
+    this.registry = registry;
+    this.append =
+        Timer.builder("fermata.journal.append")
+            .description("From the wish to journal something until the store has it")
+            .register(registry);
+    this.records =
+        DistributionSummary.builder("fermata.journal.records")
+            .description("Records that were appended together")
+            .register(registry);
+    this.wake =
+        Timer.builder("fermata.sessions.wake")
+            .description("From waking a session until it has read its journal")
+            .register(registry);
+  }
+
+  /** Meters in a registry. */
+  public static Meters of(MeterRegistry registry) {
+    return new Meters(registry);
+  }
+
+  @Override
+  public Activity called(Call call) {
+    long begun = System.nanoTime();
+    return new Activity() {
+      @Override
+      public void end(End end) {
+        String code = end.code() == null ? NO_CODE : end.code();
+        calls
+            .computeIfAbsent(
+                new Called(call.tool(), call.kind(), end.status(), code), Meters.this::timer)
+            .record(System.nanoTime() - begun, TimeUnit.NANOSECONDS);
+      }
+    };
+  }
+
+  private Timer timer(Called called) {
+    return Timer.builder("fermata.calls")
+        .description("Calls of tools until they are answered")
+        .tag("tool", called.tool())
+        .tag("kind", lower(called.kind()))
+        .tag("status", called.status())
+        .tag("code", called.code())
+        .register(registry);
+  }
+
+  @Override
+  public Activity performing(Effect effect) {
+    long begun = System.nanoTime();
+    return new Activity() {
+      @Override
+      public void end(End end) {
+        effects
+            .computeIfAbsent(
+                new Performed(effect.name(), effect.step(), end.status()), Meters.this::timer)
+            .record(System.nanoTime() - begun, TimeUnit.NANOSECONDS);
+      }
+    };
+  }
+
+  private Timer timer(Performed performed) {
+    return Timer.builder("fermata.effects")
+        .description("Attempts at what nodes do, and agents")
+        .tag("flow", performed.name())
+        .tag("node", performed.step())
+        .tag("status", performed.status())
+        .register(registry);
+  }
+
+  @Override
+  public void changed(String flow, RunChange change) {
+    runs.computeIfAbsent(
+            new Changed(flow, change),
+            key ->
+                Counter.builder("fermata.runs")
+                    .description("What became of runs")
+                    .tag("flow", flow)
+                    .tag("change", lower(change))
+                    .register(registry))
+        .increment();
+  }
+
+  @Override
+  public void appended(int count, long nanos) {
+    append.record(nanos, TimeUnit.NANOSECONDS);
+    records.record(count);
+  }
+
+  @Override
+  public void woke(long nanos) {
+    wake.record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  @Override
+  public void requested(String method, String outcome, long nanos) {
+    requests
+        .computeIfAbsent(
+            new Requested(method, outcome),
+            key ->
+                Timer.builder("fermata.mcp.requests")
+                    .description("Requests of MCP clients until they are answered")
+                    .tag("method", method)
+                    .tag("outcome", outcome)
+                    .register(registry))
+        .record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  @Override
+  public void opened(Gauges of) {
+    gauges.put(
+        of,
+        List.of(
+            gauge("fermata.sessions.awake", "Sessions in memory", of, Gauges::awake),
+            gauge("fermata.sessions.waking", "Those that read their journals", of, Gauges::waking),
+            gauge("fermata.calls.waiting", "Calls that wait", of, Gauges::callsInFlight)));
+  }
+
+  private Gauge gauge(String name, String what, Gauges of, ToDoubleFunction<Gauges> value) {
+    return Gauge.builder(name, of, value).description(what).register(registry);
+  }
+
+  @Override
+  public void closed(Gauges of) {
+    List<Gauge> over = gauges.remove(of);
+    if (over != null) {
+      over.stream().map(Meter::getId).forEach(registry::remove);
+    }
+  }
+
+  private static String lower(Enum<?> name) {
+    return name.name().toLowerCase(Locale.ROOT);
+  }
+}

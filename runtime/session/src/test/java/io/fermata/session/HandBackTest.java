@@ -1,0 +1,101 @@
+package io.fermata.session;
+
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.got;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Flow;
+import io.fermata.persistence.Store;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A host whose callers cannot wait any longer, because it is about to close. */
+@Timeout(60)
+class HandBackTest {
+  private final CountDownLatch begun = new CountDownLatch(1);
+  private final CountDownLatch goOn = new CountDownLatch(1);
+
+  private final Flow<?> slow =
+      TestFlows.trip(
+              run -> {
+                begun.countDown();
+                goOn.await();
+                run.set("price", run.attempt());
+              },
+              o -> {})
+          .compile();
+
+  private CompletableFuture<ToolReply> booking(TestHost.Client client) throws Exception {
+    client.start();
+    CompletableFuture<ToolReply> booking = client.proceedLater("from", "Berlin");
+    assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+    return booking;
+  }
+
+  @Test
+  void callersAreToldThatTheWorkGoesOnAndItsOutcomeIsFetchedLater() throws Exception {
+    try (TestHost host = new TestHost(Store.memory(), slow)) {
+      TestHost.Client client = host.client();
+      CompletableFuture<ToolReply> booking = booking(client);
+
+      host.fermata().handBack();
+
+      assertThat(code(got(booking))).isEqualTo("still_working");
+      goOn.countDown();
+      ToolReply fetched = client.proceed();
+      assertThat(fetched.structured().path("field").asText()).isEqualTo("to");
+    }
+  }
+
+  @Test
+  void aHostThatClosesHandsBackWhatTakesLongerAndTheNextOneTakesItUp(@TempDir Path directory)
+      throws Exception {
+    Store store = Store.sqlite(directory.resolve("test.db"));
+    try (TestHost host = new TestHost(store, slow)) {
+      TestHost.Client client = host.client();
+      CompletableFuture<ToolReply> booking = booking(client);
+
+      host.fermata().close(Duration.ofMillis(50));
+
+      assertThat(code(got(booking))).isEqualTo("still_working");
+      goOn.countDown();
+      host.restart();
+      assertThat(client.proceed().structured().path("field").asText()).isEqualTo("to");
+      assertThat(client.proceed("to", "Rome").structured().at("/result/price").asInt())
+          .isEqualTo(2);
+    }
+  }
+
+  @Test
+  void aHostIsReadyUntilItCloses() {
+    TestHost host = new TestHost(Store.memory(), slow);
+    assertThat(host.fermata().health().toCompletableFuture().join()).isEqualTo(Health.GOOD);
+
+    host.close();
+
+    Health closed = host.fermata().health().toCompletableFuture().join();
+    assertThat(closed.accepts()).isFalse();
+    assertThat(closed.ready()).isFalse();
+  }
+
+  @Test
+  void aHostWhoseStoreDoesNotAnswerIsNotReady() {
+    LocalKvStore store = new LocalKvStore();
+    try (TestHost host = new TestHost(Store.keyValue(store), slow)) {
+      assertThat(host.fermata().health().toCompletableFuture().join().ready()).isTrue();
+
+      store.down(true);
+
+      assertThat(host.fermata().health().toCompletableFuture().join())
+          .isEqualTo(new Health(false, true));
+      store.down(false);
+      assertThat(host.fermata().health().toCompletableFuture().join().ready()).isTrue();
+    }
+  }
+}

@@ -1,0 +1,345 @@
+package io.fermata.session.telemetry;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Action;
+import io.fermata.flow.Computed;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.flow.StepException;
+import io.fermata.persistence.Store;
+import io.fermata.session.Activity;
+import io.fermata.session.Fermata;
+import io.fermata.session.Telemetry;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolReply;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.opentelemetry.api.baggage.Baggage;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.StatusCode;
+import io.opentelemetry.context.Scope;
+import io.opentelemetry.sdk.OpenTelemetrySdk;
+import io.opentelemetry.sdk.testing.exporter.InMemorySpanExporter;
+import io.opentelemetry.sdk.trace.SdkTracerProvider;
+import io.opentelemetry.sdk.trace.data.SpanData;
+import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What those hear of a host's work who time and count it. */
+@Timeout(60)
+class TelemetryTest {
+  record Order(String dish, @Computed String receipt) {}
+
+  private static final String TRACE = "0af7651916cd43dd8448eb211c80319c";
+  private static final String CALLER = "b7ad6b7169203331";
+
+  private final InMemorySpanExporter exported = InMemorySpanExporter.create();
+  private final OpenTelemetrySdk sdk =
+      OpenTelemetrySdk.builder()
+          .setTracerProvider(
+              SdkTracerProvider.builder()
+                  .addSpanProcessor(SimpleSpanProcessor.create(exported))
+                  .build())
+          .build();
+  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+
+  private static Flow<Order> flow(Action<Order> pay) {
+    return Flow.of("order", Order.class)
+        .description("Orders food.")
+        .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+        .act("pay", pay, effect -> effect.retry(2, Duration.ofMillis(1)))
+        .edge(START, "ask_dish")
+        .edge("ask_dish", "pay")
+        .edge("pay", END)
+        .result(Order::receipt)
+        .compile();
+  }
+
+  private Fermata host(Store store, Flow<?> flow) {
+    return Fermata.host()
+        .store(store)
+        .flow(flow)
+        .telemetry(Spans.of(sdk))
+        .telemetry(Meters.of(registry))
+        .start();
+  }
+
+  private static ToolReply call(Fermata host, String traceparent, ObjectNode arguments)
+      throws Exception {
+    ObjectNode meta = Json.object().put("threadId", "t");
+    if (!traceparent.isEmpty()) {
+      meta.put("traceparent", traceparent).put("tracestate", "a=b").put("baggage", "tier=gold");
+    }
+    return host.call(new ToolCall("order", "ann", arguments, meta, null))
+        .toCompletableFuture()
+        .get(20, TimeUnit.SECONDS);
+  }
+
+  private static ObjectNode start() {
+    ObjectNode start = Json.object().put("action", "start").put("intent", "is hungry");
+    start.putObject("stateUpdates").put("dish", "soup");
+    return start;
+  }
+
+  /** Replies come before the last that their calls are timed for has ended. */
+  private static void awaitThat(BooleanSupplier so) throws InterruptedException {
+    while (!so.getAsBoolean()) {
+      Thread.sleep(5);
+    }
+  }
+
+  private SpanData span(String name) throws InterruptedException {
+    return spans(name, 1).get(0);
+  }
+
+  private List<SpanData> spans(String name, int many) throws InterruptedException {
+    awaitThat(() -> named(name).size() >= many);
+    assertThat(named(name)).hasSize(many);
+    return named(name);
+  }
+
+  private List<SpanData> named(String name) {
+    return exported.getFinishedSpanItems().stream()
+        .filter(it -> it.getName().equals(name))
+        .toList();
+  }
+
+  private static String text(SpanData span, String attribute) {
+    return span.getAttributes().get(AttributeKey.stringKey(attribute));
+  }
+
+  @Test
+  void aCallGoesOnTheTraceOfItsCallerAndItsEffectsAreWithinIt() throws Exception {
+    try (Fermata host = host(Store.memory(), flow(run -> run.set("receipt", "paid")))) {
+      ToolReply reply = call(host, "00-" + TRACE + "-" + CALLER + "-01", start());
+
+      SpanData called = span("tools/call order");
+      SpanData paid = span("order pay");
+      assertThat(called.getTraceId()).isEqualTo(TRACE);
+      assertThat(called.getParentSpanId()).isEqualTo(CALLER);
+      assertThat(called.getSpanContext().getTraceState().get("a")).isEqualTo("b");
+      assertThat(paid.getTraceId()).isEqualTo(TRACE);
+      assertThat(paid.getParentSpanId()).isEqualTo(called.getSpanId());
+      String run = reply.meta().at("/fermata~1run/runId").asText();
+      for (SpanData each : List.of(called, paid)) {
+        assertThat(text(each, "fermata.run")).isEqualTo(run);
+        assertThat(text(each, "fermata.flow")).isEqualTo("order");
+        assertThat(each.getAttributes().get(AttributeKey.longKey("fermata.version"))).isEqualTo(1);
+      }
+      assertThat(text(called, "fermata.status")).isEqualTo("complete");
+      assertThat(text(paid, "fermata.node")).isEqualTo("pay");
+      assertThat(text(paid, "fermata.status")).isEqualTo("ok");
+      assertThat(paid.getAttributes().get(AttributeKey.longKey("fermata.attempt"))).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void whatAHandlerBeginsIsWithinItsEffectAndItKnowsTheBaggage() throws Exception {
+    AtomicReference<String> tier = new AtomicReference<>();
+    Flow<Order> flow =
+        flow(
+            run -> {
+              tier.set(Baggage.current().getEntryValue("tier"));
+              sdk.getTracer("bank").spanBuilder("charge").startSpan().end();
+              run.set("receipt", "paid");
+            });
+    try (Fermata host = host(Store.memory(), flow)) {
+      call(host, "00-" + TRACE + "-" + CALLER + "-01", start());
+
+      assertThat(span("charge").getParentSpanId()).isEqualTo(span("order pay").getSpanId());
+      assertThat(tier.get()).isEqualTo("gold");
+    }
+  }
+
+  @Test
+  void aTraceparentThatIsNoneIsIgnored() throws Exception {
+    try (Fermata host = host(Store.memory(), flow(run -> run.set("receipt", "paid")))) {
+      for (String none : List.of("nonsense", "00-" + "0".repeat(32) + "-" + CALLER + "-01")) {
+        ToolReply reply = call(host, none, start());
+        assertThat(reply.structured().path("status").asText()).isEqualTo("complete");
+      }
+
+      for (SpanData called : spans("tools/call order", 2)) {
+        assertThat(called.getParentSpanContext().isValid()).isFalse();
+      }
+      assertThat(spans("order pay", 2).stream().map(SpanData::getTraceId))
+          .containsExactlyInAnyOrderElementsOf(
+              named("tools/call order").stream().map(SpanData::getTraceId).toList());
+    }
+  }
+
+  @Test
+  @SuppressWarnings("try")
+  void aCallWithinASpanOfTheApplicationBelongsToIt() throws Exception {
+    try (Fermata host = host(Store.memory(), flow(run -> run.set("receipt", "paid")))) {
+      Span mine = sdk.getTracer("app").spanBuilder("mine").startSpan();
+      try (Scope here = mine.makeCurrent()) {
+        call(host, "", start());
+      } finally {
+        mine.end();
+      }
+
+      assertThat(span("tools/call order").getParentSpanId())
+          .isEqualTo(mine.getSpanContext().getSpanId());
+    }
+  }
+
+  @Test
+  void everyAttemptHasASpanAndAFailedOneSaysSo() throws Exception {
+    AtomicInteger failures = new AtomicInteger(1);
+    Flow<Order> flow =
+        flow(
+            run -> {
+              if (failures.getAndDecrement() > 0) {
+                throw new StepException("The bank of Ann is closed.");
+              }
+              run.set("receipt", "paid");
+            });
+    try (Fermata host = host(Store.memory(), flow)) {
+      call(host, "", start());
+
+      List<SpanData> paid = spans("order pay", 2);
+      assertThat(paid.get(0).getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
+      assertThat(paid.get(0).toString()).doesNotContain("bank of Ann");
+      assertThat(paid.get(1).getStatus().getStatusCode()).isEqualTo(StatusCode.UNSET);
+      assertThat(paid.get(1).getAttributes().get(AttributeKey.longKey("fermata.attempt")))
+          .isEqualTo(2);
+      assertThat(paid.get(1).getParentSpanId()).isEqualTo(span("tools/call order").getSpanId());
+    }
+  }
+
+  @Test
+  @SuppressWarnings("try")
+  void anEffectThatIsTakenUpAfterARestartHasItsRunInCommonWithWhatWasBefore(@TempDir Path directory)
+      throws Exception {
+    Store store = Store.sqlite(directory.resolve("test.db"));
+    CountDownLatch begun = new CountDownLatch(1);
+    Flow<Order> flow =
+        flow(
+            run -> {
+              if (run.attempt() == 1) {
+                begun.countDown();
+                Thread.sleep(60_000);
+              }
+              run.set("receipt", "paid");
+            });
+    Fermata host = host(store, flow);
+    host.call(new ToolCall("order", "ann", start(), Json.object().put("threadId", "t"), null));
+    assertThat(begun.await(20, TimeUnit.SECONDS)).isTrue();
+    host.close(Duration.ofMillis(10));
+
+    try (Fermata next = host(store, flow)) {
+      List<SpanData> paid = spans("order pay", 2);
+      assertThat(text(paid.get(0), "fermata.status")).isEqualTo("given_up");
+      assertThat(text(paid.get(1), "fermata.run")).isEqualTo(text(paid.get(0), "fermata.run"));
+      assertThat(paid.get(1).getParentSpanContext().isValid()).isFalse();
+    }
+  }
+
+  @Test
+  void callsRunsEffectsAndAppendsAreCountedByNamesThatAreFew() throws Exception {
+    try (Fermata host = host(Store.memory(), flow(run -> run.set("receipt", "paid")))) {
+      ObjectNode begin = Json.object().put("action", "start").put("intent", "is hungry");
+      call(host, "", begin);
+      call(host, "", Json.object().put("action", "dance"));
+      ObjectNode dish = Json.object().put("action", "continue");
+      dish.putObject("stateUpdates").put("dish", "soup");
+      call(host, "", dish);
+
+      awaitThat(() -> registry.find("fermata.calls").timers().size() >= 3);
+      assertThat(calls("status", "interrupt")).isEqualTo(1);
+      assertThat(calls("status", "complete")).isEqualTo(1);
+      assertThat(calls("code", "invalid_arguments")).isEqualTo(1);
+      for (String change : List.of("begun", "paused", "completed")) {
+        assertThat(registry.get("fermata.runs").tag("change", change).counter().count())
+            .as(change)
+            .isEqualTo(1);
+      }
+      assertThat(
+              registry
+                  .get("fermata.effects")
+                  .tags("flow", "order", "node", "pay", "status", "ok")
+                  .timer()
+                  .count())
+          .isEqualTo(1);
+      assertThat(registry.get("fermata.journal.append").timer().count()).isPositive();
+      assertThat(registry.get("fermata.journal.records").summary().totalAmount()).isPositive();
+      assertThat(registry.get("fermata.sessions.wake").timer().count()).isPositive();
+      awaitThat(() -> registry.get("fermata.calls.waiting").gauge().value() == 0);
+      assertThat(registry.get("fermata.sessions.waking").gauge().value()).isZero();
+      assertThat(registry.getMetersAsString()).doesNotContain("ann", "soup");
+    }
+    assertThat(registry.find("fermata.sessions.awake").gauge()).isNull();
+  }
+
+  private long calls(String tag, String value) {
+    return registry.get("fermata.calls").tags("tool", "order", tag, value).timer().count();
+  }
+
+  @Test
+  void aTelemetryThatThrowsDisturbsNothing() throws Exception {
+    Telemetry broken =
+        new Telemetry() {
+          @Override
+          public Activity called(Call call) {
+            throw new IllegalStateException("called");
+          }
+
+          @Override
+          public Activity performing(Effect effect) {
+            return new Activity() {
+              @Override
+              public Entered enter() {
+                throw new IllegalStateException("enter");
+              }
+
+              @Override
+              public void end(End end) {
+                throw new IllegalStateException("end");
+              }
+            };
+          }
+
+          @Override
+          public void changed(String flow, RunChange change) {
+            throw new IllegalStateException("changed");
+          }
+
+          @Override
+          public void appended(int records, long nanos) {
+            throw new IllegalStateException("appended");
+          }
+
+          @Override
+          public void opened(Gauges gauges) {
+            throw new IllegalStateException("opened");
+          }
+        };
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .flow(flow(run -> run.set("receipt", "paid")))
+            .telemetry(broken)
+            .telemetry(Meters.of(registry))
+            .start()) {
+      ToolReply reply = call(host, "", start());
+
+      assertThat(reply.structured().path("result").asText()).isEqualTo("paid");
+      awaitThat(() -> registry.find("fermata.calls").timer() != null);
+    }
+  }
+}
