@@ -19,6 +19,8 @@ final class Drain {
   /** How long a host may take to tell those who are handed back. */
   private static final Duration HANDING_BACK = Duration.ofSeconds(3);
 
+  private static final Duration BETWEEN = Duration.ofMillis(200);
+
   /** How long answers may take to be written. */
   private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
@@ -51,11 +53,21 @@ final class Drain {
       return;
     }
     LOG.info("Calls are under way after {}; they are handed back", patience);
-    host.handBack();
-    if (!waited(empty, HANDING_BACK)) {
+    if (!handedBack(empty)) {
       gate.cutOff();
       waited(empty, LAST_WORDS);
     }
+  }
+
+  /** Says it again and again: a call may come to where it waits only now. */
+  private boolean handedBack(CompletableFuture<Void> empty) {
+    long end = System.nanoTime() + HANDING_BACK.toNanos();
+    boolean left = false;
+    while (!left && System.nanoTime() < end && !Thread.currentThread().isInterrupted()) {
+      host.handBack();
+      left = waited(empty, BETWEEN);
+    }
+    return left;
   }
 
   private static boolean waited(CompletableFuture<Void> empty, Duration patience) {

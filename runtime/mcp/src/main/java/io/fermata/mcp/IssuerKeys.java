@@ -116,23 +116,34 @@ final class IssuerKeys {
     }
     CompletableFuture<Known> fetching = new CompletableFuture<>();
     underWay = fetching;
-    thread.execute(() -> fetch(fetching));
+    try {
+      thread.execute(() -> fetch(fetching));
+    } catch (RuntimeException | Error e) {
+      ended(fetching, null, e);
+    }
     return fetching;
   }
 
   private void fetch(CompletableFuture<Known> fetching) {
-    Known fetched = null;
     try {
-      fetched = new Known(source.call(), nanos.getAsLong());
+      ended(fetching, new Known(source.call(), nanos.getAsLong()), null);
+    } catch (Throwable e) {
+      ended(fetching, null, e);
+    }
+  }
+
+  /** Whatever came of it, the next one may begin. */
+  private void ended(
+      CompletableFuture<Known> fetching, @Nullable Known fetched, @Nullable Throwable failure) {
+    if (fetched != null) {
       known = fetched;
-    } catch (Exception e) {
-      LOG.warn("The keys of the issuer {} cannot be fetched: {}", issuer, e.toString());
     }
     failing = fetched == null;
     synchronized (this) {
       underWay = null;
     }
     if (fetched == null) {
+      LOG.warn("The keys of the issuer {} cannot be fetched", issuer, failure);
       fetching.completeExceptionally(away());
     } else {
       fetching.complete(fetched);

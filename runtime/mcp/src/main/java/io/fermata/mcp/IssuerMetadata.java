@@ -46,14 +46,11 @@ final class IssuerMetadata implements Callable<JWKSet> {
   private URI discovered() throws IOException {
     IOException failure = new IOException("It has no metadata");
     for (URI place : places()) {
-      String text;
       try {
-        text = text(place);
+        return keysIn(text(place), place);
       } catch (IOException e) {
         failure.addSuppressed(e);
-        continue;
       }
-      return keysIn(text, place);
     }
     throw failure;
   }

@@ -16,12 +16,23 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Calls of jobs: each is a run of its own. Who takes tasks is given one where the run has work to
  * do; others wait for it. What the run asks before that is asked within the call.
  */
 final class JobCalls {
+  private static final Executor SOON = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
+
+  /**
+   * How long an answer that is no stream can be waited for: the connection is closed for silence.
+   */
+  private static final Executor LATER = CompletableFuture.delayedExecutor(100, TimeUnit.SECONDS);
+
   /** What the run goes on after by itself. */
   private static final Set<String> GOING_ON =
       Set.of(
@@ -55,13 +66,23 @@ final class JobCalls {
   }
 
   CompletionStage<Result> call(ToolCall call, Request request) {
-    return plain.run(
-        request,
-        "tools/call",
-        call.tool(),
-        call.arguments(),
-        true,
-        round -> new Call(call, request, round).go());
+    AtomicReference<@Nullable TaskRun> asking = new AtomicReference<>();
+    return plain
+        .run(
+            request,
+            "tools/call",
+            call.tool(),
+            call.arguments(),
+            true,
+            round -> new Call(call, request, round, asking).go())
+        .whenComplete(
+            (result, failure) -> {
+              TaskRun run = asking.get();
+              if (failure != null && run != null && !request.revision().modern()) {
+                // Its client went away from a question, and nobody else knows of the run.
+                tasks.cancel(run);
+              }
+            });
   }
 
   /** A call in one of its rounds. */
@@ -69,9 +90,11 @@ final class JobCalls {
     private final ToolCall call;
     private final Request request;
     private final McpCall round;
+    private final AtomicReference<@Nullable TaskRun> asking;
     private final boolean takesTasks;
 
-    Call(ToolCall call, Request request, McpCall round) {
+    Call(ToolCall call, Request request, McpCall round, AtomicReference<@Nullable TaskRun> asking) {
+      this.asking = asking;
       this.call = call;
       this.request = request;
       this.round = round;
@@ -112,19 +135,32 @@ final class JobCalls {
       };
     }
 
+    private static Refusal tooLong() {
+      return Refusal.failed(
+          "This takes longer than a single answer can be waited for, and was ended: accept"
+              + " text/event-stream, or tasks.");
+    }
+
+    private void look(TaskRun run, CompletableFuture<TaskView> settled) {
+      tasks
+          .view(run)
+          .thenAccept(
+              view -> {
+                if (view.standing() == TaskView.Standing.UNREACHABLE
+                    && TaskCalls.PASSING.contains(code(view.reply()))) {
+                  if (!settled.isDone()) {
+                    SOON.execute(() -> look(run, settled));
+                  }
+                } else if (view.standing() != TaskView.Standing.WORKING) {
+                  settled.complete(view);
+                }
+              });
+    }
+
     /** Who cannot look after the run has it end with the call. */
     private CompletionStage<Result> later(TaskRun run) {
       CompletableFuture<TaskView> settled = new CompletableFuture<>();
-      Runnable look =
-          () ->
-              tasks
-                  .view(run)
-                  .thenAccept(
-                      view -> {
-                        if (view.standing() != TaskView.Standing.WORKING) {
-                          settled.complete(view);
-                        }
-                      });
+      Runnable look = () -> look(run, settled);
       Runnable unwatch = tasks.watch(run, look);
       look.run();
       Progress way = request.progress();
@@ -133,6 +169,13 @@ final class JobCalls {
         way.whenGone(
             () -> {
               if (settled.completeExceptionally(Refusal.cancelled())) {
+                tasks.cancel(run);
+              }
+            });
+      } else {
+        LATER.execute(
+            () -> {
+              if (settled.completeExceptionally(tooLong())) {
                 tasks.cancel(run);
               }
             });
@@ -150,13 +193,14 @@ final class JobCalls {
             "The tool has to ask its user something that this client cannot show: use one that declares elicitation.");
       }
       round.remember(run.runId());
+      asking.set(run);
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();
       asked.forEach((key, reply) -> responses.set(key, reply.json()));
       Forms.Filled filled = forms.filled(responses);
       return filled.answers().size() < asked.size()
           ? ended(run, "The user did not want to answer; the work was ended.")
-          : told(run, filled.answers());
+          : answered(run, forms, filled.answers());
     }
 
     /** Nobody could go on with the run, so it ends with its call. */
@@ -176,6 +220,19 @@ final class JobCalls {
           .answer(run, answers)
           .thenCompose(taken -> tasks.view(run))
           .thenCompose(after -> standing(run, after));
+    }
+
+    /** What fits its form may still not fit its field; then it is asked for again. */
+    private CompletionStage<Result> answered(TaskRun run, Forms forms, ObjectNode answers) {
+      return tasks
+          .answer(run, answers)
+          .thenCompose(
+              taken -> {
+                if (code(taken).equals("invalid_updates")) {
+                  throw new Unanswered(forms.asks());
+                }
+                return tasks.view(run).thenCompose(after -> standing(run, after));
+              });
     }
 
     private CompletionStage<Result> failed(String error) {

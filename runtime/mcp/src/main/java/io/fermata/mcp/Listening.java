@@ -89,7 +89,7 @@ final class Listening {
     }
     Map<String, TaskIds.Task> known = new LinkedHashMap<>();
     for (JsonNode id : named) {
-      TaskIds.Task task = tasks.known(id.asText(), request.principal());
+      TaskIds.Task task = tasks.known(id.asText(), request.caller());
       if (task != null) {
         known.put(task.id(), task);
       }

@@ -346,7 +346,7 @@ public final class McpServerBuilder {
         threads == null
             ? null
             : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
-    RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas);
+    RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas, core.permits);
     Operations operations = new Operations(host, core.gate, core.workers, metrics);
     Guard guard = new Guard(servedHosts(), origins);
     Cors cors = new Cors(origins);

@@ -147,9 +147,12 @@ public final class McpStdio implements AutoCloseable {
     drain.run(patience);
     try {
       // An answer that is there is not yet written.
-      boolean written =
-          underWay.tryAcquire(MAX_UNDER_WAY, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
+      boolean written = all.tryAcquire(MAX_OPEN, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
       close();
+      if (written) {
+        // Whoever reads waits for them, too.
+        all.release(MAX_OPEN);
+      }
       if (!written || !writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
         LOG.warn("The output was not read to its end within {}", LAST_WORDS);
       }

@@ -87,7 +87,7 @@ final class Operations {
     try {
       String text = metrics == null ? "" : metrics.get();
       return Answer.of(200, PLAIN, text.getBytes(StandardCharsets.UTF_8));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       return HttpError.answer(e);
     }
   }

@@ -28,6 +28,11 @@ record Permits(Map<String, Set<String>> ofHost, Challenge challenge) {
     }
   }
 
+  /** Whether a caller may use a flow, an agent or a display tool. */
+  boolean allow(String name, Caller caller) {
+    return caller.may(ofHost.getOrDefault(name, Set.of()));
+  }
+
   /** Whether it depends on the flow or the agent what a caller may do. */
   boolean concerns(Caller caller) {
     return caller.scopes() != null && !ofHost.isEmpty();

@@ -87,7 +87,15 @@ final class PlainCalls {
     RequestStates.Opened opened = states.open(state, round.request().principal(), round.bound());
     opened.use("make the call anew");
     try {
-      return run(round, Inputs.of(opened.content(), fresh));
+      return run(round, Inputs.of(opened.content(), fresh))
+          .whenComplete(
+              (result, failure) -> {
+                Throwable cause =
+                    failure instanceof CompletionException ? failure.getCause() : failure;
+                if (cause instanceof Refusal refusal && refusal.passes()) {
+                  opened.giveBack();
+                }
+              });
     } catch (Refusal overloaded) {
       // Its replies were not looked at, so they are good for another try.
       opened.giveBack();

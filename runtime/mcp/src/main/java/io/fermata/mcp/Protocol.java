@@ -195,7 +195,7 @@ final class Protocol {
     CompletionStage<Result> answer;
     try {
       answer = method.answer(request);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       answer = CompletableFuture.failedFuture(e);
     }
     return gate.untilTheEnd(answer).whenComplete((result, failure) -> gate.leave());

@@ -207,6 +207,11 @@ final class Refusal extends RuntimeException {
     return new Refusal(503, INTERNAL_ERROR, reason, data).after(1);
   }
 
+  /** Whether the same request may do later. */
+  boolean passes() {
+    return status == 503;
+  }
+
   static Refusal internal() {
     return new Refusal(500, INTERNAL_ERROR, "Internal error", null);
   }

@@ -3,9 +3,6 @@ package io.fermata.mcp;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Base64;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
-import java.util.Map;
 
 /** The streams whose clients may come back for the rest, a bounded number. */
 final class Replays {
@@ -13,11 +10,13 @@ final class Replays {
   static final Duration GRACE = Duration.ofMinutes(1);
 
   private static final int MOST = 256;
+  private static final int MOST_OF_ONE = 64;
 
   private record Key(String session, String principal, String id) {}
 
   private final SecureRandom random = new SecureRandom();
-  private final Map<Key, Replay> kept = new LinkedHashMap<>();
+  private final Shares<Key, Replay> kept =
+      new Shares<>(MOST_OF_ONE, MOST, (principal, dropped) -> {});
 
   /**
    * Begins to keep what is told in a stream.
@@ -31,12 +30,7 @@ final class Replays {
         new Key(session, principal, Base64.getUrlEncoder().withoutPadding().encodeToString(bytes));
     Replay replay = new Replay(key.id(), () -> drop(key), lost);
     synchronized (kept) {
-      kept.put(key, replay);
-      Iterator<Replay> eldest = kept.values().iterator();
-      eldest.next();
-      if (kept.size() > MOST) {
-        eldest.remove();
-      }
+      kept.put(principal, key, replay);
     }
     return replay;
   }

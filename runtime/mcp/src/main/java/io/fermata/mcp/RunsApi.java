@@ -29,10 +29,12 @@ final class RunsApi {
 
   private final Runs runs;
   private final Quotas quotas;
+  private final Permits permits;
 
-  RunsApi(Runs runs, Quotas quotas) {
+  RunsApi(Runs runs, Quotas quotas, Permits permits) {
     this.runs = runs;
     this.quotas = quotas;
+    this.permits = permits;
   }
 
   static boolean serves(@Nullable String path) {
@@ -66,6 +68,7 @@ final class RunsApi {
 
   private CompletionStage<Answer> get(ApiRequest request, String flow, String runId) {
     request.requireQuery();
+    permits.require(flow, request.caller());
     return runs.get(flow, runId)
         .thenApply(
             run ->
@@ -88,10 +91,14 @@ final class RunsApi {
         "sort",
         "limit",
         "cursor");
+    String flow = request.query("flow");
+    if (flow != null) {
+      permits.require(flow, request.caller());
+    }
     RunQuery query =
         RunQuery.ALL
             .principal(request.principal())
-            .flow(request.query("flow"))
+            .flow(flow)
             .session(request.query("session"))
             .version(
                 request.query("version") == null
@@ -110,7 +117,9 @@ final class RunsApi {
             page -> {
               ObjectNode body = Json.object();
               ArrayNode all = body.putArray("runs");
-              page.runs().forEach(run -> all.add(RunJson.run(run)));
+              page.runs().stream()
+                  .filter(run -> permits.allow(run.flow(), request.caller()))
+                  .forEach(run -> all.add(RunJson.run(run)));
               return json(body.put("cursor", page.cursor()));
             });
   }

@@ -43,6 +43,11 @@ final class Shares<K, V> {
     return entries.containsKey(key);
   }
 
+  @Nullable V get(K key) {
+    Held<V> held = entries.get(key);
+    return held == null ? null : held.value();
+  }
+
   /** Adds an entry, or makes it the youngest. */
   void put(String principal, K key, V value) {
     remove(key);

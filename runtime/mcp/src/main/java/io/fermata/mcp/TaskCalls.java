@@ -152,11 +152,10 @@ final class TaskCalls {
 
   private TaskIds.Task asked(Request request) {
     require(request);
-    TaskIds.Task task = ids.read(request.text("taskId"), request.principal());
+    TaskIds.Task task = known(request.text("taskId"), request.caller());
     if (task == null) {
       throw unknown();
     }
-    permits.require(task.run().tool(), request.caller());
     return task;
   }
 
@@ -165,9 +164,17 @@ final class TaskCalls {
         "There is no such task: it was not given to you, or its time is over. Call the tool again.");
   }
 
-  /** The task of a name that a client was given; null if it was not. */
-  TaskIds.@Nullable Task known(String id, String principal) {
-    return ids.read(id, principal);
+  /**
+   * The task of a name that a client was given; null if it was not.
+   *
+   * @throws Refusal if the caller may not use what the task is of
+   */
+  TaskIds.@Nullable Task known(String id, Caller caller) {
+    TaskIds.Task task = ids.read(id, caller.principal());
+    if (task != null) {
+      permits.require(task.run().tool(), caller);
+    }
+    return task;
   }
 
   Tasks tasks() {

@@ -245,10 +245,14 @@ final class ThreadsApi {
     if (sort != null && !sort.equals("activity") && !sort.equals("created")) {
       throw ApiRequest.wrong("sort", "must be activity or created");
     }
+    String agent = request.query("agent");
+    if (agent != null) {
+      permits.require(agent, request.caller());
+    }
     Threads.Query query =
         new Threads.Query(
             request.principal(),
-            request.query("agent"),
+            agent,
             Set.copyOf(request.all("tag")),
             request.query("q"),
             !"created".equals(sort),
@@ -260,7 +264,9 @@ final class ThreadsApi {
             listing -> {
               ObjectNode body = Json.object();
               ArrayNode all = body.putArray("threads");
-              listing.threads().forEach(thread -> all.add(ThreadJson.listed(thread)));
+              listing.threads().stream()
+                  .filter(thread -> permits.allow(thread.agent(), request.caller()))
+                  .forEach(thread -> all.add(ThreadJson.listed(thread)));
               return json(200, body.put("cursor", listing.cursor()));
             });
   }

@@ -33,6 +33,9 @@ import org.jspecify.annotations.Nullable;
 /** Reads access tokens: JWTs that the issuer signed for this server. */
 final class Tokens {
   /** How far the issuer's clock and ours may be apart. */
+  /** Some issuers say of a token that does not end that it ends in the year 292278994. */
+  private static final Instant NEVER = Instant.ofEpochMilli(Long.MAX_VALUE);
+
   static final Duration LEEWAY = Duration.ofSeconds(30);
 
   /** With a symmetric one, whoever can check a token could make one. */
@@ -102,7 +105,7 @@ final class Tokens {
         return CompletableFuture.completedFuture(checked(jwt, known, digest));
       }
       return keys.latest().thenApply(latest -> checked(jwt, latest, digest));
-    } catch (Refusal refusal) {
+    } catch (RuntimeException refusal) {
       return CompletableFuture.failedFuture(refusal);
     }
   }
@@ -185,7 +188,8 @@ final class Tokens {
     } else if (beginning != null && now.isBefore(beginning.toInstant().minus(LEEWAY))) {
       throw invalid("The token is not good yet");
     }
-    return end.toInstant().plus(LEEWAY).toEpochMilli();
+    Instant until = end.toInstant().plus(LEEWAY);
+    return until.isBefore(NEVER) ? until.toEpochMilli() : NEVER.toEpochMilli();
   }
 
   /** An issuer has no fragment, so no two principals look the same. */

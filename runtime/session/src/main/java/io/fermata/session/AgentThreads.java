@@ -197,8 +197,14 @@ final class AgentThreads implements Threads {
     return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
   }
 
+  /**
+   * Nobody outside tells a host something that closes; how a thread stands can still be looked at.
+   */
   CompletionStage<ThreadCommand.Reply> tell(
       ThreadKey key, @Nullable String principal, ThreadInput input) {
+    if (principal != null && closed.getAsBoolean()) {
+      return failed("shutting_down", "The server is shutting down; call again in a moment");
+    }
     return ask(
         key, principal, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
   }
@@ -222,17 +228,14 @@ final class AgentThreads implements Threads {
   }
 
   /**
-   * Those outside ask only so much at once, and nothing of a host that closes. What threads want of
-   * each other is part of the work that they have under way.
+   * Those outside ask only so much at once. What threads want of each other is part of the work
+   * that they have under way.
    */
   private CompletionStage<ThreadCommand.Reply> ask(
       ThreadKey key,
       @Nullable String principal,
       Duration patience,
       Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
-    if (principal != null && closed.getAsBoolean()) {
-      return failed("shutting_down", "The server is shutting down; call again in a moment");
-    }
     if (principal == null) {
       return asked(key, patience, command);
     } else if (inFlight.incrementAndGet() > callsInFlight) {

@@ -31,21 +31,26 @@ final class Eraser {
   private final OpenStore store;
   private final Consumer<GatewayCommand> gateway;
   private final Audience audience;
-  private final ThreadFeeds feeds;
+  private final Consumer<String> gone;
   private final RunLedger ledger;
   private final Executor executor;
 
+  /**
+   * Erases what is in a store.
+   *
+   * @param gone tells those who watch a session
+   */
   Eraser(
       OpenStore store,
       Consumer<GatewayCommand> gateway,
       Audience audience,
-      ThreadFeeds feeds,
+      Consumer<String> gone,
       RunLedger ledger,
       Executor executor) {
     this.store = store;
     this.gateway = gateway;
     this.audience = audience;
-    this.feeds = feeds;
+    this.gone = gone;
     this.ledger = ledger;
     this.executor = executor;
   }
@@ -77,7 +82,7 @@ final class Eraser {
         .thenComposeAsync(nothing -> delete(scope, found, Forgotten.NOTHING, ATTEMPTS), executor)
         .thenComposeAsync(
             gone -> store.scrub().thenApply(nothing -> Erased.of(gone, untold)), executor)
-        .whenComplete((erased, thrown) -> found.forEach(id -> feeds.ended(id, null)));
+        .whenComplete((erased, thrown) -> found.forEach(gone));
   }
 
   private CompletionStage<Forgotten> delete(

@@ -165,7 +165,16 @@ public final class Fermata implements ToolHost, AutoCloseable {
             .flatMap(each -> each)
             .toList();
     this.eraser =
-        new Eraser(store, command -> actors().tell(command), audience, feeds, ledger, replies);
+        new Eraser(
+            store,
+            command -> actors().tell(command),
+            audience,
+            erased -> {
+              feeds.ended(erased, null);
+              watches.changed(erased);
+            },
+            ledger,
+            replies);
     this.archives =
         new Archives(
             store,

@@ -158,7 +158,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (calls.joins(call)) {
       return Effect().none();
     }
-    boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(state, call);
+    boolean ends = call.action() == Action.CANCEL && state.run().running() && !stale(call);
     if (ends && resuming()) {
       self().tell(call);
       return Effect().none();
@@ -197,8 +197,8 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   }
 
   /** Whether a call speaks of a run that was before, or of a state that it has left behind. */
-  private boolean stale(SessionState state, Call call) {
-    boolean ofAnother = call.runId() != null && !call.runId().equals(state.run().runId());
+  private boolean stale(Call call) {
+    boolean ofAnother = call.runId() != null && !call.runId().equals(ahead.runId());
     return ofAnother || (call.expectedSeq() != null && call.expectedSeq() != seq());
   }
 
@@ -244,7 +244,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (known != null) {
       return answer(known);
     }
-    if (stale(state, call)) {
+    if (stale(call)) {
       return answer(replies.withOpen(HostError.STALE_CALL.failure(), state.run(), seq()));
     }
     Outcome untold = state.untold();

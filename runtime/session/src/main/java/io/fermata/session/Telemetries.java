@@ -28,13 +28,13 @@ final class Telemetries implements Telemetry {
     for (Telemetry each : all) {
       try {
         what.accept(each);
-      } catch (RuntimeException e) {
+      } catch (Throwable e) {
         complain(e);
       }
     }
   }
 
-  private static void complain(RuntimeException e) {
+  private static void complain(Throwable e) {
     LOG.warn("A telemetry threw; nothing else is disturbed", e);
   }
 
@@ -43,7 +43,7 @@ final class Telemetries implements Telemetry {
     tell(
         each -> {
           Activity activity = begin.apply(each);
-          if (activity != Activity.NONE) {
+          if (activity != null && activity != Activity.NONE) {
             begun.add(activity);
           }
         });
@@ -100,11 +100,17 @@ final class Telemetries implements Telemetry {
 
     @Override
     public TraceContext context() {
-      return all.stream()
-          .map(Activity::context)
-          .filter(context -> !context.equals(TraceContext.NONE))
-          .findFirst()
-          .orElse(TraceContext.NONE);
+      for (Activity each : all) {
+        try {
+          TraceContext context = each.context();
+          if (!context.equals(TraceContext.NONE)) {
+            return context;
+          }
+        } catch (Throwable e) {
+          complain(e);
+        }
+      }
+      return TraceContext.NONE;
     }
 
     @Override
@@ -113,11 +119,19 @@ final class Telemetries implements Telemetry {
       for (Activity each : all) {
         try {
           entered.add(0, each.enter());
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
           complain(e);
         }
       }
-      return () -> entered.forEach(Entered::close);
+      return () -> entered.forEach(Several::leave);
+    }
+
+    private static void leave(Entered entered) {
+      try {
+        entered.close();
+      } catch (Throwable e) {
+        complain(e);
+      }
     }
 
     /** What is given up may still come to an end of its own. */
@@ -127,7 +141,7 @@ final class Telemetries implements Telemetry {
         for (Activity each : all) {
           try {
             each.end(end);
-          } catch (RuntimeException e) {
+          } catch (Throwable e) {
             complain(e);
           }
         }

@@ -123,8 +123,10 @@ final class ThreadFeed implements Threads.Feed {
           if (over) {
             return;
           }
-          skip = 0;
-          add(seq, at, events);
+          if (seq >= nextSeq) {
+            skip = 0;
+            add(seq, at, events);
+          }
           demand = ready.size();
           caughtUp = true;
           pump();

@@ -341,7 +341,7 @@ class ThreadSurvivalTest {
                 store,
                 command -> {},
                 nobody,
-                feeds,
+                erased -> {},
                 new RunLedger(store, Seals.ofEnvironment(), InstantSource.system()),
                 Runnable::run),
             InstantSource.system(),
