@@ -124,6 +124,13 @@ class OAuthTest {
   }
 
   @Test
+  void aTokenMaySayThatItNeverEnds() {
+    Date never = Date.from(Instant.ofEpochSecond(Long.MAX_VALUE / 1000));
+    String token = issuer.token(claims -> claims.claim("scope", "mcp").expirationTime(never));
+    assertThat(call(token, "echo").status()).isEqualTo(200);
+  }
+
+  @Test
   void theClocksOfIssuerAndServerMayBeALittleApart() {
     Consumer<JWTClaimsSet.Builder> mcp = claims -> claims.claim("scope", "mcp");
 

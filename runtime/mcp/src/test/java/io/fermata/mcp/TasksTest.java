@@ -1,13 +1,19 @@
 package io.fermata.mcp;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static io.fermata.mcp.TaskClient.accepted;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.FlowTool;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.LocalTime;
 import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
@@ -158,6 +164,61 @@ class TasksTest {
                 .formatted(responses, round.path("requestState")));
 
     assertThat(done.at("/content/0/text").asText()).isEqualTo("soup with none");
+  }
+
+  record Meal(LocalTime at) {}
+
+  @Test
+  void whatFitsItsFormAndNotItsFieldIsAskedForAgain() throws Exception {
+    Flow<Meal> flow =
+        Flow.of("meal", Meal.class)
+            .description("Lays a table.")
+            .ask("ask_time", q -> q.question("at", "When?"))
+            .edge(START, "ask_time")
+            .edge("ask_time", END)
+            .result(meal -> "at " + meal.at())
+            .compile();
+    try (Fermata tables =
+            Fermata.host()
+                .store(Store.memory())
+                .job(FlowTool.of("meal", "Lays a table.", flow))
+                .start();
+        McpServer serving = McpServer.serving(tables).port(0).start()) {
+      TaskClient asked = new TaskClient(serving.endpoint()).declaring("{\"elicitation\":{}}");
+      JsonNode round = answered(asked, asked.waited("meal", ""), "noon");
+      assertThat(round.path("resultType").asText()).isEqualTo("input_required");
+
+      JsonNode done = answered(asked, round, "12:30");
+      assertThat(done.at("/content/0/text").asText()).isEqualTo("at 12:30");
+    }
+  }
+
+  private static JsonNode answered(TaskClient client, JsonNode round, String time)
+      throws Exception {
+    var responses = accepted(Json.object(), TaskClient.key(round, "at"), "at", time);
+    return client.waited(
+        "meal",
+        ",\"inputResponses\":%s,\"requestState\":%s"
+            .formatted(responses, round.path("requestState")));
+  }
+
+  @Test
+  void whoMayNotUseATaskHearsNothingOfIt() throws Exception {
+    try (Issuer issuer = Issuer.running(Issuer.rsa("r1"));
+        McpServer serving =
+            McpServer.serving(host)
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("cook", "kitchen"))
+                .start()) {
+      TaskClient allowed = new TaskClient(serving.endpoint()).key(issuer.token("ann", "kitchen"));
+      String id = created(allowed.start("cook"));
+
+      Wired.Said refused =
+          new TaskClient(serving.endpoint())
+              .key(issuer.token("ann", "mcp"))
+              .say("subscriptions/listen", "", "\"notifications\":{\"taskIds\":[\"" + id + "\"]}");
+      assertThat(refused.status()).isEqualTo(403);
+    }
   }
 
   @Test

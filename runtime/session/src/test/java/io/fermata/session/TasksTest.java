@@ -312,10 +312,11 @@ class TasksTest {
 
     gate.release();
     when(run, Standing.STANDING);
-    eventually(() -> changes.get() == 1);
+    eventually(() -> changes.get() > 0);
     unwatch.run();
+    int heard = changes.get();
     got(host.tasks().answer(run, answers("topic", "cats", "colour", "red")));
     when(run, Standing.ENDED);
-    assertThat(changes).hasValue(1);
+    assertThat(changes).hasValue(heard);
   }
 }

@@ -56,6 +56,17 @@ class ThreadFeedTest {
   }
 
   @Test
+  void whoHasReadOfADeletionIsNotToldAgain() {
+    feed.request(1);
+    reads.forEach(
+        read ->
+            read.records(
+                List.of(new JournalRecord.Turn(1, 7, false, null, List.of(DELETED))), null));
+    feeds.deleted("thread", 1, 7, List.of(DELETED));
+    assertThat(told).containsExactly("1.0 Deleted", "ended");
+  }
+
+  @Test
   void whoHasNotAskedForMoreWhenAThreadIsDeletedIsToldSo() {
     feeds.deleted("thread", 3, 7, List.of(DELETED));
     assertThat(told).containsExactly("3.0 Deleted", "ended");

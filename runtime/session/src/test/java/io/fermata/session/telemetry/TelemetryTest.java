@@ -16,6 +16,7 @@ import io.fermata.session.Fermata;
 import io.fermata.session.Telemetry;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolReply;
+import io.fermata.session.TraceContext;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.api.common.AttributeKey;
@@ -290,6 +291,33 @@ class TelemetryTest {
     return registry.get("fermata.calls").tags("tool", "order", tag, value).timer().count();
   }
 
+  /** One whose work began well. */
+  private static Telemetry grumbling() {
+    return new Telemetry() {
+      @Override
+      public Activity called(Call call) {
+        return new Activity() {
+          @Override
+          public TraceContext context() {
+            throw new AssertionError("context");
+          }
+        };
+      }
+
+      @Override
+      public Activity performing(Effect effect) {
+        return new Activity() {
+          @Override
+          public Entered enter() {
+            return () -> {
+              throw new AssertionError("close");
+            };
+          }
+        };
+      }
+    };
+  }
+
   @Test
   void aTelemetryThatThrowsDisturbsNothing() throws Exception {
     Telemetry broken =
@@ -334,6 +362,7 @@ class TelemetryTest {
             .store(Store.memory())
             .flow(flow(run -> run.set("receipt", "paid")))
             .telemetry(broken)
+            .telemetry(grumbling())
             .telemetry(Meters.of(registry))
             .start()) {
       ToolReply reply = call(host, "", start());
