@@ -271,8 +271,8 @@ class ThreadSurvivalTest {
     post(first, id, "go");
     assertThat(asked.await(30, TimeUnit.SECONDS)).isTrue();
     CompletableFuture<Void> closing = CompletableFuture.runAsync(first::close);
-    eventually(
-        () -> first.threads().get("ann", id).toCompletableFuture().isCompletedExceptionally());
+    eventually(() -> !now(first.health()).ready());
+    assertThatThrownBy(() -> post(first, id, "more")).hasMessageContaining("shutting down");
     goOn.countDown();
     now(closing);
     try (Fermata host = host(parent, echo())) {
