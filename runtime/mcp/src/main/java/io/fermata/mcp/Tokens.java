@@ -33,10 +33,10 @@ import org.jspecify.annotations.Nullable;
 /** Reads access tokens: JWTs that the issuer signed for this server. */
 final class Tokens {
   /** How far the issuer's clock and ours may be apart. */
+  static final Duration LEEWAY = Duration.ofSeconds(30);
+
   /** Some issuers say of a token that does not end that it ends in the year 292278994. */
   private static final Instant NEVER = Instant.ofEpochMilli(Long.MAX_VALUE);
-
-  static final Duration LEEWAY = Duration.ofSeconds(30);
 
   /** With a symmetric one, whoever can check a token could make one. */
   private static final Set<JWSAlgorithm> ALGORITHMS =
