@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.StoreException;
 import io.fermata.session.Fermata;
 import io.modelcontextprotocol.client.McpClient;
 import io.modelcontextprotocol.client.McpSyncClient;
@@ -21,6 +22,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -83,10 +85,30 @@ class JavaSdkTest {
 
   @Test
   void theJavaSdkDrivesTheQuoteInOneProcessAndTheNext() {
-    List<String> command = Stdio.command(folder.resolve("stdio.db"));
+    Path file = folder.resolve("stdio.db");
+    List<String> command = Stdio.command(file);
     ServerParameters started =
         ServerParameters.builder(command.get(0)).args(command.subList(1, command.size())).build();
-    drivesTheQuote(() -> new StdioClientTransport(started, McpJsonDefaults.getMapper()));
+    drivesTheQuote(
+        () -> {
+          awaitFree(file);
+          return new StdioClientTransport(started, McpJsonDefaults.getMapper());
+        });
+  }
+
+  /** The client does not wait for the process that it asks to end. */
+  private static void awaitFree(Path file) {
+    for (int i = 0; ; i++) {
+      try {
+        Store.sqlite(file).open().close();
+        return;
+      } catch (StoreException inUse) {
+        if (i == 300) {
+          throw inUse;
+        }
+        LockSupport.parkNanos(100_000_000);
+      }
+    }
   }
 
   @Test
