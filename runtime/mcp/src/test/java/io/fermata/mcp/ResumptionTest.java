@@ -63,6 +63,18 @@ class ResumptionTest {
         .get();
   }
 
+  /** A call whose client has heard the first of it. */
+  private record Begun(FakeHost.Work work, Events events) {}
+
+  private Begun begun(String session, String version) throws Exception {
+    CompletableFuture<Events> answer = working(session, version);
+    FakeHost.Work work = host.work();
+    work.streams("begun");
+    Events events = answer.get();
+    events.next();
+    return new Begun(work, events);
+  }
+
   @Test
   void aClientThatComesBackHearsTheRestAndNothingTwice() throws Exception {
     String session = session("2025-11-25");
@@ -94,11 +106,9 @@ class ResumptionTest {
   @Test
   void theEndOfACallIsThereForAClientThatComesBackAfterIt() throws Exception {
     String session = session("2025-11-25");
-    CompletableFuture<Events> answer = working(session, "2025-11-25");
-    FakeHost.Work work = host.work();
-    work.streams("begun");
-    Events events = answer.get();
-    events.next();
+    Begun call = begun(session, "2025-11-25");
+    FakeHost.Work work = call.work();
+    Events events = call.events();
     events.breakOff();
     work.ends();
 
@@ -111,11 +121,9 @@ class ResumptionTest {
   @Test
   void nobodyElseHearsTheRest() throws Exception {
     String session = session("2025-11-25");
-    CompletableFuture<Events> answer = working(session, "2025-11-25");
-    FakeHost.Work work = host.work();
-    work.streams("begun");
-    Events events = answer.get();
-    events.next();
+    Begun call = begun(session, "2025-11-25");
+    FakeHost.Work work = call.work();
+    Events events = call.events();
     String last = events.lastId();
 
     assertThat(resumed("bob", session, last).status()).isEqualTo(410);
@@ -129,11 +137,9 @@ class ResumptionTest {
   @Test
   void theLatestOfTwoThatComeBackGoesOn() throws Exception {
     String session = session("2025-11-25");
-    CompletableFuture<Events> answer = working(session, "2025-11-25");
-    FakeHost.Work work = host.work();
-    work.streams("begun");
-    Events events = answer.get();
-    events.next();
+    Begun call = begun(session, "2025-11-25");
+    FakeHost.Work work = call.work();
+    Events events = call.events();
     Events first = resumed("ada", session, events.lastId());
     Events second = resumed("ada", session, events.lastId());
 
@@ -145,11 +151,9 @@ class ResumptionTest {
   @Test
   void whatIsToldMeanwhileIsBounded() throws Exception {
     String session = session("2025-11-25");
-    CompletableFuture<Events> answer = working(session, "2025-11-25");
-    FakeHost.Work work = host.work();
-    work.streams("begun");
-    Events events = answer.get();
-    events.next();
+    Begun call = begun(session, "2025-11-25");
+    FakeHost.Work work = call.work();
+    Events events = call.events();
     events.breakOff();
     String piece = "x".repeat(1_000);
     IntStream.range(0, 200).forEach(i -> work.streams(piece));
@@ -164,11 +168,9 @@ class ResumptionTest {
 
   @Test
   void clientsThatDoNotKnowOfItGetNoIds() throws Exception {
-    CompletableFuture<Events> answer = working(session("2025-06-18"), "2025-06-18");
-    FakeHost.Work work = host.work();
-    work.streams("begun");
-    Events events = answer.get();
-    events.next();
+    Begun call = begun(session("2025-06-18"), "2025-06-18");
+    FakeHost.Work work = call.work();
+    Events events = call.events();
 
     assertThat(events.lastId()).isEmpty();
     work.ends();
