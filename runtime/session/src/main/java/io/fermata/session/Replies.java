@@ -84,17 +84,13 @@ record Replies(String flow, FlowCatalog catalog) {
   JournalRecord.Reply task(
       SessionState state, String runId, long seq, long now, Retention retention) {
     RunState run = state.run();
+    if (!run.runId().equals(runId)) {
+      return earlier(state, runId, now);
+    }
     long keptUntil = retention.taskKnownUntil(run.changedAt());
     // Whoever looks keeps the session awake, which knows more than the store by then.
     if (!run.running() && keptUntil <= now) {
-      return viewed(
-          TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
-    }
-    if (!run.runId().equals(runId)) {
-      JournalRecord.Reply earlier = state.told(runId);
-      return earlier == null
-          ? viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0))
-          : viewed(ended(earlier), earlier);
+      return unknown(run);
     }
     JournalRecord.Reply reply = run.running() ? standing(state, seq, now) : end(state, seq);
     TaskView.Standing standing =
@@ -121,10 +117,36 @@ record Replies(String flow, FlowCatalog catalog) {
     return viewed;
   }
 
-  private static TaskView.Standing ended(JournalRecord.Reply reply) {
-    return reply.body().path("cancelled").asBoolean()
-        ? TaskView.Standing.CANCELLED
-        : TaskView.Standing.ENDED;
+  /** How a run stands whose session has another one now. */
+  private JournalRecord.Reply earlier(SessionState state, String runId, long now) {
+    JournalRecord.TaskEnd end = state.taskEnd(runId);
+    if (end == null || end.keptUntil() <= now) {
+      return unknown(state.run());
+    }
+    TaskView.Standing standing =
+        switch (end.status()) {
+          case CANCELLED, ABANDONED -> TaskView.Standing.CANCELLED;
+          case EXPIRED -> TaskView.Standing.EXPIRED;
+          default -> TaskView.Standing.ENDED;
+        };
+    JournalRecord.Reply viewed = viewed(standing, end.reply());
+    ((ObjectNode) viewed.run())
+        .put(HostTasks.CHANGED_AT, end.at())
+        .put(HostTasks.KEPT_UNTIL, end.keptUntil());
+    return viewed;
+  }
+
+  private JournalRecord.Reply unknown(RunState run) {
+    return viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
+  }
+
+  /** What those are told of a run that was cancelled, be it for another. */
+  JournalRecord.Reply cancelled(RunState run, long seq) {
+    return of(cancelled(), run, List.of(), seq);
+  }
+
+  static ObjectNode cancelled() {
+    return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
   }
 
   /** The reply with how the run stands beside it, which is nobody's but the asker's. */

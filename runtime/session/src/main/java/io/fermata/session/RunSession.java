@@ -624,7 +624,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   private ObjectNode body(Outcome outcome, @Nullable Waiting current) {
     boolean cancelled = ahead.status() == RunState.Status.CANCELLED;
     if (cancelled && current != null && current.call.action() == Action.CANCEL) {
-      return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
+      return Replies.cancelled();
     }
     return Wire.body(outcome);
   }
@@ -769,20 +769,32 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (unjournaled.isEmpty() || !(unjournaled.get(0) instanceof Event.Abandoned)) {
       return List.of();
     }
+    boolean task = state.isTask(state.run().runId());
     return List.of(
         new JournalRecord.Ended(
             now(),
             state.run().runId(),
             state.run().version(),
             RunState.Status.ABANDONED,
-            null,
-            null,
+            task ? SessionState.END_OF_TASK : null,
+            task ? replies.cancelled(state.run(), seq() + 1) : null,
             state.callsExcept(null),
             false,
             null,
             null,
             retention().keptUntil(now()),
-            retention().knownUntil(now())));
+            knownUntil(state, task),
+            task,
+            state.tasksAt(now())));
+  }
+
+  /** What is still told of earlier tasks is in the record of the latest end. */
+  private long knownUntil(SessionState state, boolean task) {
+    long own = task ? retention().taskKnownUntil(now()) : retention().knownUntil(now());
+    List<JournalRecord.TaskEnd> earlier = state.tasksAt(now());
+    return earlier == null
+        ? own
+        : earlier.stream().mapToLong(JournalRecord.TaskEnd::keptUntil).reduce(own, Math::max);
   }
 
   private Retention retention() {
@@ -812,7 +824,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
         unheard ? ahead.reason() : null,
         retention().keptUntil(now()),
-        task ? retention().taskKnownUntil(now()) : retention().knownUntil(now()));
+        knownUntil(state, task),
+        task,
+        state.tasksAt(now()));
   }
 
   /** The name of the call that what is going on belongs to, even if another waits for it now. */

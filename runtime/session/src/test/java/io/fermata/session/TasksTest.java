@@ -17,6 +17,8 @@ import io.fermata.session.TaskView.Standing;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Semaphore;
@@ -235,6 +237,71 @@ class TasksTest {
     got(host.tasks().cancel(run));
     got(host.tasks().answer(run, answers("topic", "cats")));
     assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED);
+  }
+
+  @Test
+  void aTaskWhoseRunGivesWayToAnotherIsCancelled() throws Exception {
+    TaskRun run = begin("long");
+    gate.release();
+    when(run, Standing.STANDING);
+    AtomicInteger changes = new AtomicInteger();
+    host.tasks().watch(run, changes::incrementAndGet);
+
+    TaskRun next = begin("long");
+
+    TaskView cancelled = view(run);
+    assertThat(cancelled.standing()).isEqualTo(Standing.CANCELLED);
+    assertThat(cancelled.keptUntil()).isAfter(cancelled.changedAt());
+    assertThat(changes).hasPositiveValue();
+    assertThat(view(next).standing()).isEqualTo(Standing.WORKING);
+    host.crash();
+    start();
+    assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED);
+  }
+
+  @Test
+  void whatATaskCameToIsToldForItsTimeWhateverRunsFollowInItsSession() throws Exception {
+    Retention none = new Retention(Duration.ZERO, Duration.ZERO);
+    host.close();
+    start(Settings.DEFAULT, none);
+    gate.release(100);
+    TaskRun first = begin("long");
+    when(first, Standing.STANDING);
+    proceed("long", "topic", "cats", "colour", "red");
+    TaskRun second = begin("long");
+    when(second, Standing.STANDING);
+    got(host.tasks().answer(second, answers("topic", "dogs", "colour", "red")));
+    when(second, Standing.ENDED);
+    for (int i = 0; i < 3; i++) {
+      got(host.call(call("long", "s")));
+      assertThat(TestHost.status(proceed("long", "topic", "birds", "colour", "red")))
+          .isEqualTo("complete");
+    }
+
+    Thread.sleep(1_500);
+    host.close();
+    start(Settings.DEFAULT, none);
+    assertThat(view(first).reply().structured().path("result").asText()).isEqualTo("cats in red");
+    assertThat(view(second).reply().structured().path("result").asText()).isEqualTo("dogs in red");
+    assertThat(view(second).keptUntil()).isAfter(view(first).changedAt());
+
+    passed.addAndGet(Duration.ofHours(2).toMillis());
+    assertThat(view(first).standing()).isEqualTo(Standing.UNKNOWN);
+    when(second, Standing.UNKNOWN);
+  }
+
+  @Test
+  void theLatestTasksOfASessionAreKnown() throws Exception {
+    gate.release(100);
+    List<TaskRun> runs = new ArrayList<>();
+    for (int i = 0; i <= SessionState.REMEMBERED_TASKS; i++) {
+      runs.add(begin("long"));
+    }
+    begin("long");
+
+    assertThat(view(runs.get(0)).standing()).isEqualTo(Standing.UNKNOWN);
+    runs.subList(1, runs.size())
+        .forEach(run -> assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED));
   }
 
   @Test
