@@ -200,7 +200,7 @@ final class JobCalls {
       Forms.Filled filled = forms.filled(responses);
       return filled.answers().size() < asked.size()
           ? ended(run, "The user did not want to answer; the work was ended.")
-          : answered(run, forms, filled.answers());
+          : answered(run, view, forms, filled.answers());
     }
 
     /** Nobody could go on with the run, so it ends with its call. */
@@ -211,21 +211,18 @@ final class JobCalls {
     /** A run that has done much goes on; any other stands where only an operator can help. */
     private CompletionStage<Result> stopped(TaskRun run, ToolReply reply) {
       return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
-          ? told(run, Json.object())
+          ? tasks
+              .answer(run, Json.object(), Map.of())
+              .thenCompose(taken -> tasks.view(run))
+              .thenCompose(after -> standing(run, after))
           : now(replies.result(call.tool(), reply, request.revision()));
     }
 
-    private CompletionStage<Result> told(TaskRun run, ObjectNode answers) {
-      return tasks
-          .answer(run, answers)
-          .thenCompose(taken -> tasks.view(run))
-          .thenCompose(after -> standing(run, after));
-    }
-
     /** What fits its form may still not fit its field; then it is asked for again. */
-    private CompletionStage<Result> answered(TaskRun run, Forms forms, ObjectNode answers) {
+    private CompletionStage<Result> answered(
+        TaskRun run, TaskView view, Forms forms, ObjectNode answers) {
       return tasks
-          .answer(run, answers)
+          .answer(run, answers, view.asked())
           .thenCompose(
               taken -> {
                 if (code(taken).equals("invalid_updates")) {

@@ -5,6 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Condition;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secret;
 import io.fermata.flow.Verdict;
@@ -83,6 +84,18 @@ class FormCallsTest {
           .edge("ask_dish", END)
           .compile();
 
+  private static final Flow<Meal> MENU =
+      Flow.of("menu", Meal.class)
+          .description("Asks twice.")
+          .forms()
+          .ask("ask_dish", q -> q.question("dish", "What to eat?"))
+          .edge(START, "ask_dish")
+          .decide(
+              "ask_dish",
+              d -> d.when(Condition.visits("ask_dish").lt(2)).to("ask_dish").otherwise(END))
+          .result(meal -> meal)
+          .compile();
+
   @TempDir Path folder;
 
   private final Semaphore reminded = new Semaphore(0);
@@ -108,6 +121,7 @@ class FormCallsTest {
             .flow(ORDER)
             .flow(PAY)
             .flow(TALK)
+            .flow(MENU)
             .flow(late)
             .start();
     server =
@@ -294,6 +308,36 @@ class FormCallsTest {
     assertThat(said.result().path("isError").asBoolean()).isTrue();
     assertThat(content(said).path("code").asText()).isEqualTo("stale_call");
     assertThat(content(said).path("question").asText()).isEqualTo("How many seats?");
+  }
+
+  @Test
+  void aFormIsForTheQuestionItWasShownForAndNotForTheSameOneAskedAnew() {
+    String call = "'arguments':{'action':'start','intent':'lunch'}";
+    JsonNode first = ada("menu", call).result();
+    JsonNode again = content(proceed("menu", session(first), "{'dish':'soup'}"));
+    assertThat(again.path("question").asText()).isEqualTo("What to eat?");
+
+    Wired.Said late = ada("menu", retry(call, first, filled("{'dish':'fish'}")));
+
+    assertThat(content(late).path("code").asText()).isEqualTo("stale_call");
+    assertThat(content(late).path("question").asText()).isEqualTo("What to eat?");
+    JsonNode last = content(proceed("menu", session(first), "{'dish':'cake'}"));
+    assertThat(last.at("/result/dish").asText()).isEqualTo("cake");
+  }
+
+  @Test
+  void aFormOfARunIsNotForTheNextOneOfItsSession() {
+    String call = "'arguments':{'action':'start','intent':'lunch'}";
+    JsonNode first = ada("menu", call).result();
+    String anew =
+        "'arguments':{'action':'start','intent':'dinner','sessionId':'" + session(first) + "'}";
+    JsonNode second = ada("menu", anew).result();
+
+    Wired.Said late = ada("menu", retry(call, first, filled("{'dish':'fish'}")));
+
+    assertThat(content(late).path("code").asText()).isEqualTo("stale_call");
+    JsonNode next = ada("menu", retry(anew, second, filled("{'dish':'soup'}"))).result();
+    assertThat(form(next).path("message").asText()).isEqualTo("What to eat?");
   }
 
   @Test

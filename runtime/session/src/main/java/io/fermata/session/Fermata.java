@@ -346,10 +346,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
 
     @Override
-    public CompletionStage<ToolReply> tell(TaskRun run, Action action, ObjectNode updates) {
+    public CompletionStage<ToolReply> tell(
+        TaskRun run, Action action, ObjectNode updates, @Nullable Asked asked) {
       CompletableFuture<ToolReply> reply = new CompletableFuture<>();
       return passed(
-          new GatewayCommand.ToRun(run.entityId(), run.runId(), action, updates, reply), reply);
+          new GatewayCommand.ToRun(run.entityId(), run.runId(), action, updates, asked, reply),
+          reply);
     }
   }
 

@@ -4,15 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.At;
 import io.fermata.flow.ErrorCode;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
-import io.fermata.flow.Phase;
-import io.fermata.flow.Place;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
@@ -109,7 +105,7 @@ record Replies(String flow, FlowCatalog catalog) {
       told.put(HostTasks.KEPT_UNTIL, keptUntil);
       return viewed;
     }
-    told.set(HostTasks.ASKED, asked(run));
+    told.set(HostTasks.ASKED, Json.tree(Asked.names(run)));
     String handle = state.origin() == null ? null : Conversation.handle(state.origin().session());
     if (handle != null) {
       ((ObjectNode) viewed.body()).put("sessionId", handle);
@@ -194,25 +190,6 @@ record Replies(String flow, FlowCatalog catalog) {
     return untold == null
         ? new JournalRecord.Reply(NullNode.getInstance(), Json.object())
         : of(untold, state.run(), seq);
-  }
-
-  /** The names of the open questions: where each is put, and how often it was answered in vain. */
-  private static ObjectNode asked(RunState run) {
-    ObjectNode names = Json.object();
-    run.places()
-        .forEach(
-            (place, at) -> {
-              if (at.phase() instanceof Phase.Asking) {
-                at.open()
-                    .forEach(question -> names.put(question.field(), name(question, place, at)));
-              }
-            });
-    return names;
-  }
-
-  private static String name(Event.Question question, Place place, At at) {
-    At.Rejection rejection = at.rejected().get(question.field());
-    return question.field() + "@" + place + (rejection == null ? "" : "." + rejection.tick());
   }
 
   private Outcome standing(SessionState state, long now) {

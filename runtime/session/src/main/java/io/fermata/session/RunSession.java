@@ -199,7 +199,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   /** Whether a call speaks of a run that was before, or of a state that it has left behind. */
   private boolean stale(Call call) {
     boolean ofAnother = call.runId() != null && !call.runId().equals(ahead.runId());
-    return ofAnother || (call.expectedSeq() != null && call.expectedSeq() != seq());
+    return ofAnother
+        || (call.expectedSeq() != null && call.expectedSeq() != seq())
+        || (call.asked() != null && !call.asked().by(ahead));
   }
 
   /** Whether a call has answers for the run while other branches of it are at work. */
