@@ -27,13 +27,22 @@ final class FormCalls {
   private final Results results;
   private final RequestStates states;
   private final Inquiries inquiries;
+  private final Gate gate;
 
-  FormCalls(FlowCalls flows, Results results, RequestStates states, Inquiries inquiries) {
+  FormCalls(
+      FlowCalls flows, Results results, RequestStates states, Inquiries inquiries, Gate gate) {
     this.flows = flows;
     this.results = results;
     this.states = states;
     this.inquiries = inquiries;
+    this.gate = gate;
   }
+
+  private static final String ENDING =
+      "The server is shutting down, and the form for this was not filled in.";
+
+  /** What a form was filled in with; null if it was not, and why. */
+  private record Filled(@Nullable JsonNode in, String why) {}
 
   /** A client's call, in which there may be several of the host. */
   private record Calling(String flow, Request request, Consumer<ToolProgress> listener) {
@@ -115,15 +124,21 @@ final class FormCalls {
   /** Asks a client of the older era while its call stays open. */
   private CompletionStage<Result> asked(
       Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms, Progress way) {
-    return CompletableFuture.completedFuture(Map.of(pause.key(), form))
-        // What is refused at once is a form that is not filled in, as one that is refused later.
-        .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
-        .handle(
-            (replies, failure) ->
-                failure == null
-                    ? filled(calling, pause, replies.path(pause.key()), forms, null)
-                    : now(told(calling, noted(reply, UNANSWERED))))
-        .thenCompose(answered -> answered);
+    CompletionStage<Filled> asking =
+        CompletableFuture.completedFuture(Map.of(pause.key(), form))
+            // What is refused at once is a form that is not filled in, as one refused later.
+            .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
+            .handle(
+                (replies, failure) ->
+                    failure == null
+                        ? new Filled(replies.path(pause.key()), "")
+                        : new Filled(null, UNANSWERED));
+    return gate.orHandedBack(asking, () -> new Filled(null, ENDING))
+        .thenCompose(
+            filled ->
+                filled.in() == null
+                    ? now(told(calling, noted(reply, filled.why())))
+                    : filled(calling, pause, filled.in(), forms, null));
   }
 
   /** Goes on with what a modern client brings along. */

@@ -18,7 +18,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,13 +47,15 @@ final class JobCalls {
   private final TaskCalls calls;
   private final ToolReplies replies;
   private final PlainCalls plain;
+  private final Gate gate;
 
-  JobCalls(ToolHost host, TaskCalls calls, ToolReplies replies, PlainCalls plain) {
+  JobCalls(ToolHost host, TaskCalls calls, ToolReplies replies, PlainCalls plain, Gate gate) {
     this.host = host;
     this.tasks = calls.tasks();
     this.calls = calls;
     this.replies = replies;
     this.plain = plain;
+    this.gate = gate;
   }
 
   private static boolean asks(ToolReply reply) {
@@ -66,23 +67,96 @@ final class JobCalls {
   }
 
   CompletionStage<Result> call(ToolCall call, Request request) {
-    AtomicReference<@Nullable TaskRun> asking = new AtomicReference<>();
-    return plain
-        .run(
-            request,
-            "tools/call",
-            call.tool(),
-            call.arguments(),
-            true,
-            round -> new Call(call, request, round, asking).go())
-        .whenComplete(
-            (result, failure) -> {
-              TaskRun run = asking.get();
-              if (failure != null && run != null && !request.revision().modern()) {
-                // Its client went away from a question, and nobody else knows of the run.
-                tasks.cancel(run);
-              }
-            });
+    Begun begun = new Begun(request.revision());
+    CompletionStage<Result> answer =
+        plain
+            .run(
+                request,
+                "tools/call",
+                call.tool(),
+                call.arguments(),
+                true,
+                round -> new Call(named(call, request, round), request, round, begun).go())
+            .whenComplete((result, failure) -> begun.over(failure));
+    return gate.orHandedBack(answer, begun::handedBack);
+  }
+
+  /** Who takes no task gets back to the run of its call by the name of that, or not at all. */
+  private ToolCall named(ToolCall call, Request request, McpCall round) {
+    if (TaskCalls.declared(request) || call.meta().path(ToolReplies.CALL_ID).isTextual()) {
+      return call;
+    }
+    JsonNode before = round.remembered();
+    String callId = before == null ? host.handles().mint() : before.path("callId").asText();
+    ObjectNode meta = call.meta().deepCopy().put(ToolReplies.CALL_ID, callId);
+    return new ToolCall(
+        call.tool(), call.principal(), call.arguments(), meta, call.transportSession());
+  }
+
+  /** The run that a call waits for, through all of its rounds. */
+  private final class Begun {
+    private final Revision revision;
+    private @Nullable TaskRun run;
+    private @Nullable String callId;
+    private @Nullable CompletableFuture<TaskView> settled;
+    private boolean asks;
+    private boolean left;
+
+    Begun(Revision revision) {
+      this.revision = revision;
+    }
+
+    synchronized void is(TaskRun of, ToolCall call) {
+      run = of;
+      callId = call.meta().path(ToolReplies.CALL_ID).asText();
+    }
+
+    synchronized void asks() {
+      asks = true;
+    }
+
+    synchronized void waits(CompletableFuture<TaskView> until) {
+      settled = until;
+    }
+
+    /** Whoever goes away ends its run, unless it was told that the run goes on. */
+    void abandon(TaskRun which) {
+      synchronized (this) {
+        if (left) {
+          return;
+        }
+      }
+      tasks.cancel(which);
+    }
+
+    /** A client that goes away from a question leaves nobody who knows of the run. */
+    void over(@Nullable Throwable failure) {
+      TaskRun asking;
+      synchronized (this) {
+        asking = failure == null || !asks || revision.modern() ? null : run;
+      }
+      if (asking != null) {
+        abandon(asking);
+      }
+    }
+
+    /** Says that the run goes on; null if there is none yet. */
+    @Nullable Result handedBack() {
+      CompletableFuture<TaskView> waiting;
+      Result told;
+      synchronized (this) {
+        if (run == null || callId == null) {
+          return null;
+        }
+        left = true;
+        waiting = settled;
+        told = replies.handedBack(callId, run, revision);
+      }
+      if (waiting != null) {
+        waiting.completeExceptionally(Refusal.cutOff());
+      }
+      return told;
+    }
   }
 
   /** A call in one of its rounds. */
@@ -90,21 +164,21 @@ final class JobCalls {
     private final ToolCall call;
     private final Request request;
     private final McpCall round;
-    private final AtomicReference<@Nullable TaskRun> asking;
+    private final Begun begun;
     private final boolean takesTasks;
 
-    Call(ToolCall call, Request request, McpCall round, AtomicReference<@Nullable TaskRun> asking) {
-      this.asking = asking;
+    Call(ToolCall call, Request request, McpCall round, Begun begun) {
       this.call = call;
       this.request = request;
       this.round = round;
+      this.begun = begun;
       this.takesTasks = TaskCalls.declared(request);
     }
 
     CompletionStage<Result> go() {
-      JsonNode begun = round.remembered();
-      if (begun != null) {
-        TaskRun run = new TaskRun(call.principal(), call.tool(), begun.asText());
+      JsonNode before = round.remembered();
+      if (before != null) {
+        TaskRun run = run(before.path("runId").asText());
         return tasks.view(run).thenCompose(view -> standing(run, view));
       }
       CompletionStage<ToolReply> reply =
@@ -112,12 +186,20 @@ final class JobCalls {
       return reply.thenCompose(this::replied);
     }
 
+    private TaskRun run(String runId) {
+      TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
+      if (!takesTasks) {
+        begun.is(run, call);
+      }
+      return run;
+    }
+
     private CompletionStage<Result> replied(ToolReply reply) {
       String runId = reply.meta().path("fermata/run").path("runId").asText();
       if (runId.isEmpty() || !(asks(reply) || GOING_ON.contains(code(reply)))) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
-      TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
+      TaskRun run = run(runId);
       return reply.task() && takesTasks
           ? now(calls.created(run))
           : tasks.view(run).thenCompose(view -> standing(run, view));
@@ -160,6 +242,7 @@ final class JobCalls {
     /** Who cannot look after the run has it end with the call. */
     private CompletionStage<Result> later(TaskRun run) {
       CompletableFuture<TaskView> settled = new CompletableFuture<>();
+      begun.waits(settled);
       Runnable look = () -> look(run, settled);
       Runnable unwatch = tasks.watch(run, look);
       look.run();
@@ -169,14 +252,14 @@ final class JobCalls {
         way.whenGone(
             () -> {
               if (settled.completeExceptionally(Refusal.cancelled())) {
-                tasks.cancel(run);
+                begun.abandon(run);
               }
             });
       } else {
         LATER.execute(
             () -> {
               if (settled.completeExceptionally(tooLong())) {
-                tasks.cancel(run);
+                begun.abandon(run);
               }
             });
       }
@@ -192,8 +275,9 @@ final class JobCalls {
             run,
             "The tool has to ask its user something that this client cannot show: use one that declares elicitation.");
       }
-      round.remember(run.runId());
-      asking.set(run);
+      round.remember(
+          Map.of("runId", run.runId(), "callId", call.meta().path(ToolReplies.CALL_ID).asText()));
+      begun.asks();
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();
       asked.forEach((key, reply) -> responses.set(key, reply.json()));

@@ -282,16 +282,18 @@ public final class McpServerBuilder {
       subscriptions = new Subscriptions(new Streams(maxStreams));
       methods =
           new Methods(
-              host,
-              identity,
-              offers,
-              subscriptions,
-              inquiries,
-              workers,
-              limits,
-              quotas,
-              permits,
-              telemetry);
+              new Methods.Parts(
+                  host,
+                  identity,
+                  offers,
+                  subscriptions,
+                  inquiries,
+                  workers,
+                  gate,
+                  limits,
+                  quotas,
+                  permits,
+                  telemetry));
       protocol = new Protocol(methods, sessions, inquiries, quotas, gate, telemetry);
     }
 

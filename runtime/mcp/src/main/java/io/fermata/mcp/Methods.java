@@ -21,18 +21,27 @@ final class Methods {
   /** Whether there are runs, which may outlast their calls. */
   private final boolean tasks;
 
-  Methods(
+  /** What methods are made of: what there is to call, and what all calls have in common. */
+  record Parts(
       ToolHost host,
       Identity identity,
       Offers offers,
       Subscriptions subscriptions,
       Inquiries inquiries,
       Workers workers,
+      Gate gate,
       PrincipalLimits limits,
       Quotas quotas,
       Permits permits,
-      Telemetry telemetry) {
-    this.identity = identity;
+      Telemetry telemetry) {}
+
+  Methods(Parts parts) {
+    ToolHost host = parts.host();
+    Offers offers = parts.offers();
+    Subscriptions subscriptions = parts.subscriptions();
+    Inquiries inquiries = parts.inquiries();
+    Quotas quotas = parts.quotas();
+    this.identity = parts.identity();
     this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
@@ -45,21 +54,22 @@ final class Methods {
             results,
             replies,
             System::currentTimeMillis,
-            permits);
+            parts.permits());
     this.listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states =
-        new RequestStates(host.handles(), System::currentTimeMillis, limits.requestStates());
-    PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
+        new RequestStates(host.handles(), System::currentTimeMillis, parts.limits().requestStates());
+    PlainCalls calls = new PlainCalls(changes, results, states, inquiries, parts.workers());
     FlowCalls flows = new FlowCalls(host, taskCalls, replies);
-    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls);
-    FormCalls forms = new FormCalls(flows, results, states, inquiries);
+    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls, parts.gate());
+    FormCalls forms = new FormCalls(flows, results, states, inquiries, parts.gate());
+    ToolCalls.Ways ways = new ToolCalls.Ways(calls, flows, forms, jobs);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
     both.put(
         "tools/call",
         counted(
             quotas,
-            new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits, telemetry)));
+            new ToolCalls(host, results, changes, ways, parts.permits(), parts.telemetry())));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));

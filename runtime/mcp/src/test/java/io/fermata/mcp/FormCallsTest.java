@@ -499,6 +499,18 @@ class FormCallsTest {
   }
 
   @Test
+  void anElderClientWhoseServerEndsGoesOnInTheConversation() throws Exception {
+    Events events = ordering(elder(FORMS));
+    asked(events);
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode answer = events.next().at("/result/structuredContent");
+    assertThat(answer.path("questions")).hasSize(2);
+    assertThat(answer.path("context").asText()).contains("shutting down", "Both at once.");
+  }
+
+  @Test
   void anElderClientThatCannotBeAskedIsAskedInTheConversation() throws Exception {
     assertThat(ordering(elder("{}")).plain().at("/result/structuredContent/questions")).hasSize(2);
     assertThat(

@@ -237,6 +237,76 @@ class TasksTest {
     assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
   }
 
+  private static final String FORMS = "{\"elicitation\":{}}";
+
+  private void serveAnew() {
+    server = McpServer.serving(host).port(0).apiKey("ann", "ann-key").start();
+    ann = new TaskClient(server.endpoint()).key("ann-key").declaring(FORMS);
+  }
+
+  /** What somebody is told who makes the call again that was handed back. */
+  private JsonNode again(JsonNode handedBack) throws Exception {
+    assertThat(handedBack.path("isError").asBoolean()).as(handedBack.toString()).isTrue();
+    assertThat(handedBack.at("/content/0/text").asText()).contains("goes on", "fermata/callId");
+    String callId = handedBack.path("_meta").path("fermata/callId").asText();
+    Wired wired = ann.wired();
+    String message =
+        wired
+            .modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", FORMS)
+            .replace("\"_meta\":{", "\"_meta\":{\"fermata/callId\":\"" + callId + "\",");
+    Events answer = wired.listen(message).get();
+    return (answer.streamed() ? answer.next() : answer.plain()).path("result");
+  }
+
+  @Test
+  void aJobWhoseServerEndsGoesOnAndIsFoundAgain() throws Exception {
+    Wired wired = ann.wired();
+    Events answer =
+        wired
+            .listen(
+                wired.modernMessage(
+                    "tools/call", "job", "\"name\":\"job\",\"arguments\":{}", "{}"))
+            .get();
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode handedBack = answer.next().path("result");
+    serveAnew();
+    kitchen.release();
+    assertThat(again(handedBack).path("resultType").asText()).isEqualTo("input_required");
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobThatAsksWhenItsServerEndsAsksAgain() throws Exception {
+    kitchen.release();
+    String session =
+        ann.wired()
+            .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":" + FORMS)
+            .raw()
+            .headers()
+            .firstValue("Mcp-Session-Id")
+            .orElseThrow();
+    Events answer =
+        ann.wired()
+            .with("MCP-Protocol-Version", "2025-11-25")
+            .with("Mcp-Session-Id", session)
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"job\",\"arguments\":{}}}")
+            .get();
+    assertThat(answer.next().path("method").asText()).isEqualTo("elicitation/create");
+    assertThat(answer.next().path("method").asText()).isEqualTo("elicitation/create");
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode handedBack = answer.next().path("result");
+    serveAnew();
+    assertThat(again(handedBack).path("inputRequests")).hasSize(2);
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
   @Test
   void aCallThatOutlastsItsDeadlineBecomesATask() throws Exception {
     String id = created(ann.start("slow"));
