@@ -162,7 +162,9 @@ record FormPause(
     return session == null ? arguments : arguments.put("sessionId", session);
   }
 
-  /** The hints of a call that brings answers, which are good for what was asked and nothing else. */
+  /**
+   * The hints of a call that brings answers, which are good for what was asked and nothing else.
+   */
   ObjectNode meta(ObjectNode ofRequest, ObjectNode answers) {
     ObjectNode meta = ofRequest.deepCopy();
     meta.remove(OF_ONE_CALL);

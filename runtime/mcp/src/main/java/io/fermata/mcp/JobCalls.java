@@ -228,8 +228,7 @@ final class JobCalls {
           .view(run)
           .thenAccept(
               view -> {
-                if (view.standing() == TaskView.Standing.UNREACHABLE
-                    && TaskCalls.PASSING.contains(code(view.reply()))) {
+                if (TaskCalls.missed(view)) {
                   if (!settled.isDone()) {
                     SOON.execute(() -> look(run, settled));
                   }

@@ -191,6 +191,12 @@ final class TaskCalls {
     }
   }
 
+  /** Whether a run could not be looked at for a reason that passes by itself. */
+  static boolean missed(TaskView view) {
+    return view.standing() == TaskView.Standing.UNREACHABLE
+        && PASSING.contains(view.reply().structured().path("code").asText());
+  }
+
   /** The run is there, and cannot be told about now. */
   static Refusal unreachable(ToolReply reply) {
     return PASSING.contains(reply.structured().path("code").asText())
