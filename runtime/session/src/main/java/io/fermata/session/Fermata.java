@@ -84,6 +84,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
+  private final Pings pings;
   private final Limits limits;
   private final InstantSource clock;
   private final ExecutorService handlerThreads;
@@ -114,6 +115,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
+    this.pings = new Pings(store::ping, SILENCE);
     this.telemetry = Telemetries.of(builder.telemetries);
     this.limits = settings.limits();
     this.clock = builder.clock;
@@ -376,11 +378,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     if (!accepts || storeFails) {
       return CompletableFuture.completedFuture(new Health(!storeFails, accepts));
     }
-    return store
-        .ping()
-        .toCompletableFuture()
-        .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
-        .handleAsync((answered, thrown) -> new Health(thrown == null, accepts), replies);
+    return pings.answers().thenApplyAsync(answers -> new Health(answers, accepts), replies);
   }
 
   private CompletionStage<ToolReply> passed(
