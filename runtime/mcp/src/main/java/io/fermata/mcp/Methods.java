@@ -16,8 +16,6 @@ final class Methods {
   private final Identity identity;
   private final McpChanges changes;
   private final Listening listening;
-  private final boolean widgets;
-
   /** Whether there are runs, which may outlast their calls. */
   private final boolean tasks;
 
@@ -42,7 +40,6 @@ final class Methods {
     Inquiries inquiries = parts.inquiries();
     Quotas quotas = parts.quotas();
     this.identity = parts.identity();
-    this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
     this.tasks = !host.tools().isEmpty();
@@ -77,9 +74,10 @@ final class Methods {
     both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
     both.put("prompts/get", counted(quotas, new Prompts(changes, calls, results)));
     both.put("completion/complete", counted(quotas, new Completions(changes, calls, results)));
-    Result discovery = results.cacheable(Revision.V2026_07_28, discovery());
+    Result plain = results.cacheable(Revision.V2026_07_28, discovery(false));
+    Result rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
     this.modern = new HashMap<>(both);
-    modern.put("server/discover", Method.atOnce(request -> discovery));
+    modern.put("server/discover", Method.atOnce(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
     modern.put("subscriptions/listen", listening::listen);
     modern.put("tasks/get", taskCalls::get);
     modern.put("tasks/update", taskCalls::update);
@@ -131,7 +129,7 @@ final class Methods {
     return withInstructions(welcome);
   }
 
-  private ObjectNode discovery() {
+  private ObjectNode discovery(boolean widgets) {
     ObjectNode discovery = JsonNodeFactory.instance.objectNode();
     // A client takes its pick from these and goes on without a handshake, so only modern ones
     // count.
