@@ -11,6 +11,7 @@ import io.fermata.session.Tasks;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolReply;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -26,11 +27,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class JobCalls {
   private static final Executor SOON = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
-
-  /**
-   * How long an answer that is no stream can be waited for: the connection is closed for silence.
-   */
-  private static final Executor LATER = CompletableFuture.delayedExecutor(100, TimeUnit.SECONDS);
 
   /** What the run goes on after by itself. */
   private static final Set<String> GOING_ON =
@@ -48,14 +44,25 @@ final class JobCalls {
   private final ToolReplies replies;
   private final PlainCalls plain;
   private final Gate gate;
+  private final @Nullable Duration patience;
 
-  JobCalls(ToolHost host, TaskCalls calls, ToolReplies replies, PlainCalls plain, Gate gate) {
+  /**
+   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   */
+  JobCalls(
+      ToolHost host,
+      TaskCalls calls,
+      ToolReplies replies,
+      PlainCalls plain,
+      Gate gate,
+      @Nullable Duration patience) {
     this.host = host;
     this.tasks = calls.tasks();
     this.calls = calls;
     this.replies = replies;
     this.plain = plain;
     this.gate = gate;
+    this.patience = patience;
   }
 
   private static boolean asks(ToolReply reply) {
@@ -254,8 +261,10 @@ final class JobCalls {
                 begun.abandon(run);
               }
             });
-      } else {
-        LATER.execute(
+      } else if (patience != null) {
+        Executor late =
+            CompletableFuture.delayedExecutor(patience.toMillis(), TimeUnit.MILLISECONDS);
+        late.execute(
             () -> {
               if (settled.completeExceptionally(tooLong())) {
                 begun.abandon(run);

@@ -267,6 +267,7 @@ public final class McpServerBuilder {
 
   /** What all transports share. */
   private final class Core {
+    private final HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     private final Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
     private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
     private final Quotas quotas = new Quotas(limits, System::nanoTime);
@@ -290,6 +291,7 @@ public final class McpServerBuilder {
                   inquiries,
                   workers,
                   gate,
+                  connected.patience(),
                   limits,
                   quotas,
                   permits,
@@ -342,12 +344,11 @@ public final class McpServerBuilder {
   }
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
-    HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     Streams streams = new Streams(maxStreams);
     ThreadsApi api =
         threads == null
             ? null
-            : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
+            : new ThreadsApi(threads, streams, core.connected, core.quotas, core.permits);
     RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas, core.permits);
     Operations operations = new Operations(host, core.gate, core.workers, metrics);
     Guard guard = new Guard(servedHosts(), origins);
@@ -372,7 +373,7 @@ public final class McpServerBuilder {
                       callers,
                       resource,
                       core.quotas,
-                      connected,
+                      core.connected,
                       connections,
                       listening);
               edges.add(edge);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.Telemetry;
 import io.fermata.session.ToolHost;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,7 +20,11 @@ final class Methods {
   /** Whether there are runs, which may outlast their calls. */
   private final boolean tasks;
 
-  /** What methods are made of: what there is to call, and what all calls have in common. */
+  /**
+   * What methods are made of: what there is to call, and what all calls have in common.
+   *
+   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   */
   record Parts(
       ToolHost host,
       Identity identity,
@@ -28,6 +33,7 @@ final class Methods {
       Inquiries inquiries,
       Workers workers,
       Gate gate,
+      @Nullable Duration patience,
       PrincipalLimits limits,
       Quotas quotas,
       Permits permits,
@@ -57,7 +63,7 @@ final class Methods {
         new RequestStates(host.handles(), System::currentTimeMillis, parts.limits().requestStates());
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, parts.workers());
     FlowCalls flows = new FlowCalls(host, taskCalls, replies);
-    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls, parts.gate());
+    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
     FormCalls forms = new FormCalls(flows, results, states, inquiries, parts.gate());
     ToolCalls.Ways ways = new ToolCalls.Ways(calls, flows, forms, jobs);
     Map<String, Method> both = new HashMap<>();

@@ -102,6 +102,7 @@ class FuzzTest {
                 inquiries,
                 workers,
                 gate,
+                null,
                 limits,
                 quotas,
                 Permits.NONE,

@@ -328,6 +328,19 @@ class TasksTest {
   }
 
   @Test
+  void aJobOfAClientThatTakesNoStreamEndsBeforeItsConnectionDoes() throws Exception {
+    try (McpServer impatient =
+        McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(2)).start()) {
+      Wired.Said late =
+          new Wired(impatient)
+              .with("Accept", "application/json")
+              .request("tools/call", "\"name\":\"job\",\"arguments\":{}");
+
+      assertThat(late.message()).contains("was ended", "text/event-stream");
+    }
+  }
+
+  @Test
   void aCallThatOutlastsItsDeadlineBecomesATask() throws Exception {
     String id = created(ann.start("slow"));
     kitchen.release();
