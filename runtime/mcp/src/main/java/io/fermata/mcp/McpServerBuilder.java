@@ -402,7 +402,9 @@ public final class McpServerBuilder {
     // Whoever comes first need not wait, and a mistake is in the log.
     issued.latest();
     return new Callers(
-        keys, new Tokens(oauth, issued, challenge, System::currentTimeMillis), challenge);
+        keys,
+        new Tokens(oauth, issued, challenge, System::currentTimeMillis, Tokens.threads()),
+        challenge);
   }
 
   private Permits permits() {
