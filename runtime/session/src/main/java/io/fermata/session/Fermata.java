@@ -321,7 +321,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       Consumer<ToolProgress> progress,
       TraceContext trace) {
     if (agent != null) {
-      return agent.call(call, progress);
+      return agent.call(call, progress, trace);
     }
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     FlowTool job = catalog.jobs().get(call.tool());

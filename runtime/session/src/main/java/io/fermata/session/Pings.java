@@ -35,13 +35,13 @@ final class Pings {
       if (underWay != null) {
         return underWay.copy();
       }
-      asked = new CompletableFuture<Boolean>();
+      asked = new CompletableFuture<>();
       told = asked.copy().completeOnTimeout(false, patience, TimeUnit.MILLISECONDS);
       underWay = told;
     }
-    asked
-        .completeOnTimeout(false, LOST * patience, TimeUnit.MILLISECONDS)
-        .whenComplete((answered, never) -> over());
+    CompletionStage<Boolean> ended =
+        asked.completeOnTimeout(false, LOST * patience, TimeUnit.MILLISECONDS);
+    ended.whenComplete((answered, never) -> over());
     begun().whenComplete((answered, thrown) -> asked.complete(thrown == null));
     return told.copy();
   }
