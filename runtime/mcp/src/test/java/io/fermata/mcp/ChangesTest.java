@@ -43,16 +43,7 @@ class ChangesTest {
   }
 
   private Wired session() {
-    String session =
-        new Wired(server)
-            .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
-            .raw()
-            .headers()
-            .firstValue("Mcp-Session-Id")
-            .orElseThrow();
-    return new Wired(server)
-        .with("MCP-Protocol-Version", "2025-11-25")
-        .with("Mcp-Session-Id", session);
+    return new Wired(server).session("2025-11-25", "{}");
   }
 
   private static String method(JsonNode message) {

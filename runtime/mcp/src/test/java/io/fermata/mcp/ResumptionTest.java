@@ -39,12 +39,7 @@ class ResumptionTest {
   }
 
   private String session(String version) {
-    return client("ada", version)
-        .request("initialize", "\"protocolVersion\":\"" + version + "\",\"capabilities\":{}")
-        .raw()
-        .headers()
-        .firstValue("Mcp-Session-Id")
-        .orElseThrow();
+    return client("ada", version).session(version, "{}").header("Mcp-Session-Id");
   }
 
   private CompletableFuture<Events> working(String session, String version) {

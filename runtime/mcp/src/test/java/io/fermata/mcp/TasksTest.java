@@ -301,17 +301,9 @@ class TasksTest {
   @Test
   void aJobThatAsksWhenItsServerEndsAsksAgain() throws Exception {
     kitchen.release();
-    String session =
-        ann.wired()
-            .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":" + FORMS)
-            .raw()
-            .headers()
-            .firstValue("Mcp-Session-Id")
-            .orElseThrow();
     Events answer =
         ann.wired()
-            .with("MCP-Protocol-Version", "2025-11-25")
-            .with("Mcp-Session-Id", session)
+            .session("2025-11-25", FORMS)
             .listen(
                 "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"job\",\"arguments\":{}}}")
             .get();
