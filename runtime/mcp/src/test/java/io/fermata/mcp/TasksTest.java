@@ -29,6 +29,7 @@ import java.time.LocalTime;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -463,7 +464,7 @@ class TasksTest {
       assertThat(listening.next().at("/params/status").asText()).isEqualTo("working");
 
       busy.is.set(true);
-      host.tasks().cancel(busy.watched.get());
+      host.tasks().cancel(Objects.requireNonNull(busy.watched.get()));
       while (busy.missed.get() < 2) {
         Thread.sleep(5);
       }

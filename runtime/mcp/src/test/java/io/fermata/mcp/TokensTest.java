@@ -8,6 +8,7 @@ import com.nimbusds.jose.jwk.RSAKey;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -78,7 +79,7 @@ class TokensTest {
     CompletableFuture<Caller> refused = caller.toCompletableFuture();
     Throwable thrown = catchThrowable(refused::join);
     assertThat(thrown).isInstanceOf(CompletionException.class);
-    return (Refusal) thrown.getCause();
+    return (Refusal) Objects.requireNonNull(thrown.getCause());
   }
 
   @Test
