@@ -86,6 +86,18 @@ final class EventStream {
         write(notifications);
         context.owner().setTimer(Progress.PAUSE_MILLIS, rested -> send());
       }
+      if (progress.letsGo() && keeping != null) {
+        letGo();
+      }
+    }
+  }
+
+  /** Ends the response before there is an answer, for which its client comes back. */
+  private void letGo() {
+    begin();
+    if (replay != null && !away()) {
+      response.end();
+      awaited(context, replay, null);
     }
   }
 

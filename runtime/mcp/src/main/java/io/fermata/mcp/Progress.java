@@ -86,6 +86,7 @@ final class Progress {
   private boolean asleep = true;
   private boolean ended;
   private boolean held;
+  private boolean lettingGo;
   private @Nullable Runnable whenGone;
 
   /**
@@ -180,6 +181,21 @@ final class Progress {
       held = true;
     }
     rouse(true);
+  }
+
+  /** Lets the client go, which comes back for the rest if it can. */
+  void letGo() {
+    synchronized (this) {
+      lettingGo = !ended;
+    }
+    rouse(true);
+  }
+
+  /** Whether the client is to go now, which is said once. */
+  synchronized boolean letsGo() {
+    boolean now = lettingGo;
+    lettingGo = false;
+    return now;
   }
 
   synchronized boolean held() {
