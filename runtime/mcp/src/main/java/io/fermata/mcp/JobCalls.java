@@ -85,7 +85,9 @@ final class JobCalls {
                 true,
                 round -> new Call(named(call, request, round), request, round, begun).go())
             .whenComplete((result, failure) -> begun.over(failure));
-    return gate.orHandedBack(answer, begun::handedBack);
+    CompletionStage<Result> told = gate.orHandedBack(answer, begun::handedBack);
+    told.whenComplete((result, failure) -> begun.told());
+    return told;
   }
 
   /** Who takes no task gets back to the run of its call by the name of that, or not at all. */
@@ -148,21 +150,23 @@ final class JobCalls {
     }
 
     /** Says that the run goes on; null if there is none yet. */
-    @Nullable Result handedBack() {
+    synchronized @Nullable Result handedBack() {
+      if (run == null || callId == null) {
+        return null;
+      }
+      left = true;
+      return replies.handedBack(callId, run, revision);
+    }
+
+    /** Nobody waits for the run any more. */
+    void told() {
       CompletableFuture<TaskView> waiting;
-      Result told;
       synchronized (this) {
-        if (run == null || callId == null) {
-          return null;
-        }
-        left = true;
-        waiting = settled;
-        told = replies.handedBack(callId, run, revision);
+        waiting = left ? settled : null;
       }
       if (waiting != null) {
         waiting.completeExceptionally(Refusal.cutOff());
       }
-      return told;
     }
   }
 

@@ -28,7 +28,7 @@ final class Progress {
   /** How many characters may wait, counting what is written around each message. */
   static final int ROOM = 32_000;
 
-  /** How many bytes may wait of what must not be lost; more than any one message has. */
+  /** How many bytes may wait of what must not be lost, besides a message that is longer alone. */
   static final int INSISTED = 4 * Wire.MAX_BYTES;
 
   private static final int AROUND = 300;
@@ -156,7 +156,7 @@ final class Progress {
         withdraw(subject);
       }
       insisted += message.length;
-      full = !ended && insisted > INSISTED;
+      full = !ended && insisted > INSISTED && insisted > message.length;
       wanted = !full && add(message, subject);
     }
     if (full) {
