@@ -454,13 +454,14 @@ class OAuthTest {
       String ann = issuer.token("ann", "special");
       String less = issuer.token("ann");
       Wired client = new Wired(guarded).with("Authorization", "Bearer " + ann);
-      for (String body :
-          List.of(
-              "{\"agent\":\"open\"}",
-              "{\"agent\":\"closed\"}",
-              "{\"agent\":\"closed\",\"messages\":[{\"content\":\"over\"}]}")) {
-        assertThat(client.sendTo("/threads", body).status()).isEqualTo(201);
+      String thread = "";
+      for (String agent : List.of("open", "closed", "closed")) {
+        Wired.Said created = client.sendTo("/threads", "{\"agent\":\"" + agent + "\"}");
+        assertThat(created.status()).isEqualTo(201);
+        thread = created.raw().headers().firstValue("Location").orElseThrow();
       }
+      Wired.Said posted = client.sendTo(thread + "/messages", "{\"content\":\"over\"}");
+      assertThat(posted.status()).isEqualTo(202);
       while (!listed(guarded, ann, "threads", "agent").stream().sorted().toList()
           .equals(List.of("closed", "open", "open"))) {
         Thread.sleep(20);
