@@ -106,6 +106,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostOutside.Shared shared;
   private final RunLedger ledger;
   private final Runs runs;
+  private final RunTally tally;
   private final Eraser eraser;
   private final Archives archives;
   private final ActorSystem<GatewayCommand> system;
@@ -136,6 +137,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.feeds = new ThreadFeeds();
     this.ledger = new RunLedger(store, seals, builder.clock);
     this.runs = new StoreRuns(store.directory(), ledger, replies);
+    this.tally = new RunTally(runs, settings.unfinishedRuns());
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
     AgentHost agentHost =
@@ -174,6 +176,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
             erased -> {
               feeds.ended(erased, null);
               watches.changed(erased);
+              tally.forget();
             },
             ledger,
             replies);
@@ -183,7 +186,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
             eraser,
             seals,
             builder.dormant ? unwanted -> {} : command -> actors().tell(command),
-            ledger::lookAgain,
+            () -> {
+              ledger.lookAgain();
+              tally.forget();
+            },
             handlerThreads);
     this.shared =
         new HostOutside.Shared(
@@ -206,6 +212,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                   catalog,
                   audience,
                   ledger,
+                  tally,
                   settings,
                   retentions,
                   builder.clock,

@@ -267,11 +267,28 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (taken instanceof Program.Refused<Event> refused) {
       return answer(unfit(state, refused.failure()));
     }
+    if (call.action() == Action.START && !state.run().running() && beyond(call)) {
+      return answer(replies.of(tooMany(), RunState.NONE, 0));
+    }
     Optional<FlowProgram<?>> program = program(state.run(), call.action());
     if (program.isEmpty()) {
       return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
     }
     return accept(state, program.get(), input(call));
+  }
+
+  /** Whether a client has as many runs as it may; schedules and threads have bounds of their own. */
+  private boolean beyond(Call call) {
+    SessionKey key = call.key();
+    return key != null
+        && !key.principal().equals(Schedule.PRINCIPAL)
+        && ToolUse.caller(key.session()) == null
+        && shell().tally().full(key.principal());
+  }
+
+  private Outcome.Failure tooMany() {
+    return HostError.TOO_MANY_RUNS.failure(
+        HostError.TOO_MANY_RUNS.cause() + ": " + shell().tally().most());
   }
 
   private Input input(Call call) {
@@ -871,11 +888,17 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       } else if (entry instanceof JournalRecord.Ended ended) {
         RunState last = ended.status() == RunState.Status.ABANDONED ? before.run() : ahead;
         shell().ledger().ended(new RunRow(flow, ended.last(last), origin, seq), ended.keptUntil());
+        if (origin != null && before.run().runId().equals(ended.runId())) {
+          shell().tally().ended(origin.principal());
+        }
       }
     }
     if (after.run().running()) {
       boolean begins = !after.run().runId().equals(before.run().runId());
       shell().ledger().stands(new RunRow(flow, after.run(), after.origin(), seq), begins);
+      if (begins && after.origin() != null) {
+        shell().tally().began(after.origin().principal());
+      }
     }
   }
 
