@@ -104,6 +104,7 @@ final class JobCalls {
 
   /** The run that a call waits for, through all of its rounds. */
   private final class Begun {
+    final long since = System.nanoTime();
     private final Revision revision;
     private @Nullable TaskRun run;
     private @Nullable String callId;
@@ -266,8 +267,9 @@ final class JobCalls {
               }
             });
       } else if (patience != null) {
-        Executor late =
-            CompletableFuture.delayedExecutor(patience.toMillis(), TimeUnit.MILLISECONDS);
+        // The connection has been silent since the call arrived.
+        long left = patience.toNanos() - (System.nanoTime() - begun.since);
+        Executor late = CompletableFuture.delayedExecutor(left, TimeUnit.NANOSECONDS);
         late.execute(
             () -> {
               if (settled.completeExceptionally(tooLong())) {
