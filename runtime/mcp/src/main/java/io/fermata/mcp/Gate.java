@@ -62,13 +62,12 @@ final class Gate {
   }
 
   /**
-   * What work that goes on without its caller comes to, or what its caller is told when it is handed
-   * back.
+   * What work that goes on without its caller comes to, or what its caller is told when it is
+   * handed back.
    *
    * @param handedBack says that the work goes on; null as long as there is nothing to hand back
    */
-  <T> CompletionStage<T> orHandedBack(
-      CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
+  <T> CompletionStage<T> orHandedBack(CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
     CompletableFuture<T> answered = answer.toCompletableFuture();
     if (answered.isDone()) {
       return answered;

@@ -75,7 +75,8 @@ public final class McpChanges {
       // The page of a tool comes and goes with it, and is a resource.
       changed(Subscriptions.Kind.RESOURCES);
       after.keySet().stream()
-          .filter(uri -> before.containsKey(uri) && !Objects.equals(after.get(uri), before.get(uri)))
+          .filter(
+              uri -> before.containsKey(uri) && !Objects.equals(after.get(uri), before.get(uri)))
           .forEach(this::updated);
     }
   }

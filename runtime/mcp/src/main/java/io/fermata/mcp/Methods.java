@@ -17,6 +17,7 @@ final class Methods {
   private final Identity identity;
   private final McpChanges changes;
   private final Listening listening;
+
   /** Whether there are runs, which may outlast their calls. */
   private final boolean tasks;
 
@@ -60,7 +61,8 @@ final class Methods {
             parts.permits());
     this.listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states =
-        new RequestStates(host.handles(), System::currentTimeMillis, parts.limits().requestStates());
+        new RequestStates(
+            host.handles(), System::currentTimeMillis, parts.limits().requestStates());
     PlainCalls calls = new PlainCalls(changes, results, states, inquiries, parts.workers());
     FlowCalls flows = new FlowCalls(host, taskCalls, replies);
     JobCalls jobs = new JobCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
@@ -83,7 +85,9 @@ final class Methods {
     Result plain = results.cacheable(Revision.V2026_07_28, discovery(false));
     Result rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
     this.modern = new HashMap<>(both);
-    modern.put("server/discover", Method.atOnce(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
+    modern.put(
+        "server/discover",
+        Method.atOnce(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
     modern.put("subscriptions/listen", listening::listen);
     modern.put("tasks/get", taskCalls::get);
     modern.put("tasks/update", taskCalls::update);

@@ -98,8 +98,7 @@ final class Tokens {
    * @param clock tells the time in milliseconds
    * @param threads where tokens are checked; it may reject some
    */
-  Tokens(
-      OAuth oauth, IssuerKeys keys, Challenge challenge, LongSupplier clock, Executor threads) {
+  Tokens(OAuth oauth, IssuerKeys keys, Challenge challenge, LongSupplier clock, Executor threads) {
     this.issuer = oauth.issuer();
     this.audience = oauth.audience();
     this.keys = keys;

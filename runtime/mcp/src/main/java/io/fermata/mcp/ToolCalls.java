@@ -119,13 +119,14 @@ final class ToolCalls implements Method {
     PlainCall told = PlainCall.begin(telemetry, tool, request);
     return told.ending(
         () ->
-            ways.plain().run(
-                request,
-                "tools/call",
-                tool.name(),
-                arguments,
-                tool.atOnce(),
-                call -> run(tool, call, request, told)));
+            ways.plain()
+                .run(
+                    request,
+                    "tools/call",
+                    tool.name(),
+                    arguments,
+                    tool.atOnce(),
+                    call -> run(tool, call, request, told)));
   }
 
   private static McpResult unfit(List<Violation> wrong) {

@@ -47,8 +47,7 @@ final class ToolReplies {
         revision,
         McpResult.error(
                 "The server is shutting down; the work goes on. Do not begin it anew: the same call"
-                    + " with _meta {\"%s\": \"%s\"} gets its result."
-                        .formatted(CALL_ID, callId))
+                    + " with _meta {\"%s\": \"%s\"} gets its result.".formatted(CALL_ID, callId))
             .meta(RUN, named)
             .meta(CALL_ID, Json.tree(callId)));
   }

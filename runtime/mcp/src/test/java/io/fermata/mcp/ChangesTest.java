@@ -70,7 +70,9 @@ class ChangesTest {
   }
 
   private static McpTool shown(String html) {
-    return McpTool.of("shown", "Shows").page(WidgetPage.of(html)).callAtOnce(call -> McpResult.text(""));
+    return McpTool.of("shown", "Shows")
+        .page(WidgetPage.of(html))
+        .callAtOnce(call -> McpResult.text(""));
   }
 
   @Test

@@ -393,7 +393,11 @@ class OAuthTest {
   @Test
   void theListOfRunsHasWhatTheTokenAllowsOfItsPrincipalsOwn() throws Exception {
     try (Fermata runs =
-            Fermata.host().store(Store.memory()).flow(asking("open")).flow(asking("closed")).start();
+            Fermata.host()
+                .store(Store.memory())
+                .flow(asking("open"))
+                .flow(asking("closed"))
+                .start();
         McpServer guarded =
             McpServer.serving(runs)
                 .runs(runs.runs())
@@ -437,7 +441,11 @@ class OAuthTest {
   @Test
   void theListOfThreadsHasWhatTheTokenAllowsOfItsPrincipalsOwn() throws Exception {
     ScriptedModel hands =
-        ScriptedModel.script().when(lastUserContains("over")).call("open", Map.of()).otherwise().say("Yes?");
+        ScriptedModel.script()
+            .when(lastUserContains("over"))
+            .call("open", Map.of())
+            .otherwise()
+            .say("Yes?");
     ScriptedModel says = ScriptedModel.script().otherwise().say("Hello.");
     try (Fermata agents =
             Fermata.host()
@@ -462,7 +470,9 @@ class OAuthTest {
       }
       Wired.Said posted = client.sendTo(thread + "/messages", "{\"content\":\"over\"}");
       assertThat(posted.status()).isEqualTo(202);
-      while (!listed(guarded, ann, "threads", "agent").stream().sorted().toList()
+      while (!listed(guarded, ann, "threads", "agent").stream()
+          .sorted()
+          .toList()
           .equals(List.of("closed", "open", "open"))) {
         Thread.sleep(20);
       }

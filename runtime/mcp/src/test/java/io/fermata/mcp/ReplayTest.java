@@ -13,8 +13,7 @@ class ReplayTest {
 
   private final AtomicInteger forgotten = new AtomicInteger();
   private final AtomicInteger lost = new AtomicInteger();
-  private final Replay replay =
-      new Replay("r", forgotten::incrementAndGet, lost::incrementAndGet);
+  private final Replay replay = new Replay("r", forgotten::incrementAndGet, lost::incrementAndGet);
 
   /** One that counts how often it is to look. */
   private static final class Client implements Replay.Listener {

@@ -285,8 +285,7 @@ class TasksTest {
     Events answer =
         wired
             .listen(
-                wired.modernMessage(
-                    "tools/call", "job", "\"name\":\"job\",\"arguments\":{}", "{}"))
+                wired.modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", "{}"))
             .get();
 
     server.drain(Duration.ofMillis(50));
@@ -521,10 +520,10 @@ class TasksTest {
           }
           missed.incrementAndGet();
           ToolReply reply =
-              new ToolReply(Json.object().put("status", "error").put("code", "busy"), Json.object());
+              new ToolReply(
+                  Json.object().put("status", "error").put("code", "busy"), Json.object());
           return CompletableFuture.completedFuture(
-              new TaskView(
-                  TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+              new TaskView(TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
         }
 
         @Override

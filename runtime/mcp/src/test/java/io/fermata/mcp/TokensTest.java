@@ -29,13 +29,13 @@ class TokensTest {
   private static final RSAKey OTHER = Issuer.rsa("r2");
 
   private final Issuer issuer = Issuer.running(RSA);
-  private final AtomicReference<JWKSet> there = new AtomicReference<>(new JWKSet(RSA.toPublicJWK()));
+  private final AtomicReference<JWKSet> there =
+      new AtomicReference<>(new JWKSet(RSA.toPublicJWK()));
   private final AtomicLong passed = new AtomicLong();
   private final AtomicBoolean full = new AtomicBoolean();
   private final Deque<Runnable> waiting = new ArrayDeque<>();
   private final IssuerKeys keys =
-      new IssuerKeys(
-          issuer.url(), there::get, () -> System.nanoTime() + passed.get() * 1_000_000);
+      new IssuerKeys(issuer.url(), there::get, () -> System.nanoTime() + passed.get() * 1_000_000);
   private final Tokens tokens =
       new Tokens(
           issuer.oauth(),

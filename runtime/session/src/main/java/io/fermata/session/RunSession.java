@@ -277,7 +277,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     return accept(state, program.get(), input(call));
   }
 
-  /** Whether a client has as many runs as it may; schedules and threads have bounds of their own. */
+  /**
+   * Whether a client has as many runs as it may; schedules and threads have bounds of their own.
+   */
   private boolean beyond(Call call) {
     SessionKey key = call.key();
     return key != null

@@ -96,8 +96,7 @@ final class RunTally {
 
   /** How many are listed, as far as that matters. */
   private CompletionStage<Integer> listed(String principal, @Nullable String cursor, int before) {
-    RunQuery query =
-        RunQuery.ALL.principal(principal).statuses(LIVE).limit(PAGE).cursor(cursor);
+    RunQuery query = RunQuery.ALL.principal(principal).statuses(LIVE).limit(PAGE).cursor(cursor);
     return runs.list(query)
         .thenCompose(
             page -> {
