@@ -136,7 +136,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.feedThreads = HandlerThreads.feeds();
     this.feeds = new ThreadFeeds();
     this.ledger = new RunLedger(store, seals, builder.clock);
-    this.runs = new StoreRuns(store.directory(), ledger, replies);
+    this.runs = new StoreRuns(store, ledger, replies);
     this.tally = new RunTally(runs, settings.unfinishedRuns());
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);

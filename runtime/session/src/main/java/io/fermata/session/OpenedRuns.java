@@ -18,7 +18,7 @@ final class OpenedRuns implements Runs.Opened {
     this.store = store;
     this.ledger = new RunLedger(store, seals, InstantSource.system());
     this.executor = HandlerThreads.replies();
-    this.runs = new StoreRuns(store.directory(), ledger, executor);
+    this.runs = new StoreRuns(store, ledger, executor);
   }
 
   static OpenedRuns open(Store store, Seals seals) {

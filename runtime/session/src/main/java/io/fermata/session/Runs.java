@@ -41,10 +41,13 @@ public interface Runs {
    */
   CompletionStage<Page> list(RunQuery query);
 
-  /** What is listed of a run; empty if nothing is. */
+  /** What is listed of a run; empty if nothing is. A store that cannot list fails this, too. */
   CompletionStage<Optional<RunInfo>> get(String flow, String runId);
 
-  /** Makes the list anew from the journals. Whoever runs meanwhile is not disturbed. */
+  /**
+   * Makes the list anew from the journals. Whoever runs meanwhile is not disturbed. A store that
+   * cannot list fails this, too.
+   */
   CompletionStage<Rebuilt> rebuild();
 
   /** The runs of a store that this process has opened for them alone. */

@@ -1,25 +1,26 @@
 package io.fermata.session;
 
-import io.fermata.persistence.Directory;
+import io.fermata.persistence.OpenStore;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
 /** The runs of an open store, as its directory has them. */
 final class StoreRuns implements Runs {
-  private final Directory directory;
+  private final OpenStore store;
   private final RunLedger ledger;
   private final Executor executor;
 
-  StoreRuns(Directory directory, RunLedger ledger, Executor executor) {
-    this.directory = directory;
+  StoreRuns(OpenStore store, RunLedger ledger, Executor executor) {
+    this.store = store;
     this.ledger = ledger;
     this.executor = executor;
   }
 
   @Override
   public CompletionStage<Page> list(RunQuery query) {
-    return NotKept.told(directory.list(RunRow.query(query)))
+    return NotKept.told(store.directory().list(RunRow.query(query)))
         .thenApplyAsync(
             page -> new Page(page.entries().stream().map(RunRow::info).toList(), page.next()),
             executor);
@@ -27,8 +28,8 @@ final class StoreRuns implements Runs {
 
   @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
-    return directory
-        .get(RunRow.id(flow, runId))
+    return listing()
+        .thenCompose(lists -> store.directory().get(RunRow.id(flow, runId)))
         .thenApplyAsync(
             entry -> entry.filter(found -> found.kind().equals(RunRow.KIND)).map(RunRow::info),
             executor);
@@ -36,6 +37,11 @@ final class StoreRuns implements Runs {
 
   @Override
   public CompletionStage<Rebuilt> rebuild() {
-    return ledger.rebuild();
+    return listing().thenCompose(lists -> ledger.rebuild());
+  }
+
+  /** Fails where the store lists nothing: nobody entered the runs that it has. */
+  private CompletionStage<?> listing() {
+    return store.lists() ? CompletableFuture.completedFuture(null) : NotKept.told(store.newest());
   }
 }

@@ -213,11 +213,15 @@ class KeyValueHostTest {
   void runsCannotBeListed() throws Exception {
     try (TestHost host = new TestHost(store, TestFlows.trip())) {
       host.client().start();
-      assertThatThrownBy(() -> now(host.fermata().runs().list(RunQuery.ALL)))
-          .cause()
-          .isInstanceOfSatisfying(
-              ThreadException.class, no -> assertThat(no.code()).isEqualTo("not_kept"))
-          .hasMessageContaining("cannot be listed");
+      Runs runs = host.fermata().runs();
+      for (CompletionStage<?> asked :
+          List.of(runs.list(RunQuery.ALL), runs.get("trip", "r"), runs.rebuild())) {
+        assertThatThrownBy(() -> now(asked))
+            .cause()
+            .isInstanceOfSatisfying(
+                ThreadException.class, no -> assertThat(no.code()).isEqualTo("not_kept"))
+            .hasMessageContaining("cannot be listed");
+      }
     }
   }
 
