@@ -2,21 +2,14 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.ToDoubleFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,8 +19,6 @@ import org.junit.jupiter.api.io.TempDir;
  * Java. It takes minutes and a machine that does nothing else, so it is run by name alone.
  */
 class SdkComparison {
-  private static final String MODERN = "2026-07-28";
-  private static final String LEGACY = "2025-11-25";
   private static final HttpClient HTTP = HttpClient.newHttpClient();
   private static final Duration WARM_UP = Duration.ofSeconds(Integer.getInteger("warmup", 20));
   private static final Duration WINDOW = Duration.ofSeconds(Integer.getInteger("seconds", 6));
@@ -41,12 +32,7 @@ class SdkComparison {
 
   /** A call that is made of one server again and again, and what came of it. */
   private record Contender(
-      String name,
-      ServerProcess server,
-      Path script,
-      Map<String, String> headers,
-      String body,
-      List<Window> windows) {
+      String name, ServerProcess server, Path script, PlainRequest request, List<Window> windows) {
     Window run(Duration length) throws Exception {
       requireRight();
       Duration before = server.cpu();
@@ -58,15 +44,10 @@ class SdkComparison {
 
     /** wrk looks at the status alone. */
     private void requireRight() throws Exception {
-      HttpRequest.Builder request =
-          HttpRequest.newBuilder(server.endpoint()).POST(BodyPublishers.ofString(body));
-      headers.forEach(request::header);
-      HttpResponse<String> answer = HTTP.send(request.build(), BodyHandlers.ofString());
-      JsonNode result = Json.parse(answer.body()).path("result");
-      assertThat(result.at("/content/0/text").asText())
-          .as(answer.body())
-          .isEqualTo(PlainServer.DONE);
-      assertThat(result.has("resultType")).isEqualTo(headers.containsKey("Mcp-Method"));
+      HttpResponse<String> answer =
+          HTTP.send(request.to(server.endpoint()), BodyHandlers.ofString());
+      assertThat(PlainRequest.text(answer)).as(answer.body()).isEqualTo(PlainServer.DONE);
+      assertThat(answer.body().contains("resultType")).isEqualTo(request.modern());
     }
 
     double median(ToDoubleFunction<Window> what) {
@@ -89,38 +70,23 @@ class SdkComparison {
   @TempDir Path folder;
 
   private Contender contender(ServerProcess server, String tool, String revision) throws Exception {
-    ObjectNode message = Json.object().put("jsonrpc", "2.0").put("id", 1);
-    ObjectNode params = message.put("method", "tools/call").putObject("params").put("name", tool);
-    params.putObject("arguments");
-    Map<String, String> headers = new LinkedHashMap<>();
-    headers.put("Content-Type", "application/json");
-    headers.put("Accept", "application/json, text/event-stream");
-    headers.put("MCP-Protocol-Version", revision);
-    if (revision.equals(MODERN)) {
-      headers.put("Mcp-Method", "tools/call");
-      headers.put("Mcp-Name", tool);
-      ObjectNode meta = params.putObject("_meta");
-      meta.put("io.modelcontextprotocol/protocolVersion", revision);
-      meta.putObject("io.modelcontextprotocol/clientCapabilities");
-      meta.putObject("io.modelcontextprotocol/clientInfo").put("name", "wrk").put("version", "4");
-    }
+    PlainRequest request = PlainRequest.of(tool, revision);
     Path script = folder.resolve(tool + ".lua");
-    String body = Json.text(message);
-    Wrk.script(script, headers, body);
-    return new Contender(tool, server, script, headers, body, new ArrayList<>());
+    Wrk.script(script, request);
+    return new Contender(tool, server, script, request, new ArrayList<>());
   }
 
   @Test
   void aCallCostsAtMostFourFifthsOfWhatItCostsTheSdk() throws Exception {
     try (ServerProcess plain = started(PlainServer.class);
         ServerProcess sdk = started(SdkServer.class)) {
-      Contender yardstick = contender(sdk, SdkServer.TOOL, LEGACY);
+      Contender yardstick = contender(sdk, SdkServer.TOOL, PlainRequest.LEGACY);
       List<Contender> all =
           List.of(
               yardstick,
-              contender(plain, PlainServer.AT_ONCE, MODERN),
-              contender(plain, PlainServer.ASYNC, MODERN),
-              contender(plain, PlainServer.BLOCKING, MODERN));
+              contender(plain, PlainServer.AT_ONCE, PlainRequest.MODERN),
+              contender(plain, PlainServer.ASYNC, PlainRequest.MODERN),
+              contender(plain, PlainServer.BLOCKING, PlainRequest.MODERN));
       for (Contender each : all) {
         each.run(WARM_UP);
       }

@@ -6,7 +6,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Map;
 import java.util.stream.Collectors;
 
 /** One window of load by wrk: one thread, 32 connections that are kept. */
@@ -22,13 +21,15 @@ record Wrk(long calls, double perSecond, double p50Millis, double p99Millis) {
       """;
 
   /** Writes what is to be posted as a script for wrk. */
-  static void script(Path file, Map<String, String> headers, String body) throws IOException {
+  static void script(Path file, PlainRequest request) throws IOException {
     String each =
-        headers.entrySet().stream()
+        request.headers().entrySet().stream()
             .map(it -> "wrk.headers[ [[%s]] ] = [[%s]]\n".formatted(it.getKey(), it.getValue()))
             .collect(Collectors.joining());
     Files.writeString(
-        file, "wrk.method = \"POST\"\n%swrk.body = [==[%s]==]\n".formatted(each, body) + SUMMED_UP);
+        file,
+        "wrk.method = \"POST\"\n%swrk.body = [==[%s]==]\n".formatted(each, request.body())
+            + SUMMED_UP);
   }
 
   static Wrk run(URI endpoint, Path script, Duration length) throws Exception {
