@@ -18,6 +18,23 @@ final class PostgresSource extends PGSimpleDataSource {
   private static final String CLAIM_SECONDS = "5";
   private static final String ANSWER_SECONDS = "20";
 
+  /** The server notices within half a minute that the machine of a host is gone. */
+  private static final String NOTICES_LOST_HOSTS =
+      """
+      SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+      """;
+
+  /**
+   * Every statement of a store finds its rows by an index made for it. Tables that fill and empty
+   * by the second have statistics of another time, by which a planner would read them whole, with
+   * all that was deleted since.
+   */
+  private static final String READS_BY_INDEX =
+      """
+      SET enable_seqscan = off; SET enable_bitmapscan = off;
+      SET enable_hashjoin = off; SET enable_mergejoin = off;
+      """;
+
   private final transient @Nullable PostgresClaim claim;
 
   private PostgresSource(PostgresAddress address, @Nullable PostgresClaim claim) {
@@ -75,11 +92,8 @@ final class PostgresSource extends PGSimpleDataSource {
   }
 
   private void prepare(Connection fresh) throws SQLException {
-    // The server notices within half a minute that the machine of a host is gone.
     try (Statement statement = fresh.createStatement()) {
-      statement.execute(
-          "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
-              + " SET tcp_keepalives_count = 3");
+      statement.execute(NOTICES_LOST_HOSTS + READS_BY_INDEX);
     }
     if (claim != null) {
       claim.admit(fresh);

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -25,12 +26,15 @@ final class Catalog {
   private final Map<Revision, Result> prompts = new EnumMap<>(Revision.class);
   private final Map<Revision, Map<String, Result>> pages = new EnumMap<>(Revision.class);
   private final Map<String, List<ParamHeader>> headers = new HashMap<>();
+  private final Map<String, ToolPage> rendering;
 
   Catalog(ToolHost host, Offers offers, Results results) {
     this.offers = offers;
     List<ToolContract> flows = host.tools();
     List<DisplayTool> displays = host.displays();
     List<ToolPage> rendering = ToolPage.all(displays, offers).toList();
+    this.rendering =
+        rendering.stream().collect(Collectors.toUnmodifiableMap(ToolPage::uri, it -> it));
     requireDistinct(flows, displays, offers);
     offers.tools().values().forEach(McpTool::handler);
     offers.prompts().values().forEach(McpPrompt::handler);
@@ -136,6 +140,11 @@ final class Catalog {
       throw Refusal.params("Unknown cursor: this server lists everything on one page.");
     }
     return of(lists, request.revision());
+  }
+
+  /** The pages of tools, by their addresses. */
+  Map<String, ToolPage> pages() {
+    return rendering;
   }
 
   /** What the page of a tool is answered with; null if it is none. */

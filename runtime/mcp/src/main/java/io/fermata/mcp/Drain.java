@@ -65,6 +65,7 @@ final class Drain {
     boolean left = false;
     while (!left && System.nanoTime() < end && !Thread.currentThread().isInterrupted()) {
       host.handBack();
+      gate.handBack();
       left = waited(empty, BETWEEN);
     }
     return left;

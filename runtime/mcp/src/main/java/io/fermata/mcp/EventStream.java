@@ -34,6 +34,7 @@ final class EventStream {
   private final Progress progress = new Progress(woken -> context.runOnContext(home -> send()));
   private @Nullable Replay replay;
   private boolean begun;
+  private boolean answered;
   private boolean beating;
 
   EventStream(HttpServerResponse response) {
@@ -69,11 +70,14 @@ final class EventStream {
   }
 
   private void send() {
+    if (answered || (replay != null && replay.lost())) {
+      return;
+    }
     if (over() && replay == null) {
       progress.gone();
-    } else if (over() && replay != null && !replay.roomy()) {
+    } else if (replay != null && away() && !replay.roomy()) {
       context.owner().setTimer(Progress.PAUSE_MILLIS, rested -> send());
-    } else if (!over() && response.writeQueueFull()) {
+    } else if (!away() && response.writeQueueFull()) {
       response.drainHandler(drained -> resume());
     } else {
       keepAlive();
@@ -82,6 +86,18 @@ final class EventStream {
         write(notifications);
         context.owner().setTimer(Progress.PAUSE_MILLIS, rested -> send());
       }
+      if (progress.letsGo() && keeping != null) {
+        letGo();
+      }
+    }
+  }
+
+  /** Ends the response before there is an answer, for which its client comes back. */
+  private void letGo() {
+    begin();
+    if (replay != null && !away()) {
+      response.end();
+      awaited(context, replay, null);
     }
   }
 
@@ -109,6 +125,11 @@ final class EventStream {
     send();
   }
 
+  /** Whether its client is to be told elsewhere, or nowhere. */
+  private boolean away() {
+    return over() || (replay != null && replay.resumed());
+  }
+
   private boolean over() {
     return response.ended() || response.closed();
   }
@@ -117,8 +138,9 @@ final class EventStream {
     begin();
     messages.forEach(
         message -> {
-          Buffer event = told(message);
-          if (!over()) {
+          boolean live = !away();
+          Buffer event = told(message, live);
+          if (live) {
             response.write(event);
           }
         });
@@ -131,6 +153,7 @@ final class EventStream {
       if (keeping != null) {
         Replay kept = keeping.apply(progress::gone);
         response.write(Buffer.buffer(kept.opening()));
+        kept.whenResumed(() -> context.runOnContext(home -> send()));
         replay = kept;
       }
     }
@@ -152,15 +175,19 @@ final class EventStream {
     if (!begun && (rest.isEmpty() || over())) {
       return false;
     }
+    answered = true;
     write(rest);
-    Buffer last = told(answer);
+    boolean live = !away();
+    Buffer last = told(answer, live);
     if (replay != null) {
       replay.end();
       // What was written may still not have arrived.
       awaited(context, replay, null);
     }
-    if (!over()) {
+    if (live) {
       response.end(last);
+    } else if (!over()) {
+      response.end();
     }
     return true;
   }
@@ -173,8 +200,8 @@ final class EventStream {
     }
   }
 
-  private Buffer told(byte[] message) {
-    return Buffer.buffer(replay == null ? event(message, null) : replay.tell(message));
+  private Buffer told(byte[] message, boolean live) {
+    return Buffer.buffer(replay == null ? event(message, null) : replay.tell(message, live));
   }
 
   /** One event. JSON as it is written here has no line breaks. */

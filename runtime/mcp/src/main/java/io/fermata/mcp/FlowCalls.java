@@ -1,10 +1,12 @@
 package io.fermata.mcp;
 
 import io.fermata.session.TaskRun;
+import io.fermata.session.TaskView;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
@@ -24,6 +26,11 @@ final class FlowCalls {
     return TaskCalls.declared(request)
         ? tasks.tasks().call(call, listener)
         : host.call(call, listener);
+  }
+
+  /** The names of the questions that a run asks now, by field. */
+  CompletionStage<Map<String, String>> open(TaskRun run) {
+    return tasks.tasks().view(run).thenApply(TaskView::asked);
   }
 
   /** What the client is told of what a call came to. */

@@ -19,9 +19,6 @@ final class FormCalls {
   /** A program that fills in forms might fill in the same for ever. */
   private static final int MAX_FORMS = 100;
 
-  /** How often answers follow a run that moves on beside its question. */
-  private static final int MAX_TRIES = 3;
-
   private static final String DECLINED = "The user declined the form for this.";
   private static final String PUT_OFF = "The user put off the form for this.";
   private static final String UNANSWERED = "The client could not have the form for this filled in.";
@@ -30,13 +27,22 @@ final class FormCalls {
   private final Results results;
   private final RequestStates states;
   private final Inquiries inquiries;
+  private final Gate gate;
 
-  FormCalls(FlowCalls flows, Results results, RequestStates states, Inquiries inquiries) {
+  FormCalls(
+      FlowCalls flows, Results results, RequestStates states, Inquiries inquiries, Gate gate) {
     this.flows = flows;
     this.results = results;
     this.states = states;
     this.inquiries = inquiries;
+    this.gate = gate;
   }
+
+  private static final String ENDING =
+      "The server is shutting down, and the form for this was not filled in.";
+
+  /** What a form was filled in with; null if it was not, and why. */
+  private record Filled(@Nullable JsonNode in, String why) {}
 
   /** A client's call, in which there may be several of the host. */
   private record Calling(String flow, Request request, Consumer<ToolProgress> listener) {
@@ -78,19 +84,33 @@ final class FormCalls {
   private CompletionStage<Result> replied(
       Calling calling, ToolReply reply, FormPause pause, int forms) {
     Request request = calling.request();
-    Forms shown = calling.wantsForms() ? pause.forms(reply.structured(), forms > 0) : Forms.NONE;
-    if (!shown.possible(request.capabilities()) || forms == MAX_FORMS) {
+    Forms shown =
+        calling.wantsForms() ? FormPause.forms(reply.structured(), forms > 0) : Forms.NONE;
+    if (!shown.possible(request.capabilities())
+        || forms == MAX_FORMS
+        || (!request.revision().modern() && request.progress() == null)) {
       return now(told(calling, reply));
     }
-    if (request.revision().modern()) {
-      String state = states.seal(pause.json(), request.principal(), calling.bound());
-      return now(
-          results.inputRequired(Map.of(pause.key(), shown.asOne()), state, pause.meta(reply)));
-    }
+    return flows
+        .open(pause.run(calling.first()))
+        .thenCompose(
+            open -> {
+              FormPause asking = pause.asking(reply, open);
+              return asking == null
+                  ? now(told(calling, reply))
+                  : shown(calling, reply, asking, shown.asOne(), forms);
+            });
+  }
+
+  private CompletionStage<Result> shown(
+      Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms) {
+    Request request = calling.request();
     Progress way = request.progress();
-    return way == null
-        ? now(told(calling, reply))
-        : asked(calling, reply, pause, shown.asOne(), forms, way);
+    if (request.revision().modern() || way == null) {
+      String state = states.seal(pause.json(), request.principal(), calling.bound());
+      return now(results.inputRequired(Map.of(pause.key(), form), state, pause.meta(reply)));
+    }
+    return asked(calling, reply, pause, form, forms, way);
   }
 
   private Result told(Calling calling, ToolReply reply) {
@@ -104,15 +124,21 @@ final class FormCalls {
   /** Asks a client of the older era while its call stays open. */
   private CompletionStage<Result> asked(
       Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms, Progress way) {
-    return CompletableFuture.completedFuture(Map.of(pause.key(), form))
-        // What is refused at once is a form that is not filled in, as one that is refused later.
-        .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
-        .handle(
-            (replies, failure) ->
-                failure == null
-                    ? filled(calling, pause, replies.path(pause.key()), forms, null)
-                    : now(told(calling, noted(reply, UNANSWERED))))
-        .thenCompose(answered -> answered);
+    CompletionStage<Filled> asking =
+        CompletableFuture.completedFuture(Map.of(pause.key(), form))
+            // What is refused at once is a form that is not filled in, as one refused later.
+            .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
+            .handle(
+                (replies, failure) ->
+                    failure == null
+                        ? new Filled(replies.path(pause.key()), "")
+                        : new Filled(null, UNANSWERED));
+    return gate.orHandedBack(asking, () -> new Filled(null, ENDING))
+        .thenCompose(
+            filled ->
+                filled.in() == null
+                    ? now(told(calling, noted(reply, filled.why())))
+                    : filled(calling, pause, filled.in(), forms, null));
   }
 
   /** Goes on with what a modern client brings along. */
@@ -140,7 +166,7 @@ final class FormCalls {
           case "cancel" -> PUT_OFF;
           default -> null;
         };
-    return answered(calling, pause, pause.answers(filled), MAX_TRIES)
+    return answered(calling, pause, pause.answers(filled))
         .thenCompose(
             reply -> {
               // Nothing was done with the answers, so they are good for another try.
@@ -155,21 +181,12 @@ final class FormCalls {
 
   /** Brings answers to the run, which may have moved on: in a branch, or by the clock. */
   private CompletionStage<ToolReply> answered(
-      Calling calling, FormPause pause, ObjectNode answers, int tries) {
+      Calling calling, FormPause pause, ObjectNode answers) {
     Request request = calling.request();
-    return flows
-        .call(
-            calling.call(pause.arguments(answers), pause.meta(request.meta())),
-            request,
-            calling.listener())
-        .thenCompose(
-            reply -> {
-              boolean again =
-                  tries > 1 && code(reply).equals("stale_call") && pause.asksStill(reply);
-              return again
-                  ? answered(calling, pause.after(reply), answers, tries - 1)
-                  : CompletableFuture.completedFuture(reply);
-            });
+    return flows.call(
+        calling.call(pause.arguments(answers), pause.meta(request.meta(), answers)),
+        request,
+        calling.listener());
   }
 
   private static String code(ToolReply reply) {

@@ -1,12 +1,13 @@
 package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
+import io.fermata.session.TaskRun;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolReply;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -16,58 +17,92 @@ import org.jspecify.annotations.Nullable;
  *
  * @param session the handle of its session; null if the client names the conversation itself
  * @param conversation what the client named it, if there is no handle
+ * @param runId the run that asks
  * @param seq the place in the run's journal
- * @param fields what was asked for
+ * @param asked the very questions that the form is for: their names by field
  */
 record FormPause(
-    @Nullable String session, @Nullable String conversation, long seq, Set<String> fields) {
+    @Nullable String session,
+    @Nullable String conversation,
+    String runId,
+    long seq,
+    Map<String, String> asked) {
   private static final String SESSION = "fermata/sessionId";
   private static final String RUN = "fermata/run";
-  private static final String SEQ = "fermata/seq";
+  private static final String ASKED = "fermata/asked";
 
   /** What is said of one call, and not of those that follow it. */
-  private static final Set<String> OF_ONE_CALL = Set.of("fermata/callId", SEQ, "fermata/resolve");
+  private static final Set<String> OF_ONE_CALL =
+      Set.of("fermata/callId", "fermata/seq", ASKED, "fermata/resolve");
 
+  FormPause {
+    asked = Map.copyOf(asked);
+  }
+
+  /** Where a run is after a call, before a form is shown for it. */
   static FormPause of(ToolCall call, ToolReply reply) {
     String session = Wire.text(reply.structured(), "sessionId");
-    return new FormPause(
-        session, session == null ? call.conversation() : null, seq(reply), fields(reply));
+    return new FormPause(session, session == null ? call.conversation() : null, "", 0, Map.of())
+        .after(reply);
   }
 
   /** What was {@linkplain #json() written}. */
   static FormPause of(JsonNode json) {
-    Set<String> fields = new LinkedHashSet<>();
-    json.path("fields").forEach(field -> fields.add(field.asText()));
+    Map<String, String> asked = new LinkedHashMap<>();
+    json.path("asked")
+        .properties()
+        .forEach(name -> asked.put(name.getKey(), name.getValue().asText()));
     return new FormPause(
         Wire.text(json, "session"),
         Wire.text(json, "conversation"),
+        json.path("runId").asText(),
         json.path("seq").asLong(),
-        fields);
-  }
-
-  private static long seq(ToolReply reply) {
-    return reply.meta().path(RUN).path("seq").asLong();
-  }
-
-  private static Set<String> fields(ToolReply reply) {
-    return Forms.asked(reply.structured());
+        asked);
   }
 
   ObjectNode json() {
-    ObjectNode json = Json.object().put("seq", seq);
+    ObjectNode json = Json.object().put("runId", runId).put("seq", seq);
     if (session != null) {
       json.put("session", session);
     } else if (conversation != null) {
       json.put("conversation", conversation);
     }
-    ArrayNode asked = json.putArray("fields");
-    fields.forEach(asked::add);
-    return json;
+    return json.set("asked", tree(asked));
   }
 
-  /** The pause of the same run that a later call came to. */
+  private static ObjectNode tree(Map<String, String> names) {
+    ObjectNode tree = Json.object();
+    names.forEach(tree::put);
+    return tree;
+  }
+
+  /** Where the same session is after a later call, before a form is shown for it. */
   FormPause after(ToolReply reply) {
-    return new FormPause(session, conversation, seq(reply), fields(reply));
+    JsonNode run = reply.meta().path(RUN);
+    return new FormPause(
+        session, conversation, run.path("runId").asText(), run.path("seq").asLong(), Map.of());
+  }
+
+  /** The run that asks. */
+  TaskRun run(ToolCall call) {
+    return new TaskRun(call.principal(), call.tool(), runId);
+  }
+
+  /**
+   * The same for what a call came to that asks something; null if that is not asked any more.
+   *
+   * @param open the names of the questions that are open, by field
+   */
+  @Nullable FormPause asking(ToolReply reply, Map<String, String> open) {
+    Map<String, String> names = new LinkedHashMap<>();
+    for (String field : Forms.asked(reply.structured())) {
+      String name = open.get(field);
+      if (name == null) {
+        return null;
+      }
+      names.put(field, name);
+    }
+    return new FormPause(session, conversation, runId, seq, names);
   }
 
   /** The name of the form, which is never that of an earlier one of the run. */
@@ -81,7 +116,7 @@ record FormPause(
    *
    * @param formed whether the call brought what a form was filled in with
    */
-  Forms forms(ObjectNode body, boolean formed) {
+  static Forms forms(ObjectNode body, boolean formed) {
     boolean asks =
         switch (body.path("status").asText()) {
           case "interrupt" -> true;
@@ -97,7 +132,8 @@ record FormPause(
   }
 
   /** Whether all that is wrong is wrong with what a form would ask for. */
-  private boolean ofForm(ObjectNode body) {
+  private static boolean ofForm(ObjectNode body) {
+    Set<String> fields = Forms.asked(body);
     for (JsonNode violation : body.path("violations")) {
       String wrong = violation.path("field").asText();
       if (fields.stream().noneMatch(field -> (wrong + ".").startsWith(field + "."))) {
@@ -107,17 +143,14 @@ record FormPause(
     return true;
   }
 
-  /** Whether the run, as a reply shows it, still waits for what was asked for. */
-  boolean asksStill(ToolReply reply) {
-    return fields(reply).containsAll(fields);
-  }
-
   /** What was filled in, as far as it was asked for. */
   ObjectNode answers(JsonNode filled) {
     ObjectNode answers = Json.object();
     if (filled.path("action").asText().equals("accept")) {
       JsonNode content = filled.path("content");
-      fields.stream().filter(content::has).forEach(field -> answers.set(field, content.get(field)));
+      asked.keySet().stream()
+          .filter(content::has)
+          .forEach(field -> answers.set(field, content.get(field)));
     }
     return answers;
   }
@@ -129,14 +162,21 @@ record FormPause(
     return session == null ? arguments : arguments.put("sessionId", session);
   }
 
-  /** The hints of a call that brings answers. */
-  ObjectNode meta(ObjectNode ofRequest) {
+  /**
+   * The hints of a call that brings answers, which are good for what was asked and nothing else.
+   */
+  ObjectNode meta(ObjectNode ofRequest, ObjectNode answers) {
     ObjectNode meta = ofRequest.deepCopy();
     meta.remove(OF_ONE_CALL);
     if (conversation != null) {
       meta.put(SESSION, conversation);
     }
-    return meta.put(SEQ, seq);
+    if (!answers.isEmpty()) {
+      ObjectNode answered = tree(asked);
+      answered.retain(Set.copyOf(answers.properties().stream().map(Map.Entry::getKey).toList()));
+      meta.putObject(ASKED).put("runId", runId).set("questions", answered);
+    }
+    return meta;
   }
 
   /** What a client hears of the run beside the form: enough to go on without it. */

@@ -1,15 +1,19 @@
 package io.fermata.mcp;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** Who may still come in, and who is inside: the requests that are under way. */
 final class Gate {
   private final AtomicInteger inside = new AtomicInteger();
   private final Map<Object, CompletableFuture<?>> waiting = new ConcurrentHashMap<>();
+  private final Set<Runnable> handingBack = ConcurrentHashMap.newKeySet();
   private final CompletableFuture<Void> empty = new CompletableFuture<>();
   private volatile boolean closed;
 
@@ -55,6 +59,43 @@ final class Gate {
           }
         });
     return either;
+  }
+
+  /**
+   * What work that goes on without its caller comes to, or what its caller is told when it is
+   * handed back.
+   *
+   * @param handedBack says that the work goes on; null as long as there is nothing to hand back
+   */
+  <T> CompletionStage<T> orHandedBack(CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
+    CompletableFuture<T> answered = answer.toCompletableFuture();
+    if (answered.isDone()) {
+      return answered;
+    }
+    CompletableFuture<T> either = new CompletableFuture<>();
+    Runnable handing =
+        () -> {
+          T instead = either.isDone() ? null : handedBack.get();
+          if (instead != null) {
+            either.complete(instead);
+          }
+        };
+    handingBack.add(handing);
+    answer.whenComplete(
+        (result, thrown) -> {
+          handingBack.remove(handing);
+          if (thrown == null) {
+            either.complete(result);
+          } else {
+            either.completeExceptionally(thrown);
+          }
+        });
+    return either;
+  }
+
+  /** Hands back what can be by now. */
+  void handBack() {
+    handingBack.forEach(Runnable::run);
   }
 
   /** Lets nobody in any more. The stage completes when nobody is inside. */

@@ -1,6 +1,7 @@
 package io.fermata.mcp;
 
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** What one HTTP client may take up. */
 record HttpLimits(int maxConnections, Duration idleTimeout) {
@@ -11,4 +12,12 @@ record HttpLimits(int maxConnections, Duration idleTimeout) {
   static final long MAX_DISCARDED = 16L * Wire.MAX_BYTES;
 
   static final HttpLimits DEFAULT = new HttpLimits(4_096, Duration.ofMinutes(2));
+
+  /**
+   * How long an answer can be waited for that is no stream: the connection is closed for silence.
+   * Null for however long it takes.
+   */
+  @Nullable Duration patience() {
+    return idleTimeout.isZero() ? null : idleTimeout.multipliedBy(5).dividedBy(6);
+  }
 }

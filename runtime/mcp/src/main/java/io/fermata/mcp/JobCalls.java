@@ -11,6 +11,7 @@ import io.fermata.session.Tasks;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolReply;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -18,7 +19,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,11 +27,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class JobCalls {
   private static final Executor SOON = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
-
-  /**
-   * How long an answer that is no stream can be waited for: the connection is closed for silence.
-   */
-  private static final Executor LATER = CompletableFuture.delayedExecutor(100, TimeUnit.SECONDS);
 
   /** What the run goes on after by itself. */
   private static final Set<String> GOING_ON =
@@ -48,13 +43,26 @@ final class JobCalls {
   private final TaskCalls calls;
   private final ToolReplies replies;
   private final PlainCalls plain;
+  private final Gate gate;
+  private final @Nullable Duration patience;
 
-  JobCalls(ToolHost host, TaskCalls calls, ToolReplies replies, PlainCalls plain) {
+  /**
+   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   */
+  JobCalls(
+      ToolHost host,
+      TaskCalls calls,
+      ToolReplies replies,
+      PlainCalls plain,
+      Gate gate,
+      @Nullable Duration patience) {
     this.host = host;
     this.tasks = calls.tasks();
     this.calls = calls;
     this.replies = replies;
     this.plain = plain;
+    this.gate = gate;
+    this.patience = patience;
   }
 
   private static boolean asks(ToolReply reply) {
@@ -66,23 +74,101 @@ final class JobCalls {
   }
 
   CompletionStage<Result> call(ToolCall call, Request request) {
-    AtomicReference<@Nullable TaskRun> asking = new AtomicReference<>();
-    return plain
-        .run(
-            request,
-            "tools/call",
-            call.tool(),
-            call.arguments(),
-            true,
-            round -> new Call(call, request, round, asking).go())
-        .whenComplete(
-            (result, failure) -> {
-              TaskRun run = asking.get();
-              if (failure != null && run != null && !request.revision().modern()) {
-                // Its client went away from a question, and nobody else knows of the run.
-                tasks.cancel(run);
-              }
-            });
+    Begun begun = new Begun(request.revision());
+    CompletionStage<Result> answer =
+        plain
+            .run(
+                request,
+                "tools/call",
+                call.tool(),
+                call.arguments(),
+                true,
+                round -> new Call(named(call, request, round), request, round, begun).go())
+            .whenComplete((result, failure) -> begun.over(failure));
+    CompletionStage<Result> told = gate.orHandedBack(answer, begun::handedBack);
+    told.whenComplete((result, failure) -> begun.told());
+    return told;
+  }
+
+  /** Who takes no task gets back to the run of its call by the name of that, or not at all. */
+  private ToolCall named(ToolCall call, Request request, McpCall round) {
+    if (TaskCalls.declared(request) || call.meta().path(ToolReplies.CALL_ID).isTextual()) {
+      return call;
+    }
+    JsonNode before = round.remembered();
+    String callId = before == null ? host.handles().mint() : before.path("callId").asText();
+    ObjectNode meta = call.meta().deepCopy().put(ToolReplies.CALL_ID, callId);
+    return new ToolCall(
+        call.tool(), call.principal(), call.arguments(), meta, call.transportSession());
+  }
+
+  /** The run that a call waits for, through all of its rounds. */
+  private final class Begun {
+    final long since = System.nanoTime();
+    private final Revision revision;
+    private @Nullable TaskRun run;
+    private @Nullable String callId;
+    private @Nullable CompletableFuture<TaskView> settled;
+    private boolean asks;
+    private boolean left;
+
+    Begun(Revision revision) {
+      this.revision = revision;
+    }
+
+    synchronized void is(TaskRun of, ToolCall call) {
+      run = of;
+      callId = call.meta().path(ToolReplies.CALL_ID).asText();
+    }
+
+    synchronized void asks() {
+      asks = true;
+    }
+
+    synchronized void waits(CompletableFuture<TaskView> until) {
+      settled = until;
+    }
+
+    /** Whoever goes away ends its run, unless it was told that the run goes on. */
+    void abandon(TaskRun which) {
+      synchronized (this) {
+        if (left) {
+          return;
+        }
+      }
+      tasks.cancel(which);
+    }
+
+    /** A client that goes away from a question leaves nobody who knows of the run. */
+    void over(@Nullable Throwable failure) {
+      TaskRun asking;
+      synchronized (this) {
+        asking = failure == null || !asks || revision.modern() ? null : run;
+      }
+      if (asking != null) {
+        abandon(asking);
+      }
+    }
+
+    /** Says that the run goes on; null if there is none yet. */
+    synchronized @Nullable Result handedBack() {
+      if (run == null || callId == null) {
+        return null;
+      }
+      left = true;
+      return replies.handedBack(callId, run, revision);
+    }
+
+    /** Nobody waits for the run any more. */
+    void told() {
+      CompletableFuture<TaskView> waiting;
+      synchronized (this) {
+        waiting = left ? settled : null;
+      }
+      if (waiting != null) {
+        waiting.completeExceptionally(Refusal.cutOff());
+      }
+    }
   }
 
   /** A call in one of its rounds. */
@@ -90,21 +176,21 @@ final class JobCalls {
     private final ToolCall call;
     private final Request request;
     private final McpCall round;
-    private final AtomicReference<@Nullable TaskRun> asking;
+    private final Begun begun;
     private final boolean takesTasks;
 
-    Call(ToolCall call, Request request, McpCall round, AtomicReference<@Nullable TaskRun> asking) {
-      this.asking = asking;
+    Call(ToolCall call, Request request, McpCall round, Begun begun) {
       this.call = call;
       this.request = request;
       this.round = round;
+      this.begun = begun;
       this.takesTasks = TaskCalls.declared(request);
     }
 
     CompletionStage<Result> go() {
-      JsonNode begun = round.remembered();
-      if (begun != null) {
-        TaskRun run = new TaskRun(call.principal(), call.tool(), begun.asText());
+      JsonNode before = round.remembered();
+      if (before != null) {
+        TaskRun run = run(before.path("runId").asText());
         return tasks.view(run).thenCompose(view -> standing(run, view));
       }
       CompletionStage<ToolReply> reply =
@@ -112,12 +198,20 @@ final class JobCalls {
       return reply.thenCompose(this::replied);
     }
 
+    private TaskRun run(String runId) {
+      TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
+      if (!takesTasks) {
+        begun.is(run, call);
+      }
+      return run;
+    }
+
     private CompletionStage<Result> replied(ToolReply reply) {
       String runId = reply.meta().path("fermata/run").path("runId").asText();
       if (runId.isEmpty() || !(asks(reply) || GOING_ON.contains(code(reply)))) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
-      TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
+      TaskRun run = run(runId);
       return reply.task() && takesTasks
           ? now(calls.created(run))
           : tasks.view(run).thenCompose(view -> standing(run, view));
@@ -146,8 +240,7 @@ final class JobCalls {
           .view(run)
           .thenAccept(
               view -> {
-                if (view.standing() == TaskView.Standing.UNREACHABLE
-                    && TaskCalls.PASSING.contains(code(view.reply()))) {
+                if (TaskCalls.missed(view)) {
                   if (!settled.isDone()) {
                     SOON.execute(() -> look(run, settled));
                   }
@@ -160,6 +253,7 @@ final class JobCalls {
     /** Who cannot look after the run has it end with the call. */
     private CompletionStage<Result> later(TaskRun run) {
       CompletableFuture<TaskView> settled = new CompletableFuture<>();
+      begun.waits(settled);
       Runnable look = () -> look(run, settled);
       Runnable unwatch = tasks.watch(run, look);
       look.run();
@@ -169,14 +263,17 @@ final class JobCalls {
         way.whenGone(
             () -> {
               if (settled.completeExceptionally(Refusal.cancelled())) {
-                tasks.cancel(run);
+                begun.abandon(run);
               }
             });
-      } else {
-        LATER.execute(
+      } else if (patience != null) {
+        // The connection has been silent since the call arrived.
+        long left = patience.toNanos() - (System.nanoTime() - begun.since);
+        Executor late = CompletableFuture.delayedExecutor(left, TimeUnit.NANOSECONDS);
+        late.execute(
             () -> {
               if (settled.completeExceptionally(tooLong())) {
-                tasks.cancel(run);
+                begun.abandon(run);
               }
             });
       }
@@ -192,15 +289,16 @@ final class JobCalls {
             run,
             "The tool has to ask its user something that this client cannot show: use one that declares elicitation.");
       }
-      round.remember(run.runId());
-      asking.set(run);
+      round.remember(
+          Map.of("runId", run.runId(), "callId", call.meta().path(ToolReplies.CALL_ID).asText()));
+      begun.asks();
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();
       asked.forEach((key, reply) -> responses.set(key, reply.json()));
       Forms.Filled filled = forms.filled(responses);
       return filled.answers().size() < asked.size()
           ? ended(run, "The user did not want to answer; the work was ended.")
-          : answered(run, forms, filled.answers());
+          : answered(run, view, forms, filled.answers());
     }
 
     /** Nobody could go on with the run, so it ends with its call. */
@@ -211,21 +309,18 @@ final class JobCalls {
     /** A run that has done much goes on; any other stands where only an operator can help. */
     private CompletionStage<Result> stopped(TaskRun run, ToolReply reply) {
       return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
-          ? told(run, Json.object())
+          ? tasks
+              .answer(run, Json.object(), Map.of())
+              .thenCompose(taken -> tasks.view(run))
+              .thenCompose(after -> standing(run, after))
           : now(replies.result(call.tool(), reply, request.revision()));
     }
 
-    private CompletionStage<Result> told(TaskRun run, ObjectNode answers) {
-      return tasks
-          .answer(run, answers)
-          .thenCompose(taken -> tasks.view(run))
-          .thenCompose(after -> standing(run, after));
-    }
-
     /** What fits its form may still not fit its field; then it is asked for again. */
-    private CompletionStage<Result> answered(TaskRun run, Forms forms, ObjectNode answers) {
+    private CompletionStage<Result> answered(
+        TaskRun run, TaskView view, Forms forms, ObjectNode answers) {
       return tasks
-          .answer(run, answers)
+          .answer(run, answers, view.asked())
           .thenCompose(
               taken -> {
                 if (code(taken).equals("invalid_updates")) {

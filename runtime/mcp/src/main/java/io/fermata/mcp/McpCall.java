@@ -104,6 +104,17 @@ public final class McpCall {
     told.tellLatest(Wire.notification("notifications/progress", params));
   }
 
+  /**
+   * Lets the client's connection go while the handler works on: a client of 2025-11-25 comes back
+   * for what follows by itself. For others nothing changes.
+   */
+  public void letGo() {
+    Progress way = request.progress();
+    if (way != null) {
+      way.letGo();
+    }
+  }
+
   /** Logs to the client, if it wants to have messages of this level. */
   public void log(McpLevel level, Object data) {
     Progress told = request.progress();

@@ -3,6 +3,8 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import io.fermata.session.ToolHost;
+import java.util.Map;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
 
 /**
@@ -59,11 +61,27 @@ public final class McpChanges {
   }
 
   private void change(Subscriptions.Kind kind, UnaryOperator<Offers> change) {
+    Map<String, ToolPage> before;
+    Map<String, ToolPage> after;
     synchronized (this) {
       Offers changed = change.apply(offers);
+      before = catalog.pages();
       catalog = new Catalog(host, changed, results);
+      after = catalog.pages();
       offers = changed;
     }
+    changed(kind);
+    if (!before.equals(after)) {
+      // The page of a tool comes and goes with it, and is a resource.
+      changed(Subscriptions.Kind.RESOURCES);
+      after.keySet().stream()
+          .filter(
+              uri -> before.containsKey(uri) && !Objects.equals(after.get(uri), before.get(uri)))
+          .forEach(this::updated);
+    }
+  }
+
+  private void changed(Subscriptions.Kind kind) {
     subscriptions.tell(kind.notification, Json.object(), each -> each.wants(kind));
   }
 

@@ -267,6 +267,7 @@ public final class McpServerBuilder {
 
   /** What all transports share. */
   private final class Core {
+    private final HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     private final Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
     private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
     private final Quotas quotas = new Quotas(limits, System::nanoTime);
@@ -282,16 +283,19 @@ public final class McpServerBuilder {
       subscriptions = new Subscriptions(new Streams(maxStreams));
       methods =
           new Methods(
-              host,
-              identity,
-              offers,
-              subscriptions,
-              inquiries,
-              workers,
-              limits,
-              quotas,
-              permits,
-              telemetry);
+              new Methods.Parts(
+                  host,
+                  identity,
+                  offers,
+                  subscriptions,
+                  inquiries,
+                  workers,
+                  gate,
+                  connected.patience(),
+                  limits,
+                  quotas,
+                  permits,
+                  telemetry));
       protocol = new Protocol(methods, sessions, inquiries, quotas, gate, telemetry);
     }
 
@@ -340,12 +344,11 @@ public final class McpServerBuilder {
   }
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
-    HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     Streams streams = new Streams(maxStreams);
     ThreadsApi api =
         threads == null
             ? null
-            : new ThreadsApi(threads, streams, connected, core.quotas, core.permits);
+            : new ThreadsApi(threads, streams, core.connected, core.quotas, core.permits);
     RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas, core.permits);
     Operations operations = new Operations(host, core.gate, core.workers, metrics);
     Guard guard = new Guard(servedHosts(), origins);
@@ -370,7 +373,7 @@ public final class McpServerBuilder {
                       callers,
                       resource,
                       core.quotas,
-                      connected,
+                      core.connected,
                       connections,
                       listening);
               edges.add(edge);
@@ -399,7 +402,9 @@ public final class McpServerBuilder {
     // Whoever comes first need not wait, and a mistake is in the log.
     issued.latest();
     return new Callers(
-        keys, new Tokens(oauth, issued, challenge, System::currentTimeMillis), challenge);
+        keys,
+        new Tokens(oauth, issued, challenge, System::currentTimeMillis, Tokens.threads()),
+        challenge);
   }
 
   private Permits permits() {

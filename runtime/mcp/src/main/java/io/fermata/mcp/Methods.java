@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.Telemetry;
 import io.fermata.session.ToolHost;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,24 +17,36 @@ final class Methods {
   private final Identity identity;
   private final McpChanges changes;
   private final Listening listening;
-  private final boolean widgets;
 
   /** Whether there are runs, which may outlast their calls. */
   private final boolean tasks;
 
-  Methods(
+  /**
+   * What methods are made of: what there is to call, and what all calls have in common.
+   *
+   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   */
+  record Parts(
       ToolHost host,
       Identity identity,
       Offers offers,
       Subscriptions subscriptions,
       Inquiries inquiries,
       Workers workers,
+      Gate gate,
+      @Nullable Duration patience,
       PrincipalLimits limits,
       Quotas quotas,
       Permits permits,
-      Telemetry telemetry) {
-    this.identity = identity;
-    this.widgets = ToolPage.all(host.displays(), offers).findAny().isPresent();
+      Telemetry telemetry) {}
+
+  Methods(Parts parts) {
+    ToolHost host = parts.host();
+    Offers offers = parts.offers();
+    Subscriptions subscriptions = parts.subscriptions();
+    Inquiries inquiries = parts.inquiries();
+    Quotas quotas = parts.quotas();
+    this.identity = parts.identity();
     Results results = new Results(identity);
     this.changes = new McpChanges(host, offers, results, subscriptions);
     this.tasks = !host.tools().isEmpty();
@@ -45,21 +58,23 @@ final class Methods {
             results,
             replies,
             System::currentTimeMillis,
-            permits);
+            parts.permits());
     this.listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states =
-        new RequestStates(host.handles(), System::currentTimeMillis, limits.requestStates());
-    PlainCalls calls = new PlainCalls(changes, results, states, inquiries, workers);
+        new RequestStates(
+            host.handles(), System::currentTimeMillis, parts.limits().requestStates());
+    PlainCalls calls = new PlainCalls(changes, results, states, inquiries, parts.workers());
     FlowCalls flows = new FlowCalls(host, taskCalls, replies);
-    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls);
-    FormCalls forms = new FormCalls(flows, results, states, inquiries);
+    JobCalls jobs = new JobCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
+    FormCalls forms = new FormCalls(flows, results, states, inquiries, parts.gate());
+    ToolCalls.Ways ways = new ToolCalls.Ways(calls, flows, forms, jobs);
     Map<String, Method> both = new HashMap<>();
     both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
     both.put(
         "tools/call",
         counted(
             quotas,
-            new ToolCalls(host, results, changes, calls, flows, forms, jobs, permits, telemetry)));
+            new ToolCalls(host, results, changes, ways, parts.permits(), parts.telemetry())));
     both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
     both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
     both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));
@@ -67,9 +82,12 @@ final class Methods {
     both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
     both.put("prompts/get", counted(quotas, new Prompts(changes, calls, results)));
     both.put("completion/complete", counted(quotas, new Completions(changes, calls, results)));
-    Result discovery = results.cacheable(Revision.V2026_07_28, discovery());
+    Result plain = results.cacheable(Revision.V2026_07_28, discovery(false));
+    Result rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
     this.modern = new HashMap<>(both);
-    modern.put("server/discover", Method.atOnce(request -> discovery));
+    modern.put(
+        "server/discover",
+        Method.atOnce(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
     modern.put("subscriptions/listen", listening::listen);
     modern.put("tasks/get", taskCalls::get);
     modern.put("tasks/update", taskCalls::update);
@@ -121,7 +139,7 @@ final class Methods {
     return withInstructions(welcome);
   }
 
-  private ObjectNode discovery() {
+  private ObjectNode discovery(boolean widgets) {
     ObjectNode discovery = JsonNodeFactory.instance.objectNode();
     // A client takes its pick from these and goes on without a handshake, so only modern ones
     // count.

@@ -8,8 +8,10 @@ import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +20,10 @@ final class Operations {
   private static final String LIVE = "/health/live";
   private static final String READY = "/health/ready";
   private static final String METRICS = "/metrics";
+
+  /** How long a host may take to say how it is. */
+  private static final Duration SILENCE = Duration.ofSeconds(3);
+
   private static final CharSequence PLAIN = "text/plain; version=0.0.4; charset=utf-8";
 
   private final ToolHost host;
@@ -60,7 +66,11 @@ final class Operations {
   }
 
   private CompletionStage<Answer> ready() {
-    return host.health().handle((health, failure) -> ready(health));
+    return host.health()
+        .toCompletableFuture()
+        .copy()
+        .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
+        .handle((health, failure) -> ready(health));
   }
 
   private Answer ready(@Nullable Health health) {

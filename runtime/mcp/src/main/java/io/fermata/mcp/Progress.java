@@ -8,6 +8,7 @@ import io.fermata.session.ToolProgress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
@@ -26,6 +27,9 @@ final class Progress {
 
   /** How many characters may wait, counting what is written around each message. */
   static final int ROOM = 32_000;
+
+  /** How many bytes may wait of what must not be lost, besides a message that is longer alone. */
+  static final int INSISTED = 4 * Wire.MAX_BYTES;
 
   private static final int AROUND = 300;
 
@@ -53,9 +57,14 @@ final class Progress {
   /** A message as it goes over the wire. */
   private static final class Ready implements Waiting {
     private final byte[] bytes;
+    private final @Nullable String subject;
 
-    Ready(byte[] bytes) {
+    /**
+     * @param subject what it tells about, if only the latest of that counts
+     */
+    Ready(byte[] bytes, @Nullable String subject) {
       this.bytes = bytes;
+      this.subject = subject;
     }
 
     byte[] bytes() {
@@ -71,11 +80,13 @@ final class Progress {
   private byte @Nullable [] latest;
 
   private int room = ROOM;
+  private int insisted;
   private int leftOut;
   private long sent;
   private boolean asleep = true;
   private boolean ended;
   private boolean held;
+  private boolean lettingGo;
   private @Nullable Runnable whenGone;
 
   /**
@@ -111,13 +122,13 @@ final class Progress {
     String piece = progress.piece();
     rouse(
         piece == null
-            ? add(null, shortened(described(progress)))
-            : !piece.isEmpty() && add(progress.node(), piece));
+            ? addWords(null, shortened(described(progress)))
+            : !piece.isEmpty() && addWords(progress.node(), piece));
   }
 
   /** A notification, which is left out if there is no room for it. */
   void tell(byte[] notification) {
-    rouse(add(notification, true));
+    rouse(addIfRoom(notification));
   }
 
   /** How far the call is: where there is no room for all of them, the latest goes out. */
@@ -125,9 +136,43 @@ final class Progress {
     rouse(addLatest(notification));
   }
 
-  /** A message that must not be lost. */
+  /**
+   * A message that must not be lost. A client that lets more of them wait than there may does not
+   * read: it is taken for gone.
+   */
   void insist(byte[] message) {
-    rouse(add(message, false));
+    insist(null, message);
+  }
+
+  /**
+   * A message that must not be lost, unless another about the same comes before it was taken: the
+   * latest wins.
+   */
+  void insist(@Nullable String subject, byte[] message) {
+    boolean full;
+    boolean wanted;
+    synchronized (this) {
+      if (subject != null) {
+        withdraw(subject);
+      }
+      insisted += message.length;
+      full = !ended && insisted > INSISTED && insisted > message.length;
+      wanted = !full && add(message, subject);
+    }
+    if (full) {
+      gone();
+    }
+    rouse(wanted);
+  }
+
+  private void withdraw(String subject) {
+    for (Iterator<Waiting> each = waiting.iterator(); each.hasNext(); ) {
+      if (each.next() instanceof Ready ready && subject.equals(ready.subject)) {
+        each.remove();
+        room += ready.bytes.length;
+        insisted -= ready.bytes.length;
+      }
+    }
   }
 
   /** Has the client kept waiting: what comes next may take longer than a connection may be idle. */
@@ -136,6 +181,21 @@ final class Progress {
       held = true;
     }
     rouse(true);
+  }
+
+  /** Lets the client go, which comes back for the rest if it can. */
+  void letGo() {
+    synchronized (this) {
+      lettingGo = !ended;
+    }
+    rouse(true);
+  }
+
+  /** Whether the client is to go now, which is said once. */
+  synchronized boolean letsGo() {
+    boolean now = lettingGo;
+    lettingGo = false;
+    return now;
   }
 
   synchronized boolean held() {
@@ -196,7 +256,7 @@ final class Progress {
   }
 
   /** Adds as much as there is room for, and says whether the transport is to be woken. */
-  private synchronized boolean add(@Nullable String node, String message) {
+  private synchronized boolean addWords(@Nullable String node, String message) {
     if (ended) {
       return false;
     }
@@ -222,11 +282,15 @@ final class Progress {
     return rouse;
   }
 
-  private synchronized boolean add(byte[] message, boolean ifRoom) {
-    if (ended || (ifRoom && room < message.length)) {
+  private synchronized boolean addIfRoom(byte[] message) {
+    return room >= message.length && add(message, null);
+  }
+
+  private synchronized boolean add(byte[] message, @Nullable String subject) {
+    if (ended) {
       return false;
     }
-    waiting.add(new Ready(message));
+    waiting.add(new Ready(message, subject));
     room -= message.length;
     boolean rouse = asleep;
     asleep = false;
@@ -235,7 +299,7 @@ final class Progress {
 
   private synchronized boolean addLatest(byte[] message) {
     if (latest == null && room >= message.length) {
-      return add(message, true);
+      return add(message, null);
     }
     if (ended) {
       return false;
@@ -289,6 +353,7 @@ final class Progress {
     }
     waiting.clear();
     room = ROOM;
+    insisted = 0;
     if (leftOut > 0) {
       taken.add(notification("… (" + leftOut + " left out)"));
       leftOut = 0;

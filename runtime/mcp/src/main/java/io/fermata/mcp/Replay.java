@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * with the id of the last that it has, and hears the rest. It is told and heard on any thread.
  */
 final class Replay {
-  /** How many bytes of events are kept, besides one that is longer than that alone. */
+  /** How many bytes of events are kept, besides those that nobody has been told yet. */
   static final int ROOM = 64_000;
 
   /** Who hears the rest. */
@@ -42,8 +42,10 @@ final class Replay {
   private long last;
   private long heard;
   private boolean ended;
+  private boolean givenUp;
   private int comings;
   private @Nullable Listener listener;
+  private Runnable whenResumed = () -> {};
 
   /**
    * @param forget what to do when nobody needs it any more
@@ -60,19 +62,28 @@ final class Replay {
     return "id: %s.0\nretry: 1000\ndata: \n\n".formatted(id).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Keeps a message, and yields it as an event with its id. */
-  byte[] tell(byte[] message) {
-    byte[] event = kept(message);
+  /**
+   * Keeps a message, and yields it as an event with its id.
+   *
+   * @param live whether the client is told at once
+   */
+  byte[] tell(byte[] message, boolean live) {
+    byte[] event = kept(message, live);
     wake();
     return event;
   }
 
-  private synchronized byte[] kept(byte[] message) {
+  private synchronized byte[] kept(byte[] message, boolean live) {
     last++;
     byte[] event = EventStream.event(message, id + "." + last);
     told.add(new Told(last, event));
     bytes += event.length;
-    while (bytes > ROOM && told.size() > 1) {
+    if (live) {
+      heard = last;
+    }
+    // While nobody is there, it is not known what of the latest has arrived.
+    boolean there = live || listener != null;
+    while (there && bytes > ROOM && told.size() > 1 && told.element().number <= heard) {
       bytes -= told.remove().event.length;
     }
     return event;
@@ -99,7 +110,22 @@ final class Replay {
   /** Whether something more could be told without losing what nobody has heard. */
   synchronized boolean roomy() {
     Told first = told.peek();
-    return first == null || first.number <= heard || bytes < ROOM / 2;
+    return first == null || (listener != null && first.number <= heard) || bytes < ROOM / 2;
+  }
+
+  /** Whether its client has come back for it. */
+  synchronized boolean resumed() {
+    return comings > 0;
+  }
+
+  /** What to do when its client comes back. */
+  synchronized void whenResumed(Runnable todo) {
+    whenResumed = todo;
+  }
+
+  /** Whether its client did not come back. */
+  synchronized boolean lost() {
+    return givenUp;
   }
 
   /** Whether it is over for one who has heard all up to a number. */
@@ -119,17 +145,30 @@ final class Replay {
     return rest;
   }
 
-  void listen(Listener newcomer) {
+  /**
+   * Lets a client hear what is behind a number, and all that follows.
+   *
+   * @return whether there is anything to hear: not if it was given up meanwhile
+   */
+  boolean listen(Listener newcomer, long number) {
     Listener before;
+    Runnable resumed;
     synchronized (this) {
+      if (givenUp || after(number) == null) {
+        return false;
+      }
       comings++;
       before = listener;
       listener = newcomer;
+      heard = number;
+      resumed = whenResumed;
     }
     if (before != null) {
       before.replaced();
     }
     newcomer.wake();
+    resumed.run();
+    return true;
   }
 
   /**
@@ -147,7 +186,8 @@ final class Replay {
   void giveUp(int mark) {
     boolean gone;
     synchronized (this) {
-      gone = comings == mark && listener == null;
+      gone = !givenUp && comings == mark && listener == null;
+      givenUp |= gone;
     }
     if (gone) {
       forget.run();

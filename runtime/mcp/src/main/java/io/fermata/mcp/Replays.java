@@ -64,7 +64,7 @@ final class Replays {
     return new Resumption.Point(replay, after);
   }
 
-  private static Refusal gone() {
+  static Refusal gone() {
     return Refusal.transport(
         410, "What came after this Last-Event-ID is not kept any more: make the call anew.");
   }

@@ -31,13 +31,20 @@ final class Resumption implements Replay.Listener {
     this.heard = point.after();
   }
 
+  /**
+   * Begins to tell.
+   *
+   * @throws Refusal if the stream was given up in this moment
+   */
   static void begin(HttpServerResponse response, Point point) {
     Resumption resumption = new Resumption(response, point);
+    if (!resumption.replay.listen(resumption, point.after())) {
+      throw Replays.gone();
+    }
     EventStream.open(response);
     response.closeHandler(
         closed -> EventStream.awaited(resumption.context, resumption.replay, resumption));
     EventStream.beat(response, resumption.context);
-    resumption.replay.listen(resumption);
   }
 
   @Override

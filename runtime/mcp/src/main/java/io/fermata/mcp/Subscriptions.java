@@ -81,6 +81,11 @@ final class Subscriptions implements AutoCloseable {
       way.insist(notification(method, params));
     }
 
+    /** Tells how something stands, which must not be lost but for how it stands later. */
+    synchronized void insist(String subject, String method, ObjectNode params) {
+      way.insist(subject, notification(method, params));
+    }
+
     private byte[] notification(String method, ObjectNode params) {
       ObjectNode tagged = params.deepCopy();
       if (id != null) {

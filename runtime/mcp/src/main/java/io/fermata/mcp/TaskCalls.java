@@ -103,13 +103,13 @@ final class TaskCalls {
         .thenCompose(
             view -> {
               requireKnown(view);
-              return update(task.run(), forms(view).filled(responses));
+              return update(task.run(), view, forms(view).filled(responses));
             })
         .thenApply(done -> results.once(request.revision(), Json.object()));
   }
 
   /** Somebody who will not answer has the run ended: nobody else is asked. */
-  private CompletionStage<Boolean> update(TaskRun run, Forms.Filled filled) {
+  private CompletionStage<Boolean> update(TaskRun run, TaskView view, Forms.Filled filled) {
     if (!filled.unfit().isEmpty()) {
       throw Refusal.params(
           "What was sent for %s is no response to the request of that name: send what its schema asks for, or decline."
@@ -119,7 +119,7 @@ final class TaskCalls {
     }
     return filled.answers().isEmpty()
         ? CompletableFuture.completedFuture(false)
-        : tasks.answer(run, filled.answers()).thenApply(TaskCalls::taken);
+        : tasks.answer(run, filled.answers(), view.asked()).thenApply(TaskCalls::taken);
   }
 
   /**
@@ -189,6 +189,12 @@ final class TaskCalls {
     } else if (view.standing() == TaskView.Standing.UNREACHABLE) {
       throw unreachable(view.reply());
     }
+  }
+
+  /** Whether a run could not be looked at for a reason that passes by itself. */
+  static boolean missed(TaskView view) {
+    return view.standing() == TaskView.Standing.UNREACHABLE
+        && PASSING.contains(view.reply().structured().path("code").asText());
   }
 
   /** The run is there, and cannot be told about now. */

@@ -3,11 +3,19 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.TaskView;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Tells one who listens how a task stands: now, and each time that it stands otherwise. */
 final class TaskFeed {
+  /** When it looks again where it could not, each time twice as late as before, up to that. */
+  private static final long SOON_MILLIS = 250;
+
+  private static final long LATEST_MILLIS = 30_000;
+
   private static final Set<String> OVER = Set.of("completed", "failed", "cancelled");
 
   private final TaskCalls calls;
@@ -19,6 +27,7 @@ final class TaskFeed {
   private boolean looks;
   private boolean changed;
   private boolean over;
+  private long rest = SOON_MILLIS;
 
   private TaskFeed(
       TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
@@ -60,9 +69,14 @@ final class TaskFeed {
   }
 
   private void seen(@Nullable TaskView view) {
-    if (view != null) {
-      tell(view);
+    if (view == null || TaskCalls.missed(view)) {
+      Executor later = CompletableFuture.delayedExecutor(rest, TimeUnit.MILLISECONDS);
+      rest = Math.min(2 * rest, LATEST_MILLIS);
+      later.execute(this::rested);
+      return;
     }
+    rest = SOON_MILLIS;
+    tell(view);
     boolean again;
     synchronized (this) {
       looks = false;
@@ -71,6 +85,13 @@ final class TaskFeed {
     if (again) {
       look();
     }
+  }
+
+  private void rested() {
+    synchronized (this) {
+      looks = false;
+    }
+    look();
   }
 
   private void tell(TaskView view) {
@@ -88,7 +109,7 @@ final class TaskFeed {
       }
       last = stands;
     }
-    listener.insist("notifications/tasks", told);
+    listener.insist(task.id(), "notifications/tasks", told);
     if (OVER.contains(told.path("status").asText())) {
       end();
     }

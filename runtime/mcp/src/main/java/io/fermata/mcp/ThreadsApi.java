@@ -266,6 +266,7 @@ final class ThreadsApi {
               ArrayNode all = body.putArray("threads");
               listing.threads().stream()
                   .filter(thread -> permits.allow(thread.agent(), request.caller()))
+                  .filter(thread -> permits.allow(thread.origin(), request.caller()))
                   .forEach(thread -> all.add(ThreadJson.listed(thread)));
               return json(200, body.put("cursor", listing.cursor()));
             });

@@ -26,11 +26,20 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Reads access tokens: JWTs that the issuer signed for this server. */
+/**
+ * Reads access tokens: JWTs that the issuer signed for this server. One that is new is checked on
+ * another thread than that of who brings it, once for all who bring it meanwhile.
+ */
 final class Tokens {
   /** How far the issuer's clock and ours may be apart. */
   static final Duration LEEWAY = Duration.ofSeconds(30);
@@ -56,6 +65,11 @@ final class Tokens {
 
   private static final int MAX_SUBJECT = 255;
   private static final int REMEMBERED = 2_000;
+
+  /** How many may wait to be checked. */
+  private static final int MOST_WAITING = 1_024;
+
+  private static final int MOST_THREADS = 4;
   private static final DefaultJWSVerifierFactory VERIFIERS = new DefaultJWSVerifierFactory();
 
   /** A token that was good with these keys. */
@@ -66,6 +80,10 @@ final class Tokens {
   private final IssuerKeys keys;
   private final Challenge challenge;
   private final LongSupplier clock;
+  private final Executor threads;
+
+  /** Those that are being checked, by their digests. */
+  private final Map<String, CompletableFuture<Caller>> underWay = new ConcurrentHashMap<>();
 
   /** By the digests of the tokens, the one longest unheard of first. */
   private final Map<String, Good> good =
@@ -78,13 +96,34 @@ final class Tokens {
 
   /**
    * @param clock tells the time in milliseconds
+   * @param threads where tokens are checked; it may reject some
    */
-  Tokens(OAuth oauth, IssuerKeys keys, Challenge challenge, LongSupplier clock) {
+  Tokens(OAuth oauth, IssuerKeys keys, Challenge challenge, LongSupplier clock, Executor threads) {
     this.issuer = oauth.issuer();
     this.audience = oauth.audience();
     this.keys = keys;
     this.challenge = challenge;
     this.clock = clock;
+    this.threads = threads;
+  }
+
+  /** Threads for that, which end when there is nothing to check. */
+  static Executor threads() {
+    int count = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
+    ThreadPoolExecutor threads =
+        new ThreadPoolExecutor(
+            count,
+            count,
+            10,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(MOST_WAITING),
+            task -> {
+              Thread thread = new Thread(task, "fermata-mcp-tokens");
+              thread.setDaemon(true);
+              return thread;
+            });
+    threads.allowCoreThreadTimeOut(true);
+    return threads;
   }
 
   String issuer() {
@@ -99,13 +138,45 @@ final class Tokens {
     if (remembered != null) {
       return CompletableFuture.completedFuture(remembered);
     }
+    CompletableFuture<Caller> check = new CompletableFuture<>();
+    CompletableFuture<Caller> before = underWay.putIfAbsent(digest, check);
+    if (before != null) {
+      return before.copy();
+    }
+    try {
+      threads.execute(
+          () ->
+              check(token, known, digest)
+                  .whenComplete((caller, failure) -> over(digest, check, caller, failure)));
+    } catch (RejectedExecutionException e) {
+      over(digest, check, null, Refusal.overloaded());
+    }
+    return check.copy();
+  }
+
+  private void over(
+      String digest,
+      CompletableFuture<Caller> check,
+      @Nullable Caller caller,
+      @Nullable Throwable failure) {
+    underWay.remove(digest);
+    if (caller == null) {
+      check.completeExceptionally(
+          failure == null ? new IllegalStateException("Nobody was found") : failure);
+    } else {
+      check.complete(caller);
+    }
+  }
+
+  private CompletionStage<Caller> check(
+      String token, IssuerKeys.@Nullable Known known, String digest) {
     try {
       SignedJWT jwt = signed(token);
       if (known != null && !fitting(jwt, known).isEmpty()) {
         return CompletableFuture.completedFuture(checked(jwt, known, digest));
       }
       return keys.latest().thenApply(latest -> checked(jwt, latest, digest));
-    } catch (RuntimeException refusal) {
+    } catch (RuntimeException | Error refusal) {
       return CompletableFuture.failedFuture(refusal);
     }
   }

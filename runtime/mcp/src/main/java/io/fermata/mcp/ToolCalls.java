@@ -30,32 +30,26 @@ final class ToolCalls implements Method {
 
   private final Results results;
   private final McpChanges changes;
-  private final PlainCalls plain;
-  private final FlowCalls calls;
-  private final FormCalls forms;
-  private final JobCalls jobs;
+  private final Ways ways;
   private final Permits permits;
   private final Telemetry telemetry;
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
+  /** How the kinds of tools are called. */
+  record Ways(PlainCalls plain, FlowCalls flows, FormCalls forms, JobCalls jobs) {}
+
   ToolCalls(
       ToolHost host,
       Results results,
       McpChanges changes,
-      PlainCalls plain,
-      FlowCalls calls,
-      FormCalls forms,
-      JobCalls jobs,
+      Ways ways,
       Permits permits,
       Telemetry telemetry) {
     this.telemetry = telemetry;
     this.results = results;
     this.changes = changes;
-    this.plain = plain;
-    this.calls = calls;
-    this.forms = forms;
-    this.jobs = jobs;
+    this.ways = ways;
     this.permits = permits;
     this.flows =
         host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
@@ -88,7 +82,7 @@ final class ToolCalls implements Method {
       TaskCalls.require(request);
     }
     if (flow.forms()) {
-      return forms.call(flow.name(), request);
+      return ways.forms().call(flow.name(), request);
     }
     ToolCall call =
         new ToolCall(
@@ -98,11 +92,11 @@ final class ToolCalls implements Method {
             request.meta(),
             request.session());
     if (flow.job()) {
-      return jobs.call(call, request);
+      return ways.jobs().call(call, request);
     }
-    return calls
+    return ways.flows()
         .call(call, request, request.listener())
-        .thenApply(reply -> calls.told(call, reply, request));
+        .thenApply(reply -> ways.flows().told(call, reply, request));
   }
 
   private Result shown(DisplayTool display, Request request) {
@@ -125,13 +119,14 @@ final class ToolCalls implements Method {
     PlainCall told = PlainCall.begin(telemetry, tool, request);
     return told.ending(
         () ->
-            plain.run(
-                request,
-                "tools/call",
-                tool.name(),
-                arguments,
-                tool.atOnce(),
-                call -> run(tool, call, request, told)));
+            ways.plain()
+                .run(
+                    request,
+                    "tools/call",
+                    tool.name(),
+                    arguments,
+                    tool.atOnce(),
+                    call -> run(tool, call, request, told)));
   }
 
   private static McpResult unfit(List<Violation> wrong) {

@@ -3,6 +3,8 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Json;
+import io.fermata.session.TaskRun;
 import io.fermata.session.ToolContract;
 import io.fermata.session.ToolHost;
 import io.fermata.session.ToolReply;
@@ -11,6 +13,7 @@ import java.util.stream.Collectors;
 
 /** What hosts reply, as results of tools: of flows the object, of jobs the text. */
 final class ToolReplies {
+  static final String CALL_ID = "fermata/callId";
   private static final String RUN = "fermata/run";
 
   private final Results results;
@@ -35,6 +38,18 @@ final class ToolReplies {
 
   Result error(String text, Revision revision) {
     return results.ofTool(revision, McpResult.error(text));
+  }
+
+  /** What the caller of a job is told whose server ends before the job does. */
+  Result handedBack(String callId, TaskRun run, Revision revision) {
+    ObjectNode named = Json.object().put("runId", run.runId()).put("flow", run.tool());
+    return results.ofTool(
+        revision,
+        McpResult.error(
+                "The server is shutting down; the work goes on. Do not begin it anew: the same call"
+                    + " with _meta {\"%s\": \"%s\"} gets its result.".formatted(CALL_ID, callId))
+            .meta(RUN, named)
+            .meta(CALL_ID, Json.tree(callId)));
   }
 
   private static McpResult job(ToolReply reply) {

@@ -137,14 +137,7 @@ class AskingTest {
   }
 
   private Wired session(String capabilities) {
-    Wired.Said welcome =
-        client("ada")
-            .request(
-                "initialize",
-                "\"protocolVersion\":\"2025-11-25\",\"capabilities\":" + capabilities);
-    return client("ada")
-        .with("MCP-Protocol-Version", "2025-11-25")
-        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+    return client("ada").session("2025-11-25", capabilities);
   }
 
   private static Events calling(Wired client) throws Exception {

@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.session.WidgetPage;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,16 +43,7 @@ class ChangesTest {
   }
 
   private Wired session() {
-    String session =
-        new Wired(server)
-            .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
-            .raw()
-            .headers()
-            .firstValue("Mcp-Session-Id")
-            .orElseThrow();
-    return new Wired(server)
-        .with("MCP-Protocol-Version", "2025-11-25")
-        .with("Mcp-Session-Id", session);
+    return new Wired(server).session("2025-11-25", "{}");
   }
 
   private static String method(JsonNode message) {
@@ -75,6 +67,38 @@ class ChangesTest {
     assertThat(updated.at("/params/uri").asText()).isEqualTo("test://a");
     assertThat(updated.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
     assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  private static McpTool shown(String html) {
+    return McpTool.of("shown", "Shows")
+        .page(WidgetPage.of(html))
+        .callAtOnce(call -> McpResult.text(""));
+  }
+
+  @Test
+  void thePageOfAToolComesAndGoesWithIt() throws Exception {
+    String page = WidgetPage.uri("shown");
+    Events events =
+        listening("\"resourcesListChanged\":true,\"resourceSubscriptions\":[\"" + page + "\"]");
+    events.next();
+    JsonNode before = new Wired(server).modern("server/discover", "").result();
+    assertThat(before.at("/capabilities/extensions").has(ToolPage.EXTENSION)).isFalse();
+
+    server.changes().tool(LATE);
+    server.changes().tool(shown("<p>one</p>"));
+    JsonNode after = new Wired(server).modern("server/discover", "").result();
+    server.changes().tool(shown("<p>two</p>"));
+    server.changes().withoutTool("shown");
+    server.changes().updated(page);
+
+    String listed = "notifications/resources/list_changed";
+    String updated = "notifications/resources/updated";
+    assertThat(method(events.next())).isEqualTo(listed);
+    assertThat(method(events.next())).isEqualTo(listed);
+    assertThat(method(events.next())).isEqualTo(updated);
+    assertThat(method(events.next())).isEqualTo(listed);
+    assertThat(method(events.next())).isEqualTo(updated);
+    assertThat(after.at("/capabilities/extensions").has(ToolPage.EXTENSION)).isTrue();
   }
 
   @Test

@@ -43,7 +43,7 @@ class ConformanceTest {
   @ParameterizedTest
   @CsvSource({
     "2026-07-28, 37, " + PENDING + ";" + TASKS,
-    "2025-11-25, 30, json-schema-2020-12;server-session-lifecycle"
+    "2025-11-25, 30, json-schema-2020-12;server-session-lifecycle;server-sse-polling"
   })
   void everyScenarioThatARevisionRequiresPasses(String revision, int required, String beyond)
       throws Exception {

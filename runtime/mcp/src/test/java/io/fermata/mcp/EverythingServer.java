@@ -96,6 +96,13 @@ final class EverythingServer {
                   call.log(McpLevel.INFO, Map.of("said", "something"));
                   return McpResult.text("Logged");
                 }),
+        McpTool.of("test_reconnection", "Lets its client go and come back")
+            .call(
+                call -> {
+                  call.letGo();
+                  Thread.sleep(100);
+                  return McpResult.text("It came back.");
+                }),
         McpTool.of("test_tool_with_progress", "Tells how far it is")
             .call(
                 call -> {

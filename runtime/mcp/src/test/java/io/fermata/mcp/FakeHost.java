@@ -55,6 +55,9 @@ final class FakeHost implements ToolHost {
   /** How it is at the moment. */
   volatile Health health = Health.GOOD;
 
+  /** Whether it says nothing of that. */
+  volatile boolean silent;
+
   private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
   private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();
 
@@ -151,7 +154,7 @@ final class FakeHost implements ToolHost {
 
   @Override
   public CompletionStage<Health> health() {
-    return CompletableFuture.completedFuture(health);
+    return silent ? new CompletableFuture<>() : CompletableFuture.completedFuture(health);
   }
 
   @Override

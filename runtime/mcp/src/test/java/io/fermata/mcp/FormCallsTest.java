@@ -5,6 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Condition;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secret;
 import io.fermata.flow.Verdict;
@@ -83,6 +84,18 @@ class FormCallsTest {
           .edge("ask_dish", END)
           .compile();
 
+  private static final Flow<Meal> MENU =
+      Flow.of("menu", Meal.class)
+          .description("Asks twice.")
+          .forms()
+          .ask("ask_dish", q -> q.question("dish", "What to eat?"))
+          .edge(START, "ask_dish")
+          .decide(
+              "ask_dish",
+              d -> d.when(Condition.visits("ask_dish").lt(2)).to("ask_dish").otherwise(END))
+          .result(meal -> meal)
+          .compile();
+
   @TempDir Path folder;
 
   private final Semaphore reminded = new Semaphore(0);
@@ -108,6 +121,7 @@ class FormCallsTest {
             .flow(ORDER)
             .flow(PAY)
             .flow(TALK)
+            .flow(MENU)
             .flow(late)
             .start();
     server =
@@ -297,6 +311,36 @@ class FormCallsTest {
   }
 
   @Test
+  void aFormIsForTheQuestionItWasShownForAndNotForTheSameOneAskedAnew() {
+    String call = "'arguments':{'action':'start','intent':'lunch'}";
+    JsonNode first = ada("menu", call).result();
+    JsonNode again = content(proceed("menu", session(first), "{'dish':'soup'}"));
+    assertThat(again.path("question").asText()).isEqualTo("What to eat?");
+
+    Wired.Said late = ada("menu", retry(call, first, filled("{'dish':'fish'}")));
+
+    assertThat(content(late).path("code").asText()).isEqualTo("stale_call");
+    assertThat(content(late).path("question").asText()).isEqualTo("What to eat?");
+    JsonNode last = content(proceed("menu", session(first), "{'dish':'cake'}"));
+    assertThat(last.at("/result/dish").asText()).isEqualTo("cake");
+  }
+
+  @Test
+  void aFormOfARunIsNotForTheNextOneOfItsSession() {
+    String call = "'arguments':{'action':'start','intent':'lunch'}";
+    JsonNode first = ada("menu", call).result();
+    String anew =
+        "'arguments':{'action':'start','intent':'dinner','sessionId':'" + session(first) + "'}";
+    JsonNode second = ada("menu", anew).result();
+
+    Wired.Said late = ada("menu", retry(call, first, filled("{'dish':'fish'}")));
+
+    assertThat(content(late).path("code").asText()).isEqualTo("stale_call");
+    JsonNode next = ada("menu", retry(anew, second, filled("{'dish':'soup'}"))).result();
+    assertThat(form(next).path("message").asText()).isEqualTo("What to eat?");
+  }
+
+  @Test
   void aFormIsStillGoodWhenSomebodyWasRemindedOfIt() throws Exception {
     String call = "'arguments':{'action':'start','intent':'dinner'}";
     JsonNode first = ada("late", call).result();
@@ -381,14 +425,7 @@ class FormCallsTest {
   // --- clients before --------------------------------------------------------------------------
 
   private Wired elder(String capabilities) {
-    Wired.Said welcome =
-        client("ada")
-            .request(
-                "initialize",
-                "\"protocolVersion\":\"2025-11-25\",\"capabilities\":" + capabilities);
-    return client("ada")
-        .with("MCP-Protocol-Version", "2025-11-25")
-        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+    return client("ada").session("2025-11-25", capabilities);
   }
 
   private static Events ordering(Wired client) throws Exception {
@@ -452,6 +489,18 @@ class FormCallsTest {
     JsonNode answer = events.next().at("/result/structuredContent");
     assertThat(answer.path("questions")).hasSize(2);
     assertThat(answer.path("context").asText()).contains(hint);
+  }
+
+  @Test
+  void anElderClientWhoseServerEndsGoesOnInTheConversation() throws Exception {
+    Events events = ordering(elder(FORMS));
+    asked(events);
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode answer = events.next().at("/result/structuredContent");
+    assertThat(answer.path("questions")).hasSize(2);
+    assertThat(answer.path("context").asText()).contains("shutting down", "Both at once.");
   }
 
   @Test

@@ -91,20 +91,24 @@ class FuzzTest {
     PrincipalLimits limits = PrincipalLimits.DEFAULT;
     Quotas quotas = new Quotas(limits, System::nanoTime);
     Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
+    Gate gate = new Gate();
     Methods methods =
         new Methods(
-            host,
-            new Identity("fuzzed", "1", null),
-            Offers.NONE.with(ADD).with(ASKS).with(RESOURCE).with(TEMPLATE).with(PROMPT),
-            new Subscriptions(new Streams(10)),
-            inquiries,
-            workers,
-            limits,
-            quotas,
-            Permits.NONE,
-            Telemetry.NONE);
+            new Methods.Parts(
+                host,
+                new Identity("fuzzed", "1", null),
+                Offers.NONE.with(ADD).with(ASKS).with(RESOURCE).with(TEMPLATE).with(PROMPT),
+                new Subscriptions(new Streams(10)),
+                inquiries,
+                workers,
+                gate,
+                null,
+                limits,
+                quotas,
+                Permits.NONE,
+                Telemetry.NONE));
     Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
-    return new Protocol(methods, sessions, inquiries, quotas, new Gate(), Telemetry.NONE);
+    return new Protocol(methods, sessions, inquiries, quotas, gate, Telemetry.NONE);
   }
 
   // --- the core --------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -14,6 +15,15 @@ import com.nimbusds.jose.jwk.OctetSequenceKey;
 import com.nimbusds.jose.jwk.RSAKey;
 import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.PlainJWT;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Handoff;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Prompt;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.testkit.ScriptedModel;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -356,6 +366,124 @@ class OAuthTest {
           new Wired(guarded).with("Authorization", "Bearer " + issuer.token("bob", "support"));
       assertThat(bob.method("GET").sendTo(thread).status()).isEqualTo(404);
       assertThat(client.method("GET").sendTo("/runs").status()).isEqualTo(200);
+    }
+  }
+
+  record Note(String text) {}
+
+  private static Flow<Note> asking(String id) {
+    return Flow.of(id, Note.class)
+        .description("Asks.")
+        .ask("ask_text", q -> q.question("text", "What?"))
+        .edge(Flow.START, "ask_text")
+        .edge("ask_text", Flow.END)
+        .compile();
+  }
+
+  private static JsonNode said(McpServer guarded, String token, String path) {
+    Wired.Said said =
+        new Wired(guarded).with("Authorization", "Bearer " + token).method("GET").sendTo(path);
+    return said.status() == 200 ? said.body() : Json.tree(said.status());
+  }
+
+  private static List<String> listed(McpServer guarded, String token, String list, String part) {
+    return said(guarded, token, "/" + list).path(list).findValuesAsText(part);
+  }
+
+  @Test
+  void theListOfRunsHasWhatTheTokenAllowsOfItsPrincipalsOwn() throws Exception {
+    try (Fermata runs =
+            Fermata.host()
+                .store(Store.memory())
+                .flow(asking("open"))
+                .flow(asking("closed"))
+                .start();
+        McpServer guarded =
+            McpServer.serving(runs)
+                .runs(runs.runs())
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("closed", "special"))
+                .start()) {
+      String ann = issuer.token("ann", "special");
+      String less = issuer.token("ann");
+      Map<String, String> ids = new LinkedHashMap<>();
+      for (String flow : List.of("open", "closed")) {
+        Wired.Said begun =
+            new Wired(guarded)
+                .with("Authorization", "Bearer " + ann)
+                .request(
+                    "tools/call",
+                    "\"name\":\"%s\",\"arguments\":{\"action\":\"start\",\"intent\":\"x\"}"
+                        .formatted(flow));
+        ids.put(flow, begun.result().path("_meta").path("fermata/run").path("runId").asText());
+      }
+      while (listed(guarded, ann, "runs", "flow").size() < 2) {
+        Thread.sleep(20);
+      }
+
+      assertThat(listed(guarded, less, "runs", "flow")).containsExactly("open");
+      assertThat(said(guarded, less, "/runs?flow=closed").asInt()).isEqualTo(403);
+      assertThat(said(guarded, less, "/runs/closed/" + ids.get("closed")).asInt()).isEqualTo(403);
+      assertThat(said(guarded, less, "/runs/open/" + ids.get("open")).path("flow").asText())
+          .isEqualTo("open");
+      String bob = issuer.token("bob", "special");
+      assertThat(listed(guarded, bob, "runs", "flow")).isEmpty();
+      assertThat(said(guarded, bob, "/runs/closed/" + ids.get("closed")).asInt()).isEqualTo(404);
+    }
+  }
+
+  private static Agent agent(String name, ScriptedModel model, Offered... tools) {
+    return Agent.aiHuman(
+            name, Prompt.of(name + "_prompt", model.model(name)).text("Help.").tools(tools))
+        .description("Helps.");
+  }
+
+  @Test
+  void theListOfThreadsHasWhatTheTokenAllowsOfItsPrincipalsOwn() throws Exception {
+    ScriptedModel hands =
+        ScriptedModel.script()
+            .when(lastUserContains("over"))
+            .call("open", Map.of())
+            .otherwise()
+            .say("Yes?");
+    ScriptedModel says = ScriptedModel.script().otherwise().say("Hello.");
+    try (Fermata agents =
+            Fermata.host()
+                .store(Store.memory())
+                .agent(agent("closed", hands, Handoff.to("open", "Goes on")))
+                .agent(agent("open", says))
+                .start();
+        McpServer guarded =
+            McpServer.serving(agents)
+                .threads(agents.threads())
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("closed", "special"))
+                .start()) {
+      String ann = issuer.token("ann", "special");
+      String less = issuer.token("ann");
+      Wired client = new Wired(guarded).with("Authorization", "Bearer " + ann);
+      String thread = "";
+      for (String agent : List.of("open", "closed", "closed")) {
+        Wired.Said created = client.sendTo("/threads", "{\"agent\":\"" + agent + "\"}");
+        assertThat(created.status()).isEqualTo(201);
+        thread = created.raw().headers().firstValue("Location").orElseThrow();
+      }
+      Wired.Said posted = client.sendTo(thread + "/messages", "{\"content\":\"over\"}");
+      assertThat(posted.status()).isEqualTo(202);
+      while (!listed(guarded, ann, "threads", "agent").stream()
+          .sorted()
+          .toList()
+          .equals(List.of("closed", "open", "open"))) {
+        Thread.sleep(20);
+      }
+
+      assertThat(listed(guarded, less, "threads", "agent")).containsExactly("open");
+      assertThat(said(guarded, less, "/threads?agent=closed").asInt()).isEqualTo(403);
+      for (String id : listed(guarded, ann, "threads", "threadId")) {
+        assertThat(said(guarded, less, "/threads/" + id).asInt())
+            .isEqualTo(id.startsWith("closed.") ? 403 : 0);
+      }
+      assertThat(listed(guarded, issuer.token("bob", "special"), "threads", "agent")).isEmpty();
     }
   }
 

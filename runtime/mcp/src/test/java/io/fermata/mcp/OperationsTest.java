@@ -59,6 +59,14 @@ class OperationsTest {
   }
 
   @Test
+  void itIsNotReadyWhileItsHostSaysNothing() {
+    host.silent = true;
+
+    assertThat(get("/health/ready").status()).isEqualTo(503);
+    assertThat(get("/health/live").status()).isEqualTo(200);
+  }
+
+  @Test
   void healthIsToldToAllWhoComeUnderTheServersName() {
     assertThat(new Wired(server).method("POST").sendTo("/health/ready").status()).isEqualTo(405);
     assertThat(get("/health").status()).isEqualTo(404);

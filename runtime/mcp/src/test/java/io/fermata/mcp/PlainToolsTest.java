@@ -211,11 +211,7 @@ class PlainToolsTest {
   }
 
   private Wired session() {
-    Wired.Said welcome =
-        legacy("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}");
-    return new Wired(server)
-        .with("MCP-Protocol-Version", "2025-11-25")
-        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+    return new Wired(server).session("2025-11-25", "{}");
   }
 
   private static int callOff(Wired client) {

@@ -16,6 +16,7 @@ import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
@@ -70,6 +71,44 @@ class ProgressTest {
     String envelope = Wired.META.substring(Wired.META.indexOf('{') + 1, Wired.META.length() - 1);
     return client.listen(
         call(version.equals("2026-07-28") ? envelope + "," + token(token) : token(token)));
+  }
+
+  private static byte[] told(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  @Test
+  void ofWhatMustNotBeLostTheLatestOfASubjectWaits() {
+    Progress progress = new Progress(woken -> {});
+    progress.insist("one", told("one works"));
+    progress.insist("two", told("two works"));
+    progress.insist(told("a question"));
+    progress.insist("one", told("one is over"));
+
+    assertThat(progress.take())
+        .extracting(message -> new String(message, UTF_8))
+        .containsExactly("two works", "a question", "one is over");
+  }
+
+  @Test
+  void aClientThatLetsTooMuchWaitThatMustNotBeLostIsTakenForGone() {
+    AtomicInteger gone = new AtomicInteger();
+    Progress progress = new Progress(woken -> {});
+    progress.whenGone(gone::incrementAndGet);
+    byte[] large = new byte[Progress.INSISTED / 4];
+    for (int i = 0; i < 40; i++) {
+      progress.insist("the same", large);
+    }
+    for (int i = 0; i < 3; i++) {
+      progress.insist(large);
+    }
+    assertThat(gone).hasValue(0);
+
+    progress.insist(large);
+
+    assertThat(gone).hasValue(1);
+    progress.insist(large);
+    assertThat(progress.take()).isEmpty();
   }
 
   @ParameterizedTest

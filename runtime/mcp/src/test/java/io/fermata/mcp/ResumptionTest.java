@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -15,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class ResumptionTest {
   private final FakeHost host = new FakeHost();
+  private final CountDownLatch cameBack = new CountDownLatch(1);
   private McpServer server;
 
   @BeforeEach
@@ -23,6 +25,14 @@ class ResumptionTest {
         McpServer.serving(host)
             .apiKey("ada", "key-of-ada")
             .apiKey("bob", "key-of-bob")
+            .tool(
+                McpTool.of("leaving", "Lets its client go")
+                    .call(
+                        call -> {
+                          call.letGo();
+                          cameBack.await();
+                          return McpResult.text("done");
+                        }))
             .port(0)
             .start();
   }
@@ -39,19 +49,19 @@ class ResumptionTest {
   }
 
   private String session(String version) {
-    return client("ada", version)
-        .request("initialize", "\"protocolVersion\":\"" + version + "\",\"capabilities\":{}")
-        .raw()
-        .headers()
-        .firstValue("Mcp-Session-Id")
-        .orElseThrow();
+    return client("ada", version).session(version, "{}").header("Mcp-Session-Id");
   }
 
   private CompletableFuture<Events> working(String session, String version) {
+    return calling("working", session, version);
+  }
+
+  private CompletableFuture<Events> calling(String tool, String session, String version) {
     return client("ada", version)
         .with("Mcp-Session-Id", session)
         .listen(
-            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"working\",\"_meta\":{\"progressToken\":1}}}");
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"_meta\":{\"progressToken\":1}}}"
+                .formatted(tool));
   }
 
   private Events resumed(String principal, String session, String lastId) throws Exception {
@@ -116,6 +126,28 @@ class ResumptionTest {
 
     assertThat(rest).hasSize(1);
     assertThat(rest.get(0).path("result").isObject()).isTrue();
+  }
+
+  @Test
+  void aHandlerMayLetItsClientGoWhichComesBackForTheAnswer() throws Exception {
+    String session = session("2025-11-25");
+    Events events = calling("leaving", session, "2025-11-25").get();
+    assertThat(events.next().isMissingNode()).isTrue();
+    assertThat(events.lastId()).endsWith(".0");
+
+    Events rest = resumed("ada", session, events.lastId());
+    cameBack.countDown();
+
+    assertThat(rest.next().at("/result/content/0/text").asText()).isEqualTo("done");
+    assertThat(rest.next().isMissingNode()).isTrue();
+  }
+
+  @Test
+  void aClientThatCannotComeBackIsNotLetGo() throws Exception {
+    CompletableFuture<Events> answer = calling("leaving", session("2025-06-18"), "2025-06-18");
+    cameBack.countDown();
+
+    assertThat(answer.get().plain().at("/result/content/0/text").asText()).isEqualTo("done");
   }
 
   @Test

@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.UUID;
 
 /**
  * A host whose runs work until there is a file that lets them, and then ask; also as a process of
@@ -66,12 +67,18 @@ final class TaskServer {
     return Files.exists(directory.resolve("undone"));
   }
 
+  /** How often something was heated. */
+  int heated() {
+    return directory.toFile().list((folder, name) -> name.startsWith("heated-")).length;
+  }
+
   private FlowBuilder<Order> cook(String id) {
     return Flow.of(id, Order.class)
         .description("Cooks.")
         .act(
             "heat",
             run -> {
+              Files.writeString(directory.resolve("heated-" + UUID.randomUUID()), "once");
               while (!Files.exists(directory.resolve("gate"))) {
                 Thread.sleep(20);
               }

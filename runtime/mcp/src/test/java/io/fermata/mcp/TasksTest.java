@@ -6,16 +6,37 @@ import static io.fermata.mcp.TaskClient.accepted;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.persistence.Store;
+import io.fermata.session.DisplayTool;
 import io.fermata.session.Fermata;
 import io.fermata.session.FlowTool;
+import io.fermata.session.Handles;
+import io.fermata.session.TaskRun;
+import io.fermata.session.TaskView;
+import io.fermata.session.Tasks;
+import io.fermata.session.ToolCall;
+import io.fermata.session.ToolContract;
+import io.fermata.session.ToolHost;
+import io.fermata.session.ToolProgress;
+import io.fermata.session.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.LocalTime;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -237,6 +258,80 @@ class TasksTest {
     assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
   }
 
+  private static final String FORMS = "{\"elicitation\":{}}";
+
+  private void serveAnew() {
+    server = McpServer.serving(host).port(0).apiKey("ann", "ann-key").start();
+    ann = new TaskClient(server.endpoint()).key("ann-key").declaring(FORMS);
+  }
+
+  /** What somebody is told who makes the call again that was handed back. */
+  private JsonNode again(JsonNode handedBack) throws Exception {
+    assertThat(handedBack.path("isError").asBoolean()).as(handedBack.toString()).isTrue();
+    assertThat(handedBack.at("/content/0/text").asText()).contains("goes on", "fermata/callId");
+    String callId = handedBack.path("_meta").path("fermata/callId").asText();
+    Wired wired = ann.wired();
+    String message =
+        wired
+            .modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", FORMS)
+            .replace("\"_meta\":{", "\"_meta\":{\"fermata/callId\":\"" + callId + "\",");
+    Events answer = wired.listen(message).get();
+    return (answer.streamed() ? answer.next() : answer.plain()).path("result");
+  }
+
+  @Test
+  void aJobWhoseServerEndsGoesOnAndIsFoundAgain() throws Exception {
+    Wired wired = ann.wired();
+    Events answer =
+        wired
+            .listen(
+                wired.modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", "{}"))
+            .get();
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode handedBack = answer.next().path("result");
+    serveAnew();
+    kitchen.release();
+    assertThat(again(handedBack).path("resultType").asText()).isEqualTo("input_required");
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobThatAsksWhenItsServerEndsAsksAgain() throws Exception {
+    kitchen.release();
+    Events answer =
+        ann.wired()
+            .session("2025-11-25", FORMS)
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"job\",\"arguments\":{}}}")
+            .get();
+    assertThat(answer.next().path("method").asText()).isEqualTo("elicitation/create");
+    assertThat(answer.next().path("method").asText()).isEqualTo("elicitation/create");
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode handedBack = answer.next().path("result");
+    serveAnew();
+    assertThat(again(handedBack).path("inputRequests")).hasSize(2);
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobOfAClientThatTakesNoStreamEndsBeforeItsConnectionDoes() throws Exception {
+    try (McpServer impatient =
+        McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(2)).start()) {
+      Wired.Said late =
+          new Wired(impatient)
+              .with("Accept", "application/json")
+              .request("tools/call", "\"name\":\"job\",\"arguments\":{}");
+
+      assertThat(late.message()).contains("was ended", "text/event-stream");
+    }
+  }
+
   @Test
   void aCallThatOutlastsItsDeadlineBecomesATask() throws Exception {
     String id = created(ann.start("slow"));
@@ -355,6 +450,100 @@ class TasksTest {
             wired.modernMessage(
                 "subscriptions/listen", "", "\"notifications\":{\"taskIds\":[\"x\"]}", "{}"));
     assertThat(undeclared.code()).isEqualTo(-32021);
+  }
+
+  @Test
+  void whoListensHearsTheEndOfATaskThatCouldNotBeLookedAtForAWhile() throws Exception {
+    BusyHost busy = new BusyHost(host);
+    try (McpServer serving = McpServer.serving(busy).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("cook"));
+      Events listening = client.listen(id);
+      listening.next();
+      assertThat(listening.next().at("/params/status").asText()).isEqualTo("working");
+
+      busy.is.set(true);
+      host.tasks().cancel(Objects.requireNonNull(busy.watched.get()));
+      while (busy.missed.get() < 2) {
+        Thread.sleep(5);
+      }
+      busy.is.set(false);
+
+      assertThat(listening.next().at("/params/status").asText()).isEqualTo("cancelled");
+    }
+  }
+
+  /** A host that is too busy at times to say how its tasks stand. */
+  private static final class BusyHost implements ToolHost {
+    final AtomicBoolean is = new AtomicBoolean();
+    final AtomicInteger missed = new AtomicInteger();
+    final AtomicReference<TaskRun> watched = new AtomicReference<>();
+    private final ToolHost host;
+
+    BusyHost(ToolHost host) {
+      this.host = host;
+    }
+
+    @Override
+    public List<ToolContract> tools() {
+      return host.tools();
+    }
+
+    @Override
+    public List<DisplayTool> displays() {
+      return host.displays();
+    }
+
+    @Override
+    public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+      return host.call(call, progress);
+    }
+
+    @Override
+    public Handles handles() {
+      return host.handles();
+    }
+
+    @Override
+    public Tasks tasks() {
+      Tasks tasks = host.tasks();
+      return new Tasks() {
+        @Override
+        public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+          return tasks.call(call, progress);
+        }
+
+        @Override
+        public CompletionStage<TaskView> view(TaskRun run) {
+          if (!is.get()) {
+            return tasks.view(run);
+          }
+          missed.incrementAndGet();
+          ToolReply reply =
+              new ToolReply(
+                  Json.object().put("status", "error").put("code", "busy"), Json.object());
+          return CompletableFuture.completedFuture(
+              new TaskView(TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+        }
+
+        @Override
+        public CompletionStage<ToolReply> answer(
+            TaskRun run, ObjectNode answers, Map<String, String> asked) {
+          return tasks.answer(run, answers, asked);
+        }
+
+        @Override
+        public CompletionStage<ToolReply> cancel(TaskRun run) {
+          return tasks.cancel(run);
+        }
+
+        @Override
+        public Runnable watch(TaskRun run, Runnable changed) {
+          watched.set(run);
+          return tasks.watch(run, changed);
+        }
+      };
+    }
   }
 
   @Test

@@ -73,6 +73,24 @@ final class Wired {
     return this;
   }
 
+  /**
+   * Opens a session of a revision before 2026-07-28, to which all belongs that is sent from now on.
+   *
+   * @param capabilities what the client can do
+   */
+  Wired session(String version, String capabilities) {
+    Said welcome =
+        request(
+            "initialize",
+            "\"protocolVersion\":\"%s\",\"capabilities\":%s".formatted(version, capabilities));
+    return with("MCP-Protocol-Version", version)
+        .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
+  }
+
+  String header(String name) {
+    return headers.getOrDefault(name, "");
+  }
+
   /** A modern request of a client that can do something, with headers that mirror it. */
   String modernMessage(String rpcMethod, String name, String params, String capabilities) {
     with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);

@@ -54,7 +54,10 @@ final class AgentThreads implements Threads {
   private final Executor feedThreads;
   private final int callsInFlight;
   private final BooleanSupplier closed;
-  private final AtomicInteger inFlight = new AtomicInteger();
+  private final AtomicInteger inFlight;
+
+  /** What all that it tells is part of. */
+  private final TraceContext trace;
 
   AgentThreads(
       Supplier<ActorSystem<GatewayCommand>> system,
@@ -75,6 +78,27 @@ final class AgentThreads implements Threads {
     this.feedThreads = feedThreads;
     this.callsInFlight = callsInFlight;
     this.closed = closed;
+    this.inFlight = new AtomicInteger();
+    this.trace = TraceContext.NONE;
+  }
+
+  private AgentThreads(AgentThreads same, TraceContext trace) {
+    this.seals = same.seals;
+    this.system = same.system;
+    this.store = same.store;
+    this.host = same.host;
+    this.clock = same.clock;
+    this.executor = same.executor;
+    this.feedThreads = same.feedThreads;
+    this.callsInFlight = same.callsInFlight;
+    this.closed = same.closed;
+    this.inFlight = same.inFlight;
+    this.trace = trace;
+  }
+
+  /** The same, for one call. */
+  AgentThreads within(TraceContext call) {
+    return new AgentThreads(this, call);
   }
 
   // --- commands --------------------------------------------------------------------------------
@@ -206,7 +230,10 @@ final class AgentThreads implements Threads {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
     return ask(
-        key, principal, PATIENCE, replyTo -> new ThreadCommand.Tell(principal, input, replyTo));
+        key,
+        principal,
+        PATIENCE,
+        replyTo -> new ThreadCommand.Tell(principal, input, trace, replyTo));
   }
 
   /** How a thread stands, for the host itself. */

@@ -80,7 +80,7 @@ final class AgentTool {
       Set.of("action", "threadId", "message", "call", "approved", "answers", "reason");
 
   private final Agent agent;
-  private final Threads threads;
+  private final AgentThreads threads;
   private final Duration patience;
   private final ToolContract contract;
 
@@ -90,7 +90,7 @@ final class AgentTool {
   /**
    * @param patience how long a call waits for the thread to rest or ask
    */
-  AgentTool(Agent agent, Threads threads, Duration patience) {
+  AgentTool(Agent agent, AgentThreads threads, Duration patience) {
     this.agent = agent;
     this.threads = threads;
     this.patience = patience;
@@ -105,8 +105,13 @@ final class AgentTool {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  /** As {@link ToolHost#call(ToolCall, Consumer)}: the stage never fails. */
-  CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+  /**
+   * As {@link ToolHost#call(ToolCall, Consumer)}: the stage never fails.
+   *
+   * @param trace what the call is part of
+   */
+  CompletionStage<ToolReply> call(
+      ToolCall call, Consumer<ToolProgress> progress, TraceContext trace) {
     ObjectNode arguments = call.arguments();
     Map<String, String> wrong = violations(arguments);
     String key = callId(call);
@@ -116,14 +121,15 @@ final class AgentTool {
     if (!wrong.isEmpty()) {
       return CompletableFuture.completedFuture(ill(wrong));
     }
+    AgentThreads within = threads.within(trace);
     CompletionStage<ToolReply> reply;
     try {
       reply =
           switch (arguments.path("action").textValue()) {
-            case "send" -> send(call, progress);
+            case "send" -> send(call, progress, within);
             case "status" -> awaited(call, text(arguments, "threadId"), null, null, progress);
-            case "stop" -> stop(call);
-            default -> answer(call, progress);
+            case "stop" -> stop(call, within);
+            default -> answer(call, progress, within);
           };
     } catch (RuntimeException e) {
       reply = CompletableFuture.failedFuture(e);
@@ -178,14 +184,15 @@ final class AgentTool {
     }
   }
 
-  private CompletionStage<ToolReply> send(ToolCall call, Consumer<ToolProgress> progress) {
+  private CompletionStage<ToolReply> send(
+      ToolCall call, Consumer<ToolProgress> progress, Threads within) {
     String principal = call.principal();
     String key = callId(call);
     String given = call.arguments().path("threadId").textValue();
     CompletionStage<String> thread =
         given != null
             ? CompletableFuture.completedFuture(given)
-            : threads
+            : within
                 .create(
                     new Threads.NewThread(
                         principal, agent.name(), key, Set.of(), Map.of(), List.of()))
@@ -199,7 +206,7 @@ final class AgentTool {
                         heard(call, view, progress)
                             .thenCompose(
                                 hearing ->
-                                    threads
+                                    within
                                         .post(
                                             principal,
                                             id,
@@ -228,14 +235,15 @@ final class AgentTool {
                             .whenComplete((reply, thrown) -> hearing.end())));
   }
 
-  private CompletionStage<ToolReply> stop(ToolCall call) {
+  private CompletionStage<ToolReply> stop(ToolCall call, Threads within) {
     String id = text(call.arguments(), "threadId");
     return own(call.principal(), id)
-        .thenCompose(view -> threads.stop(call.principal(), id))
+        .thenCompose(view -> within.stop(call.principal(), id))
         .thenCompose(view -> told(call.principal(), view, null));
   }
 
-  private CompletionStage<ToolReply> answer(ToolCall call, Consumer<ToolProgress> progress) {
+  private CompletionStage<ToolReply> answer(
+      ToolCall call, Consumer<ToolProgress> progress, Threads within) {
     ObjectNode arguments = call.arguments();
     String id = text(arguments, "threadId");
     String key = callId(call);
@@ -248,7 +256,7 @@ final class AgentTool {
             arguments.get("answers"),
             arguments.path("reason").textValue());
     return own(call.principal(), id)
-        .thenCompose(view -> threads.answer(call.principal(), id, answer))
+        .thenCompose(view -> within.answer(call.principal(), id, answer))
         .thenCompose(view -> awaited(call, id, null, view, progress));
   }
 

@@ -9,7 +9,9 @@ import io.fermata.flow.Outcome;
 import io.fermata.flow.Texts;
 import io.fermata.flow.Violation;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -21,11 +23,13 @@ record Arguments(
     @Nullable String sessionId,
     @Nullable String callId,
     @Nullable Long expectedSeq,
-    Input.@Nullable Resolution resolution) {
+    Input.@Nullable Resolution resolution,
+    @Nullable Asked asked) {
 
   static final String CALL_ID = "fermata/callId";
   static final String SEQ = "fermata/seq";
   static final String RESOLVE = "fermata/resolve";
+  static final String ASKED = "fermata/asked";
   private static final List<String> KNOWN =
       List.of("action", "intent", "stateUpdates", "sessionId");
   private static final int MOST_VIOLATIONS = 20;
@@ -69,7 +73,8 @@ record Arguments(
               text("sessionId"),
               callId(),
               seq(),
-              resolution());
+              resolution(),
+              asked());
       return violations.isEmpty() ? new Well(read) : new Ill(failure());
     }
 
@@ -160,6 +165,23 @@ record Arguments(
         return null;
       }
       return given.longValue();
+    }
+
+    private @Nullable Asked asked() {
+      JsonNode given = meta.path(ASKED);
+      if (given.isMissingNode() || given.isNull()) {
+        return null;
+      }
+      Map<String, String> names = new LinkedHashMap<>();
+      given
+          .path("questions")
+          .properties()
+          .forEach(name -> names.put(name.getKey(), name.getValue().asText()));
+      if (!given.path("runId").isTextual() || !given.path("questions").isObject()) {
+        violations.add(new Violation(ASKED, "must have a runId and questions"));
+        return null;
+      }
+      return new Asked(given.path("runId").textValue(), names);
     }
 
     private Input.@Nullable Resolution resolution() {

@@ -84,6 +84,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final ToolUses toolUses;
   private final Handles handles;
   private final OpenStore store;
+  private final Pings pings;
   private final Limits limits;
   private final InstantSource clock;
   private final ExecutorService handlerThreads;
@@ -105,6 +106,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostOutside.Shared shared;
   private final RunLedger ledger;
   private final Runs runs;
+  private final RunTally tally;
   private final Eraser eraser;
   private final Archives archives;
   private final ActorSystem<GatewayCommand> system;
@@ -114,6 +116,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     Retentions retentions = new Retentions(builder.retention, builder.retentions);
     this.store = store;
+    this.pings = new Pings(store::ping, SILENCE);
     this.telemetry = Telemetries.of(builder.telemetries);
     this.limits = settings.limits();
     this.clock = builder.clock;
@@ -134,6 +137,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.feeds = new ThreadFeeds();
     this.ledger = new RunLedger(store, seals, builder.clock);
     this.runs = new StoreRuns(store.directory(), ledger, replies);
+    this.tally = new RunTally(runs, settings.unfinishedRuns());
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
     AgentHost agentHost =
@@ -172,6 +176,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
             erased -> {
               feeds.ended(erased, null);
               watches.changed(erased);
+              tally.forget();
             },
             ledger,
             replies);
@@ -181,7 +186,10 @@ public final class Fermata implements ToolHost, AutoCloseable {
             eraser,
             seals,
             builder.dormant ? unwanted -> {} : command -> actors().tell(command),
-            ledger::lookAgain,
+            () -> {
+              ledger.lookAgain();
+              tally.forget();
+            },
             handlerThreads);
     this.shared =
         new HostOutside.Shared(
@@ -204,6 +212,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                   catalog,
                   audience,
                   ledger,
+                  tally,
                   settings,
                   retentions,
                   builder.clock,
@@ -319,7 +328,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       Consumer<ToolProgress> progress,
       TraceContext trace) {
     if (agent != null) {
-      return agent.call(call, progress);
+      return agent.call(call, progress, trace);
     }
     CompletableFuture<ToolReply> reply = new CompletableFuture<>();
     FlowTool job = catalog.jobs().get(call.tool());
@@ -346,10 +355,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
 
     @Override
-    public CompletionStage<ToolReply> tell(TaskRun run, Action action, ObjectNode updates) {
+    public CompletionStage<ToolReply> tell(
+        TaskRun run, Action action, ObjectNode updates, @Nullable Asked asked) {
       CompletableFuture<ToolReply> reply = new CompletableFuture<>();
       return passed(
-          new GatewayCommand.ToRun(run.entityId(), run.runId(), action, updates, reply), reply);
+          new GatewayCommand.ToRun(run.entityId(), run.runId(), action, updates, asked, reply),
+          reply);
     }
   }
 
@@ -374,11 +385,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     if (!accepts || storeFails) {
       return CompletableFuture.completedFuture(new Health(!storeFails, accepts));
     }
-    return store
-        .ping()
-        .toCompletableFuture()
-        .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
-        .handleAsync((answered, thrown) -> new Health(thrown == null, accepts), replies);
+    return pings.answers().thenApplyAsync(answers -> new Health(answers, accepts), replies);
   }
 
   private CompletionStage<ToolReply> passed(

@@ -236,6 +236,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
         arguments.resolution(),
         null,
         null,
+        arguments.asked(),
         manner,
         trace,
         getContext().getSelf().narrow());
@@ -258,6 +259,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             null,
             signalled.signal(),
             null,
+            null,
             Manner.WAITS,
             TraceContext.NONE,
             getContext().getSelf().narrow()));
@@ -279,6 +281,7 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             null,
             null,
             told.runId(),
+            told.asked(),
             Manner.LEAVES,
             TraceContext.NONE,
             getContext().getSelf().narrow()));

@@ -54,6 +54,7 @@ sealed interface GatewayCommand
       String runId,
       Action action,
       ObjectNode updates,
+      @Nullable Asked asked,
       CompletableFuture<ToolReply> reply)
       implements GatewayCommand {}
 

@@ -3,6 +3,9 @@ package io.fermata.session;
 import java.lang.reflect.InvocationTargetException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinPool.ForkJoinWorkerThreadFactory;
+import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -15,6 +18,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class HandlerThreads {
   /** How many threads tell those who watch. */
   static final int FEEDS = 8;
+
+  /** So many callers may hold up threads with what they do upon a reply before others wait. */
+  private static final int MOST_HELD_UP = 1_024;
 
   private HandlerThreads() {}
 
@@ -45,9 +51,22 @@ final class HandlerThreads {
     return pool;
   }
 
-  /** Threads that hand out replies: as many as callers hold up, usually one or two. */
+  /**
+   * Threads that hand out replies: as many as callers hold up, usually one or two. Replies come in
+   * bursts, one for each record of a batch, and this pool does not wake a thread for each of them.
+   */
   static ExecutorService replies() {
-    return Executors.newCachedThreadPool(named("fermata-reply-"));
+    ClassLoader loader = Thread.currentThread().getContextClassLoader();
+    AtomicInteger count = new AtomicInteger();
+    ForkJoinWorkerThreadFactory factory =
+        pool -> {
+          ForkJoinWorkerThread thread =
+              ForkJoinPool.defaultForkJoinWorkerThreadFactory.newThread(pool);
+          thread.setName("fermata-reply-" + count.incrementAndGet());
+          thread.setContextClassLoader(loader);
+          return thread;
+        };
+    return new ForkJoinPool(MOST_HELD_UP, factory, null, true);
   }
 
   static ThreadFactory named(String prefix) {

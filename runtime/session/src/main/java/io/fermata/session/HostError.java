@@ -24,6 +24,8 @@ public enum HostError {
       "The run is still working; the work goes on",
       "Call again with action continue and no stateUpdates to fetch the outcome"),
   OVERLOADED("The server has too many calls under way", "Call again a little later"),
+  TOO_MANY_RUNS(
+      "The caller has as many unfinished runs as it may", "Finish or cancel one of them first"),
   STORE_UNAVAILABLE(
       "The session's journal could not be read or written",
       "Call again with the same arguments; what was not acknowledged may be missing"),

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** The tasks of a host: commands to the sessions that their runs live in. */
 final class HostTasks implements Tasks {
@@ -23,7 +24,8 @@ final class HostTasks implements Tasks {
   interface Way {
     CompletionStage<ToolReply> call(ToolCall call, Manner manner, Consumer<ToolProgress> progress);
 
-    CompletionStage<ToolReply> tell(TaskRun run, Action action, ObjectNode updates);
+    CompletionStage<ToolReply> tell(
+        TaskRun run, Action action, ObjectNode updates, @Nullable Asked asked);
   }
 
   private final Way way;
@@ -52,22 +54,28 @@ final class HostTasks implements Tasks {
 
   @Override
   public CompletionStage<TaskView> view(TaskRun run) {
-    return tell(run, Action.STATUS, Json.object()).thenApply(HostTasks::viewed);
+    return tell(run, Action.STATUS, Json.object(), null).thenApply(HostTasks::viewed);
   }
 
   @Override
-  public CompletionStage<ToolReply> answer(TaskRun run, ObjectNode answers) {
-    return tell(run, Action.CONTINUE, answers);
+  public CompletionStage<ToolReply> answer(
+      TaskRun run, ObjectNode answers, Map<String, String> asked) {
+    Map<String, String> answered = new LinkedHashMap<>();
+    answers
+        .fieldNames()
+        .forEachRemaining(field -> answered.put(field, asked.getOrDefault(field, "")));
+    return tell(run, Action.CONTINUE, answers, new Asked(run.runId(), answered));
   }
 
   @Override
   public CompletionStage<ToolReply> cancel(TaskRun run) {
-    return tell(run, Action.CANCEL, Json.object());
+    return tell(run, Action.CANCEL, Json.object(), null);
   }
 
-  private CompletionStage<ToolReply> tell(TaskRun run, Action action, ObjectNode updates) {
+  private CompletionStage<ToolReply> tell(
+      TaskRun run, Action action, ObjectNode updates, @Nullable Asked asked) {
     return run.possible() && catalog.offers(run.tool())
-        ? way.tell(run, action, updates)
+        ? way.tell(run, action, updates, asked)
         : CompletableFuture.completedFuture(Replies.unknown());
   }
 

@@ -70,6 +70,8 @@ sealed interface JournalRecord {
    * @param reason why an unheard run ended early, or failed
    * @param keptUntil when what the journal has of the run is swept
    * @param knownUntil when even this record is; null if it stays
+   * @param task whether the run was handed out as a task
+   * @param earlierTasks what is kept of the tasks that the session had before; null for none
    */
   record Ended(
       long at,
@@ -83,7 +85,9 @@ sealed interface JournalRecord {
       @Nullable JsonNode result,
       @Nullable String reason,
       long keptUntil,
-      @Nullable Long knownUntil)
+      @Nullable Long knownUntil,
+      boolean task,
+      @Nullable List<TaskEnd> earlierTasks)
       implements JournalRecord {
     @Override
     public Set<String> tags() {
@@ -121,6 +125,14 @@ sealed interface JournalRecord {
       return told("turn " + seq, at, events.size());
     }
   }
+
+  /**
+   * What a task came to, for those who still ask when its session has gone on to another run.
+   *
+   * @param at when it ended
+   * @param keptUntil until when it is told
+   */
+  record TaskEnd(String runId, RunState.Status status, Reply reply, long at, long keptUntil) {}
 
   /** A reply as it was given: the structured object, and the run's entry in {@code _meta}. */
   record Reply(JsonNode body, JsonNode run) {}

@@ -4,15 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.At;
 import io.fermata.flow.ErrorCode;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Json;
 import io.fermata.flow.Outcome;
-import io.fermata.flow.Phase;
-import io.fermata.flow.Place;
 import io.fermata.flow.Program;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
@@ -84,17 +80,13 @@ record Replies(String flow, FlowCatalog catalog) {
   JournalRecord.Reply task(
       SessionState state, String runId, long seq, long now, Retention retention) {
     RunState run = state.run();
+    if (!run.runId().equals(runId)) {
+      return earlier(state, runId, now);
+    }
     long keptUntil = retention.taskKnownUntil(run.changedAt());
     // Whoever looks keeps the session awake, which knows more than the store by then.
     if (!run.running() && keptUntil <= now) {
-      return viewed(
-          TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
-    }
-    if (!run.runId().equals(runId)) {
-      JournalRecord.Reply earlier = state.told(runId);
-      return earlier == null
-          ? viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0))
-          : viewed(ended(earlier), earlier);
+      return unknown(run);
     }
     JournalRecord.Reply reply = run.running() ? standing(state, seq, now) : end(state, seq);
     TaskView.Standing standing =
@@ -113,7 +105,7 @@ record Replies(String flow, FlowCatalog catalog) {
       told.put(HostTasks.KEPT_UNTIL, keptUntil);
       return viewed;
     }
-    told.set(HostTasks.ASKED, asked(run));
+    told.set(HostTasks.ASKED, Json.tree(Asked.names(run)));
     String handle = state.origin() == null ? null : Conversation.handle(state.origin().session());
     if (handle != null) {
       ((ObjectNode) viewed.body()).put("sessionId", handle);
@@ -121,10 +113,36 @@ record Replies(String flow, FlowCatalog catalog) {
     return viewed;
   }
 
-  private static TaskView.Standing ended(JournalRecord.Reply reply) {
-    return reply.body().path("cancelled").asBoolean()
-        ? TaskView.Standing.CANCELLED
-        : TaskView.Standing.ENDED;
+  /** How a run stands whose session has another one now. */
+  private JournalRecord.Reply earlier(SessionState state, String runId, long now) {
+    JournalRecord.TaskEnd end = state.taskEnd(runId);
+    if (end == null || end.keptUntil() <= now) {
+      return unknown(state.run());
+    }
+    TaskView.Standing standing =
+        switch (end.status()) {
+          case CANCELLED, ABANDONED -> TaskView.Standing.CANCELLED;
+          case EXPIRED -> TaskView.Standing.EXPIRED;
+          default -> TaskView.Standing.ENDED;
+        };
+    JournalRecord.Reply viewed = viewed(standing, end.reply());
+    ((ObjectNode) viewed.run())
+        .put(HostTasks.CHANGED_AT, end.at())
+        .put(HostTasks.KEPT_UNTIL, end.keptUntil());
+    return viewed;
+  }
+
+  private JournalRecord.Reply unknown(RunState run) {
+    return viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
+  }
+
+  /** What those are told of a run that was cancelled, be it for another. */
+  JournalRecord.Reply cancelled(RunState run, long seq) {
+    return of(cancelled(), run, List.of(), seq);
+  }
+
+  static ObjectNode cancelled() {
+    return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
   }
 
   /** The reply with how the run stands beside it, which is nobody's but the asker's. */
@@ -172,25 +190,6 @@ record Replies(String flow, FlowCatalog catalog) {
     return untold == null
         ? new JournalRecord.Reply(NullNode.getInstance(), Json.object())
         : of(untold, state.run(), seq);
-  }
-
-  /** The names of the open questions: where each is put, and how often it was answered in vain. */
-  private static ObjectNode asked(RunState run) {
-    ObjectNode names = Json.object();
-    run.places()
-        .forEach(
-            (place, at) -> {
-              if (at.phase() instanceof Phase.Asking) {
-                at.open()
-                    .forEach(question -> names.put(question.field(), name(question, place, at)));
-              }
-            });
-    return names;
-  }
-
-  private static String name(Event.Question question, Place place, At at) {
-    At.Rejection rejection = at.rejected().get(question.field());
-    return question.field() + "@" + place + (rejection == null ? "" : "." + rejection.tick());
   }
 
   private Outcome standing(SessionState state, long now) {

@@ -16,6 +16,7 @@ sealed interface RunCommand extends SessionCommand {
    * @param key who talks; null for what belongs to a run whoever sends it
    * @param fresh whether the session was made up for this call, so that it has no journal
    * @param runId the only run that it is for; null for the one that the session has
+   * @param asked the only questions that its answers are for; null for whatever is asked
    * @param trace what the call is part of
    */
   record Call(
@@ -30,6 +31,7 @@ sealed interface RunCommand extends SessionCommand {
       Input.@Nullable Resolution resolution,
       @Nullable Signal signal,
       @Nullable String runId,
+      @Nullable Asked asked,
       Manner manner,
       TraceContext trace,
       ActorRef<ToCaller> replyTo)

@@ -199,7 +199,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   /** Whether a call speaks of a run that was before, or of a state that it has left behind. */
   private boolean stale(Call call) {
     boolean ofAnother = call.runId() != null && !call.runId().equals(ahead.runId());
-    return ofAnother || (call.expectedSeq() != null && call.expectedSeq() != seq());
+    return ofAnother
+        || (call.expectedSeq() != null && call.expectedSeq() != seq())
+        || (call.asked() != null && !call.asked().by(ahead));
   }
 
   /** Whether a call has answers for the run while other branches of it are at work. */
@@ -265,11 +267,30 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (taken instanceof Program.Refused<Event> refused) {
       return answer(unfit(state, refused.failure()));
     }
+    if (call.action() == Action.START && !state.run().running() && beyond(call)) {
+      return answer(replies.of(tooMany(), RunState.NONE, 0));
+    }
     Optional<FlowProgram<?>> program = program(state.run(), call.action());
     if (program.isEmpty()) {
       return answer(replies.withOpen(replies.versionChanged(state.run()), state.run(), seq()));
     }
     return accept(state, program.get(), input(call));
+  }
+
+  /**
+   * Whether a client has as many runs as it may; schedules and threads have bounds of their own.
+   */
+  private boolean beyond(Call call) {
+    SessionKey key = call.key();
+    return key != null
+        && !key.principal().equals(Schedule.PRINCIPAL)
+        && ToolUse.caller(key.session()) == null
+        && shell().tally().full(key.principal());
+  }
+
+  private Outcome.Failure tooMany() {
+    return HostError.TOO_MANY_RUNS.failure(
+        HostError.TOO_MANY_RUNS.cause() + ": " + shell().tally().most());
   }
 
   private Input input(Call call) {
@@ -624,7 +645,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
   private ObjectNode body(Outcome outcome, @Nullable Waiting current) {
     boolean cancelled = ahead.status() == RunState.Status.CANCELLED;
     if (cancelled && current != null && current.call.action() == Action.CANCEL) {
-      return Wire.body(new Outcome.Complete(null)).put("cancelled", true);
+      return Replies.cancelled();
     }
     return Wire.body(outcome);
   }
@@ -769,20 +790,32 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (unjournaled.isEmpty() || !(unjournaled.get(0) instanceof Event.Abandoned)) {
       return List.of();
     }
+    boolean task = state.isTask(state.run().runId());
     return List.of(
         new JournalRecord.Ended(
             now(),
             state.run().runId(),
             state.run().version(),
             RunState.Status.ABANDONED,
-            null,
-            null,
+            task ? SessionState.END_OF_TASK : null,
+            task ? replies.cancelled(state.run(), seq() + 1) : null,
             state.callsExcept(null),
             false,
             null,
             null,
             retention().keptUntil(now()),
-            retention().knownUntil(now())));
+            knownUntil(state, task),
+            task,
+            state.tasksAt(now())));
+  }
+
+  /** What is still told of earlier tasks is in the record of the latest end. */
+  private long knownUntil(SessionState state, boolean task) {
+    long own = task ? retention().taskKnownUntil(now()) : retention().knownUntil(now());
+    List<JournalRecord.TaskEnd> earlier = state.tasksAt(now());
+    return earlier == null
+        ? own
+        : earlier.stream().mapToLong(JournalRecord.TaskEnd::keptUntil).reduce(own, Math::max);
   }
 
   private Retention retention() {
@@ -812,7 +845,9 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
         unheard && outcome instanceof Outcome.Complete complete ? complete.result() : null,
         unheard ? ahead.reason() : null,
         retention().keptUntil(now()),
-        task ? retention().taskKnownUntil(now()) : retention().knownUntil(now()));
+        knownUntil(state, task),
+        task,
+        state.tasksAt(now()));
   }
 
   /** The name of the call that what is going on belongs to, even if another waits for it now. */
@@ -855,11 +890,17 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
       } else if (entry instanceof JournalRecord.Ended ended) {
         RunState last = ended.status() == RunState.Status.ABANDONED ? before.run() : ahead;
         shell().ledger().ended(new RunRow(flow, ended.last(last), origin, seq), ended.keptUntil());
+        if (origin != null && before.run().runId().equals(ended.runId())) {
+          shell().tally().ended(origin.principal());
+        }
       }
     }
     if (after.run().running()) {
       boolean begins = !after.run().runId().equals(before.run().runId());
       shell().ledger().stands(new RunRow(flow, after.run(), after.origin(), seq), begins);
+      if (begins && after.origin() != null) {
+        shell().tally().began(after.origin().principal());
+      }
     }
   }
 

@@ -7,6 +7,7 @@ import io.fermata.flow.RunState;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import java.io.NotSerializableException;
+import java.util.HashSet;
 import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.EventSeq;
@@ -33,7 +34,9 @@ final class Sealing {
     this.entityId = entityId;
     this.seals = seals;
     this.fields = fields;
-    this.names = fields.lastNames();
+    this.names = new HashSet<>(fields.lastNames());
+    // Whatever the runs before the last had that was secret, what they came to may have it, too.
+    names.add("earlierTasks");
   }
 
   /** Why the journal could not be read; null if it could. */

@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  * @param openCall the named call that is still being driven
  * @param unheard an end that nobody has been told
  * @param reason why the unheard run ended early
+ * @param earlierTasks what the latest tasks came to, the last run's too if it was one; null for
+ *     none
  */
 record SessionState(
     RunState run,
@@ -30,7 +32,8 @@ record SessionState(
     @Nullable String openCall,
     boolean unheard,
     @Nullable JsonNode result,
-    @Nullable String reason) {
+    @Nullable String reason,
+    @Nullable List<JournalRecord.TaskEnd> earlierTasks) {
 
   /** The name under which it is remembered that the run is a task; no client's call has it. */
   static final String TASK = "";
@@ -40,8 +43,11 @@ record SessionState(
 
   private static final int REMEMBERED_CALLS = 16;
 
+  /** Of how many tasks that have ended a session tells: each record of an end has them all. */
+  static final int REMEMBERED_TASKS = 16;
+
   static final SessionState EMPTY =
-      new SessionState(RunState.NONE, null, Map.of(), List.of(), null, false, null, null);
+      new SessionState(RunState.NONE, null, Map.of(), List.of(), null, false, null, null, null);
 
   SessionState apply(JournalRecord entry) {
     if (entry instanceof JournalRecord.Step step) {
@@ -56,13 +62,19 @@ record SessionState(
     String callId = step.callId();
     JournalRecord.Reply reply = step.reply();
     if (reply != null && TASK.equals(callId)) {
-      String open = step.working() ? openCall : null;
-      return new SessionState(after, from, remember(TASK, reply), past, open, false, null, null);
+      return going(after, from, remember(TASK, reply), step.working() ? openCall : null);
     } else if (callId == null || reply == null) {
-      String open = step.working() ? callId : null;
-      return new SessionState(after, from, replies, past, open, false, null, null);
+      return going(after, from, replies, step.working() ? callId : null);
     }
-    return new SessionState(after, from, remember(callId, reply), past, null, false, null, null);
+    return going(after, from, remember(callId, reply), null);
+  }
+
+  private SessionState going(
+      RunState after,
+      JournalRecord.@Nullable Origin from,
+      Map<String, JournalRecord.Reply> told,
+      @Nullable String open) {
+    return new SessionState(after, from, told, past, open, false, null, null, earlierTasks);
   }
 
   private static SessionState ended(JournalRecord.Ended ended) {
@@ -72,7 +84,49 @@ record SessionState(
     Map<String, JournalRecord.Reply> replies =
         callId == null || reply == null ? Map.of() : Map.of(callId, reply);
     return new SessionState(
-        run, null, replies, ended.calls(), null, ended.unheard(), ended.result(), ended.reason());
+        run,
+        null,
+        replies,
+        ended.calls(),
+        null,
+        ended.unheard(),
+        ended.result(),
+        ended.reason(),
+        tasks(ended));
+  }
+
+  /** What an end leaves of tasks, the latest last. */
+  private static @Nullable List<JournalRecord.TaskEnd> tasks(JournalRecord.Ended ended) {
+    JournalRecord.Reply reply = ended.reply();
+    Long until = ended.knownUntil();
+    List<JournalRecord.TaskEnd> earlier = ended.earlierTasks();
+    if (!ended.task() || reply == null || until == null) {
+      return earlier;
+    }
+    List<JournalRecord.TaskEnd> all = new ArrayList<>(earlier == null ? List.of() : earlier);
+    all.add(new JournalRecord.TaskEnd(ended.runId(), ended.status(), reply, ended.at(), until));
+    return List.copyOf(all.subList(Math.max(0, all.size() - REMEMBERED_TASKS), all.size()));
+  }
+
+  /** What is still to be kept of tasks at a time; null for nothing. */
+  @Nullable List<JournalRecord.TaskEnd> tasksAt(long now) {
+    if (earlierTasks == null) {
+      return null;
+    }
+    List<JournalRecord.TaskEnd> kept =
+        earlierTasks.stream().filter(task -> task.keptUntil() > now).toList();
+    return kept.isEmpty() ? null : kept;
+  }
+
+  /** What a task came to that has ended; null if that is not known. */
+  JournalRecord.@Nullable TaskEnd taskEnd(String runId) {
+    if (earlierTasks == null) {
+      return null;
+    }
+    return earlierTasks.stream()
+        .filter(task -> task.runId().equals(runId))
+        .findFirst()
+        .orElse(null);
   }
 
   private Map<String, JournalRecord.Reply> remember(String callId, JournalRecord.Reply reply) {
@@ -87,15 +141,6 @@ record SessionState(
   /** Whether a run was handed out as a task. */
   boolean isTask(String runId) {
     return isOf(runId, replies.get(TASK)) || isOf(runId, replies.get(END_OF_TASK));
-  }
-
-  /** What is remembered last of what was told of a run; null if nothing is. */
-  JournalRecord.@Nullable Reply told(String runId) {
-    JournalRecord.Reply last = null;
-    for (JournalRecord.Reply reply : replies.values()) {
-      last = isOf(runId, reply) ? reply : last;
-    }
-    return last;
   }
 
   private static boolean isOf(String runId, JournalRecord.@Nullable Reply reply) {

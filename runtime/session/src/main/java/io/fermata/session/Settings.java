@@ -11,6 +11,7 @@ import java.util.function.Consumer;
  * @param callDeadline how long a call may take before the client is told that the work goes on
  * @param waitingCalls calls of one session that may wait behind the one being handled
  * @param callsInFlight calls of all sessions that may be under way
+ * @param unfinishedRuns about how many runs one principal may have that have not ended
  * @param idle how long a session stays in memory after its last call
  * @param awake sessions in memory before the least used go to sleep
  * @param snapshotEvery journal records between two snapshots of a session
@@ -22,6 +23,7 @@ public record Settings(
     Duration callDeadline,
     int waitingCalls,
     int callsInFlight,
+    int unfinishedRuns,
     Duration idle,
     int awake,
     int snapshotEvery,
@@ -34,6 +36,7 @@ public record Settings(
           Duration.ofSeconds(25),
           16,
           10_000,
+          10_000,
           Duration.ofMinutes(2),
           20_000,
           100,
@@ -44,6 +47,9 @@ public record Settings(
     if (waitingCalls < 0 || callsInFlight < 1 || awake < 1) {
       throw new IllegalArgumentException(
           "waitingCalls must be at least 0, callsInFlight and awake at least 1");
+    }
+    if (unfinishedRuns < 1) {
+      throw new IllegalArgumentException("unfinishedRuns must be at least 1");
     }
     if (snapshotEvery < 1 || handlerThreads < 1 || recorderBacklog < 1) {
       throw new IllegalArgumentException(
@@ -68,6 +74,10 @@ public record Settings(
 
   public Settings callsInFlight(int value) {
     return with(draft -> draft.callsInFlight = value);
+  }
+
+  public Settings unfinishedRuns(int value) {
+    return with(draft -> draft.unfinishedRuns = value);
   }
 
   public Settings idle(Duration value) {
@@ -101,6 +111,7 @@ public record Settings(
     Duration callDeadline;
     int waitingCalls;
     int callsInFlight;
+    int unfinishedRuns;
     Duration idle;
     int awake;
     int snapshotEvery;
@@ -112,6 +123,7 @@ public record Settings(
       callDeadline = from.callDeadline;
       waitingCalls = from.waitingCalls;
       callsInFlight = from.callsInFlight;
+      unfinishedRuns = from.unfinishedRuns;
       idle = from.idle;
       awake = from.awake;
       snapshotEvery = from.snapshotEvery;
@@ -125,6 +137,7 @@ public record Settings(
           callDeadline,
           waitingCalls,
           callsInFlight,
+          unfinishedRuns,
           idle,
           awake,
           snapshotEvery,

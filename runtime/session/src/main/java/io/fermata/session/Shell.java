@@ -9,6 +9,7 @@ record Shell(
     FlowCatalog catalog,
     Audience audience,
     RunLedger ledger,
+    RunTally tally,
     Settings settings,
     Retentions retentions,
     InstantSource clock,

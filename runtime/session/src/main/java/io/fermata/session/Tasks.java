@@ -25,11 +25,15 @@ public interface Tasks {
   CompletionStage<TaskView> view(TaskRun run);
 
   /**
-   * Answers open questions of a run, some or all, and does not wait for what comes of it.
+   * Answers open questions of a run, some or all, and does not wait for what comes of it. Where one
+   * of them is not asked any more, or asked anew, nothing is answered: the reply is {@code
+   * stale_call}.
    *
    * @param answers by field, as a call's {@code stateUpdates}
+   * @param asked the names of the questions by field, as the {@linkplain TaskView#asked view} had
+   *     them that was answered
    */
-  CompletionStage<ToolReply> answer(TaskRun run, ObjectNode answers);
+  CompletionStage<ToolReply> answer(TaskRun run, ObjectNode answers, Map<String, String> asked);
 
   /** Ends a run; what it did is undone. A run that has ended stays as it is. */
   CompletionStage<ToolReply> cancel(TaskRun run);
@@ -58,7 +62,8 @@ public interface Tasks {
       }
 
       @Override
-      public CompletionStage<ToolReply> answer(TaskRun run, ObjectNode answers) {
+      public CompletionStage<ToolReply> answer(
+          TaskRun run, ObjectNode answers, Map<String, String> asked) {
         return CompletableFuture.completedFuture(nothing);
       }
 

@@ -14,8 +14,10 @@ sealed interface ThreadCommand extends SessionCommand {
    * Something comes in.
    *
    * @param principal who it is from; null for the host itself
+   * @param trace what it is part of
    */
-  record Tell(@Nullable String principal, ThreadInput input, ActorRef<Reply> replyTo)
+  record Tell(
+      @Nullable String principal, ThreadInput input, TraceContext trace, ActorRef<Reply> replyTo)
       implements ThreadCommand {}
 
   /**

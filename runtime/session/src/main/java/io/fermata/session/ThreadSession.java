@@ -68,6 +68,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   private JournalRecord.@Nullable Turn writing;
   private ThreadState written = ThreadState.NONE;
 
+  /** What the latest that came from outside was part of. */
+  private TraceContext cause = TraceContext.NONE;
+
   private ThreadSession(
       String entityId,
       Shell shell,
@@ -164,6 +167,9 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
       self().tell(tell);
       return Effect().none();
     }
+    if (tell.principal() != null) {
+      cause = tell.trace();
+    }
     return take(state, tell.input(), tell.replyTo());
   }
 
@@ -253,7 +259,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
     standing = standing(state, wanted);
     if (state.exists() || (state.deleted() && !erased)) {
       Outside outside = host.outside().apply(state.threadId());
-      start(retain(wanted), new Performer(host.program(), state, outside, entityId()));
+      start(retain(wanted), new Performer(host.program(), state, outside, entityId(), cause));
     }
     if (standing != Threads.Standing.WORKING && !waiting.isEmpty()) {
       tellWaiting(new Reply(state, standing, seq(), false, null));
@@ -264,7 +270,11 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
   }
 
   private record Performer(
-      ThreadProgram program, ThreadState state, Outside outside, String entityId)
+      ThreadProgram program,
+      ThreadState state,
+      Outside outside,
+      String entityId,
+      TraceContext cause)
       implements Effects.Performer<ThreadEffect, ThreadInput.Result> {
     @Override
     public CompletionStage<ThreadInput.Result> perform(ThreadEffect effect) {
@@ -287,7 +297,7 @@ final class ThreadSession extends SessionActor<ThreadEffect, ThreadInput.Result,
           kind,
           kind,
           effect.attempt(),
-          TraceContext.NONE);
+          cause);
     }
 
     @Override

@@ -149,7 +149,14 @@ public interface Threads {
       Set<String> tags,
       long createdAt,
       long activeAt,
-      String standing) {}
+      String standing) {
+
+    /** The agent that it began with. */
+    public String origin() {
+      ThreadKey key = ThreadKey.of(threadId);
+      return key == null ? agent : key.agent();
+    }
+  }
 
   record Listing(List<Listed> threads, @Nullable String cursor) {}
 

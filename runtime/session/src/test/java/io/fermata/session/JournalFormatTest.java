@@ -136,7 +136,9 @@ class JournalFormatTest {
             Json.tree("r"),
             "enough",
             4,
-            5L),
+            5L,
+            false,
+            null),
         new JournalRecord.Ended(
             4,
             "run-1",
@@ -149,7 +151,32 @@ class JournalFormatTest {
             null,
             null,
             4,
+            null,
+            false,
             null));
+  }
+
+  /** The same with what came later. */
+  private static List<JournalRecord> latest() {
+    List<JournalRecord> all = new ArrayList<>(records());
+    JournalRecord.Reply reply = new JournalRecord.Reply(Json.object(), Json.object().put("seq", 1));
+    all.add(
+        new JournalRecord.Ended(
+            4,
+            "run-2",
+            3,
+            RunState.Status.ABANDONED,
+            "call",
+            reply,
+            List.of(),
+            false,
+            null,
+            null,
+            4,
+            5L,
+            true,
+            List.of(new JournalRecord.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 3, 5))));
+    return all;
   }
 
   @Test
@@ -161,7 +188,7 @@ class JournalFormatTest {
 
   @Test
   void aRecordIsReadBackAsItWasWritten() throws Exception {
-    for (JournalRecord entry : records()) {
+    for (JournalRecord entry : latest()) {
       Object read = serializer.fromBinary(serializer.toBinary(entry), serializer.manifest(entry));
       assertThat(Json.tree(read)).isEqualTo(Json.tree(entry));
     }
@@ -169,9 +196,16 @@ class JournalFormatTest {
 
   @Test
   void recordsOfTheFirstReleaseAreStillRead() throws Exception {
-    List<String> lines = golden();
-    List<JournalRecord> records = records();
-    assertThat(lines).as("src/test/resources/journal-1.txt").hasSameSizeAs(records);
+    areRead(Golden.read("journal-1.txt").lines().toList(), records());
+  }
+
+  @Test
+  void recordsOfThePresentFormAreStillRead() throws Exception {
+    areRead(golden(), latest());
+  }
+
+  private void areRead(List<String> lines, List<JournalRecord> records) throws Exception {
+    assertThat(lines).hasSameSizeAs(records);
     for (int i = 0; i < lines.size(); i++) {
       String[] parts = lines.get(i).split(" ", 2);
       Object read = serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
@@ -243,14 +277,14 @@ class JournalFormatTest {
 
   private List<String> golden() throws IOException {
     if (Golden.writes()) {
-      Golden.write("journal-1.txt", String.join("\n", fresh()));
+      Golden.write("journal-2.txt", String.join("\n", fresh()));
     }
-    return Golden.read("journal-1.txt").lines().toList();
+    return Golden.read("journal-2.txt").lines().toList();
   }
 
   private List<String> fresh() {
     List<String> lines = new ArrayList<>();
-    for (JournalRecord entry : records()) {
+    for (JournalRecord entry : latest()) {
       byte[] bytes = serializer.toBinary(entry);
       lines.add(serializer.manifest(entry) + " " + Base64.getEncoder().encodeToString(bytes));
     }

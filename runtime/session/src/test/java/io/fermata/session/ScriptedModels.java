@@ -13,10 +13,10 @@ import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /** Models of agents that say what a test wants. */
-final class ScriptedModels {
+public final class ScriptedModels {
   private ScriptedModels() {}
 
-  static Model saying(String text) {
+  public static Model saying(String text) {
     return answering(told -> AiMessage.from(text));
   }
 

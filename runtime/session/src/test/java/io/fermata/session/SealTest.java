@@ -180,6 +180,36 @@ class SealTest {
     assertThat(seen.path("than").isBinary()).isTrue();
   }
 
+  @Test
+  void whatEarlierTasksCameToIsEncryptedAsTheirSecretsMayBeForgotten() throws Exception {
+    JournalRecord.Reply reply =
+        new JournalRecord.Reply(Json.tree("Of no run any more"), Json.object());
+    JournalRecord.TaskEnd task =
+        new JournalRecord.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 1, 9);
+    JournalRecord.Ended ended =
+        new JournalRecord.Ended(
+            2,
+            "run-2",
+            1,
+            RunState.Status.COMPLETED,
+            null,
+            null,
+            List.of(),
+            false,
+            null,
+            null,
+            3,
+            9L,
+            false,
+            List.of(task));
+    Seals seals = seals(K1, Seal.SECRETS);
+
+    Object read = written(seals.of(ID).stored(ended));
+
+    assertThat(visible(serializer.toBinary(read))).doesNotContain("of no run");
+    assertThat(Json.tree(seals.opened(ID, read))).isEqualTo(Json.tree(ended));
+  }
+
   // --- keys and journals ------------------------------------------------------------------------
 
   @Test
@@ -274,7 +304,7 @@ class SealTest {
     RunState none = RunState.NONE;
     SessionState state =
         new SessionState(
-            none, null, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one");
+            none, null, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one", null);
     return List.of(step, state);
   }
 

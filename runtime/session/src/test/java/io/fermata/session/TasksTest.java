@@ -17,6 +17,9 @@ import io.fermata.session.TaskView.Standing;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Semaphore;
@@ -145,6 +148,10 @@ class TasksTest {
     return answers;
   }
 
+  private ToolReply answer(TaskRun run, ObjectNode answers) {
+    return got(host.tasks().answer(run, answers, view(run).asked()));
+  }
+
   private ToolReply proceed(String flow, String... updates) {
     ToolCall start = call(flow, "s");
     ObjectNode arguments = Json.object().put("action", "continue");
@@ -167,7 +174,7 @@ class TasksTest {
 
     host.crash();
     start();
-    got(host.tasks().answer(run, answers("topic", "cats", "colour", "red")));
+    answer(run, answers("topic", "cats", "colour", "red"));
     TaskView ended = when(run, Standing.ENDED);
     assertThat(ended.reply().structured().path("result").asText()).isEqualTo("cats in red");
     assertThat(ended.keptUntil()).isAfter(ended.changedAt());
@@ -212,15 +219,36 @@ class TasksTest {
     gate.release();
     TaskView first = when(run, Standing.STANDING);
 
-    got(host.tasks().answer(run, answers("colour", "grey")));
+    answer(run, answers("colour", "grey"));
     TaskView again = view(run);
     assertThat(again.reply().structured().path("violations").findValuesAsText("message"))
         .containsExactly("Too dull.");
     assertThat(again.asked().get("topic")).isEqualTo(first.asked().get("topic"));
     assertThat(Set.copyOf(again.asked().values())).doesNotContain(first.asked().get("colour"));
 
-    got(host.tasks().answer(run, answers("colour", "red")));
+    answer(run, answers("colour", "red"));
     assertThat(view(run).asked()).containsOnlyKeys("topic");
+  }
+
+  @Test
+  void anAnswerIsForTheVeryQuestionThatItWasGivenTo() throws Exception {
+    TaskRun run = begin("long");
+    gate.release();
+    TaskView first = when(run, Standing.STANDING);
+    answer(run, answers("colour", "grey"));
+
+    ToolReply late = got(host.tasks().answer(run, answers("colour", "red"), first.asked()));
+    assertThat(late.structured().path("code").asText()).isEqualTo("stale_call");
+    ToolReply both =
+        got(host.tasks().answer(run, answers("topic", "cats", "colour", "red"), first.asked()));
+    assertThat(both.structured().path("code").asText()).isEqualTo("stale_call");
+    assertThat(view(run).asked()).containsOnlyKeys("topic", "colour");
+    got(host.tasks().answer(run, answers("topic", "cats"), first.asked()));
+    assertThat(view(run).asked()).containsOnlyKeys("colour");
+    got(host.tasks().answer(run, answers("colour", "red"), Map.of()));
+    assertThat(view(run).asked()).containsOnlyKeys("colour");
+    answer(run, answers("colour", "red"));
+    when(run, Standing.ENDED);
   }
 
   @Test
@@ -233,8 +261,73 @@ class TasksTest {
     when(run, Standing.CANCELLED);
     assertThat(undone).hasValue(1);
     got(host.tasks().cancel(run));
-    got(host.tasks().answer(run, answers("topic", "cats")));
+    answer(run, answers("topic", "cats"));
     assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED);
+  }
+
+  @Test
+  void aTaskWhoseRunGivesWayToAnotherIsCancelled() throws Exception {
+    TaskRun run = begin("long");
+    gate.release();
+    when(run, Standing.STANDING);
+    AtomicInteger changes = new AtomicInteger();
+    host.tasks().watch(run, changes::incrementAndGet);
+
+    TaskRun next = begin("long");
+
+    TaskView cancelled = view(run);
+    assertThat(cancelled.standing()).isEqualTo(Standing.CANCELLED);
+    assertThat(cancelled.keptUntil()).isAfter(cancelled.changedAt());
+    assertThat(changes).hasPositiveValue();
+    assertThat(view(next).standing()).isEqualTo(Standing.WORKING);
+    host.crash();
+    start();
+    assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED);
+  }
+
+  @Test
+  void whatATaskCameToIsToldForItsTimeWhateverRunsFollowInItsSession() throws Exception {
+    Retention none = new Retention(Duration.ZERO, Duration.ZERO);
+    host.close();
+    start(Settings.DEFAULT, none);
+    gate.release(100);
+    TaskRun first = begin("long");
+    when(first, Standing.STANDING);
+    proceed("long", "topic", "cats", "colour", "red");
+    TaskRun second = begin("long");
+    when(second, Standing.STANDING);
+    answer(second, answers("topic", "dogs", "colour", "red"));
+    when(second, Standing.ENDED);
+    for (int i = 0; i < 3; i++) {
+      got(host.call(call("long", "s")));
+      assertThat(TestHost.status(proceed("long", "topic", "birds", "colour", "red")))
+          .isEqualTo("complete");
+    }
+
+    Thread.sleep(1_500);
+    host.close();
+    start(Settings.DEFAULT, none);
+    assertThat(view(first).reply().structured().path("result").asText()).isEqualTo("cats in red");
+    assertThat(view(second).reply().structured().path("result").asText()).isEqualTo("dogs in red");
+    assertThat(view(second).keptUntil()).isAfter(view(first).changedAt());
+
+    passed.addAndGet(Duration.ofHours(2).toMillis());
+    assertThat(view(first).standing()).isEqualTo(Standing.UNKNOWN);
+    when(second, Standing.UNKNOWN);
+  }
+
+  @Test
+  void theLatestTasksOfASessionAreKnown() throws Exception {
+    gate.release(100);
+    List<TaskRun> runs = new ArrayList<>();
+    for (int i = 0; i <= SessionState.REMEMBERED_TASKS; i++) {
+      runs.add(begin("long"));
+    }
+    begin("long");
+
+    assertThat(view(runs.get(0)).standing()).isEqualTo(Standing.UNKNOWN);
+    runs.subList(1, runs.size())
+        .forEach(run -> assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED));
   }
 
   @Test
@@ -272,7 +365,7 @@ class TasksTest {
     TaskRun run = begin("long");
     gate.release();
     when(run, Standing.STANDING);
-    got(host.tasks().answer(run, answers("topic", "cats", "colour", "red")));
+    answer(run, answers("topic", "cats", "colour", "red"));
     when(run, Standing.ENDED);
 
     Thread.sleep(1_500);
@@ -315,7 +408,7 @@ class TasksTest {
     eventually(() -> changes.get() > 0);
     unwatch.run();
     int heard = changes.get();
-    got(host.tasks().answer(run, answers("topic", "cats", "colour", "red")));
+    answer(run, answers("topic", "cats", "colour", "red"));
     when(run, Standing.ENDED);
     assertThat(changes).hasValue(heard);
   }

@@ -5,6 +5,8 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
 import io.fermata.flow.Action;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
@@ -13,6 +15,7 @@ import io.fermata.flow.StepException;
 import io.fermata.persistence.Store;
 import io.fermata.session.Activity;
 import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.Telemetry;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolReply;
@@ -145,6 +148,24 @@ class TelemetryTest {
       assertThat(text(paid, "fermata.node")).isEqualTo("pay");
       assertThat(text(paid, "fermata.status")).isEqualTo("ok");
       assertThat(paid.getAttributes().get(AttributeKey.longKey("fermata.attempt"))).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void theStepsOfAnAgentAreWithinTheCallThatLedToThem() throws Exception {
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).agent(desk).telemetry(Spans.of(sdk)).start()) {
+      ObjectNode send = Json.object().put("action", "send").put("message", "Good morning?");
+      ObjectNode meta = Json.object().put("traceparent", "00-" + TRACE + "-" + CALLER + "-01");
+      host.call(new ToolCall("desk", "ann", send, meta, null))
+          .toCompletableFuture()
+          .get(20, TimeUnit.SECONDS);
+
+      SpanData called = span("tools/call desk");
+      SpanData step = span("desk step");
+      assertThat(step.getTraceId()).isEqualTo(TRACE);
+      assertThat(step.getParentSpanId()).isEqualTo(called.getSpanId());
     }
   }
 
