@@ -52,7 +52,7 @@ class SdkComparison {
 
     double median(ToDoubleFunction<Window> what) {
       double[] sorted = windows.stream().mapToDouble(what).sorted().toArray();
-      return sorted[sorted.length / 2];
+      return (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
     }
 
     void print() {
