@@ -26,9 +26,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The server in a JVM of its own, and an MCP client of it. */
 final class ServerProcess implements AutoCloseable {
-  /** Newer JVMs complain about what the database's driver and the actors do. */
-  private static final List<String> QUIET =
+  /** A small heap; and newer JVMs complain about what the database's driver and the actors do. */
+  private static final List<String> OPTIONS =
       List.of(
+          "-Xmx512m",
           "-XX:+IgnoreUnrecognizedVMOptions",
           "--sun-misc-unsafe-memory-access=allow",
           "--enable-native-access=ALL-UNNAMED");
@@ -81,7 +82,7 @@ final class ServerProcess implements AutoCloseable {
   private static List<String> command(Class<?> main, String... options) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(QUIET);
+    command.addAll(OPTIONS);
     command.add("-cp");
     command.add(classPath());
     command.add(main.getName());
@@ -101,6 +102,18 @@ final class ServerProcess implements AutoCloseable {
   /** An address of the server. */
   URI at(String path) {
     return endpoint.resolve(path);
+  }
+
+  URI endpoint() {
+    return endpoint;
+  }
+
+  /** The processor time that it has taken so far. */
+  Duration cpu() {
+    return process
+        .info()
+        .totalCpuDuration()
+        .orElseThrow(() -> new AssertionError("This system tells no processor time of a process"));
   }
 
   private void greet() throws Exception {
