@@ -105,8 +105,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final Map<String, AgentTool> agentTools;
   private final HostOutside.Shared shared;
   private final RunLedger ledger;
-  private final Runs runs;
   private final RunTally tally;
+  private final Runs runs;
   private final Eraser eraser;
   private final Archives archives;
   private final ActorSystem<GatewayCommand> system;
@@ -137,7 +137,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.feeds = new ThreadFeeds();
     this.ledger = new RunLedger(store, seals, builder.clock);
     this.runs = new StoreRuns(store, ledger, replies);
-    this.tally = new RunTally(runs, settings.unfinishedRuns());
+    this.tally = new RunTally(runs, ledger::entered, settings.unfinishedRuns());
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents);
     AgentHost agentHost =
@@ -176,7 +176,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
             erased -> {
               feeds.ended(erased, null);
               watches.changed(erased);
-              tally.forget();
             },
             ledger,
             replies);
@@ -186,10 +185,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
             eraser,
             seals,
             builder.dormant ? unwanted -> {} : command -> actors().tell(command),
-            () -> {
-              ledger.lookAgain();
-              tally.forget();
-            },
+            ledger::lookAgain,
             handlerThreads);
     this.shared =
         new HostOutside.Shared(

@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -166,6 +167,13 @@ final class RunLedger {
         () -> news.keySet().removeIf(id -> entityIds.test(RunRow.session(id))), thread);
   }
 
+  /** Enters what it knows so far. */
+  CompletionStage<Void> entered() {
+    return store.lists()
+        ? unlessClosed(() -> CompletableFuture.runAsync(this::tick, thread))
+        : CompletableFuture.completedFuture(null);
+  }
+
   // --- following -------------------------------------------------------------------------------
 
   private void tick() {
@@ -257,8 +265,12 @@ final class RunLedger {
 
   /** Makes the directory's entries of runs anew. */
   CompletionStage<Runs.Rebuilt> rebuild() {
+    return unlessClosed(() -> CompletableFuture.supplyAsync(this::rebuilt, thread));
+  }
+
+  private static <T> CompletionStage<T> unlessClosed(Supplier<CompletionStage<T>> work) {
     try {
-      return CompletableFuture.supplyAsync(this::rebuilt, thread);
+      return work.get();
     } catch (RejectedExecutionException e) {
       return CompletableFuture.failedFuture(
           new IllegalStateException("The host is closed and lists no runs", e));

@@ -284,7 +284,7 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     SessionKey key = call.key();
     return key != null
         && !key.principal().equals(Schedule.PRINCIPAL)
-        && ToolUse.caller(key.session()) == null
+        && !key.principal().equals(ToolUses.PRINCIPAL)
         && shell().tally().full(key.principal());
   }
 

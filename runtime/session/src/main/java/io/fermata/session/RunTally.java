@@ -1,16 +1,19 @@
 package io.fermata.session;
 
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many runs each principal has that have not ended. They are counted in the list of runs when
- * the principal is first heard of, and kept up with what sessions journal; until they are counted,
- * and where the store lists no runs, only those are known that began meanwhile.
+ * About how many runs each principal has that have not ended. They are counted in the list of runs,
+ * kept up with what sessions journal, and counted again now and then, as the list follows the
+ * journals a little later and an erasure or an import tells nobody. Until they are counted, and
+ * where the store lists no runs, only those are known that began meanwhile.
  */
 final class RunTally {
   /** Of how many principals it is known; of the others it is counted again. */
@@ -23,10 +26,20 @@ final class RunTally {
 
   private static final class Count {
     int runs;
+
+    /** What came and went since the list is being read. */
+    int meanwhile;
+
+    boolean reading;
+    boolean listed;
+    long listedAt;
   }
 
   private final Runs runs;
+  private final Supplier<CompletionStage<Void>> entered;
   private final int most;
+  private final Duration good;
+  private final Duration refusing;
 
   /** The one longest unheard of first. */
   private final Map<String, Count> counts =
@@ -38,11 +51,28 @@ final class RunTally {
       };
 
   /**
+   * @param entered enters in the list what is known so far
    * @param most how many one principal may have
    */
-  RunTally(Runs runs, int most) {
+  RunTally(Runs runs, Supplier<CompletionStage<Void>> entered, int most) {
+    this(runs, entered, most, Duration.ofMinutes(1), Duration.ofSeconds(2));
+  }
+
+  /**
+   * @param good how long a count is good
+   * @param refusing how long it is where it has somebody refused
+   */
+  RunTally(
+      Runs runs,
+      Supplier<CompletionStage<Void>> entered,
+      int most,
+      Duration good,
+      Duration refusing) {
     this.runs = runs;
+    this.entered = entered;
     this.most = most;
+    this.good = good;
+    this.refusing = refusing;
   }
 
   int most() {
@@ -62,36 +92,49 @@ final class RunTally {
     count(principal, -1);
   }
 
-  /** Runs came or went that no session tells of: all are to be counted again. */
-  synchronized void forget() {
-    counts.clear();
-  }
-
   private int count(String principal, int change) {
     Count count;
+    int now;
     synchronized (this) {
-      count = counts.get(principal);
-      if (count != null) {
-        count.runs += change;
-        return count.runs;
+      count = counts.computeIfAbsent(principal, first -> new Count());
+      count.runs += change;
+      count.meanwhile += change;
+      now = count.runs;
+      if (count.reading || isGood(count)) {
+        return now;
       }
-      count = new Count();
-      counts.put(principal, count);
-      count.runs = change;
+      count.reading = true;
     }
-    Count fresh = count;
-    listed(principal, null, 0)
-        .whenComplete(
-            (listed, failure) -> {
-              if (listed != null) {
-                counted(fresh, listed);
-              }
-            });
-    return change;
+    read(principal, count);
+    return now;
   }
 
-  private synchronized void counted(Count count, int listed) {
-    count.runs += listed;
+  private void read(String principal, Count count) {
+    entered
+        .get()
+        .thenCompose(
+            done -> {
+              synchronized (this) {
+                count.meanwhile = 0;
+              }
+              return listed(principal, null, 0);
+            })
+        .whenComplete((listed, failure) -> counted(count, listed));
+  }
+
+  private boolean isGood(Count count) {
+    Duration limit = count.runs >= most ? refusing : good;
+    return count.listed && System.nanoTime() - count.listedAt < limit.toNanos();
+  }
+
+  /** Where the list could not be read, the next who asks has it read again. */
+  private synchronized void counted(Count count, @Nullable Integer listed) {
+    if (listed != null) {
+      count.runs = listed + count.meanwhile;
+      count.listedAt = System.nanoTime();
+    }
+    count.listed = listed != null;
+    count.reading = false;
   }
 
   /** How many are listed, as far as that matters. */

@@ -104,6 +104,8 @@ record SessionState(
       return earlier;
     }
     List<JournalRecord.TaskEnd> all = new ArrayList<>(earlier == null ? List.of() : earlier);
+    // An end that is told later is written once more.
+    all.removeIf(task -> task.runId().equals(ended.runId()));
     all.add(new JournalRecord.TaskEnd(ended.runId(), ended.status(), reply, ended.at(), until));
     return List.copyOf(all.subList(Math.max(0, all.size() - REMEMBERED_TASKS), all.size()));
   }

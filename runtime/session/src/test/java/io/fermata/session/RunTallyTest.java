@@ -10,6 +10,12 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.persistence.Store;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -113,5 +119,61 @@ class RunTallyTest {
     assertThatThrownBy(() -> Settings.DEFAULT.unfinishedRuns(0))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("unfinishedRuns");
+  }
+
+  @Test
+  void aClientMayNotNameItsSessionsLikeThoseOfToolUses() throws Exception {
+    fill();
+    assertThat(begin("ann", "a.b\n1")).isEqualTo("too_many_runs");
+  }
+
+  @Test
+  void whatWasCountedWrongIsCountedAgain() {
+    Counted list = new Counted();
+    RunTally tally =
+        new RunTally(
+            list,
+            () -> CompletableFuture.completedFuture(null),
+            2,
+            Duration.ofNanos(1),
+            Duration.ofNanos(1));
+    list.there = 2;
+    tally.full("ann");
+    assertThat(tally.full("ann")).as("two are listed").isTrue();
+
+    list.there = 1; // somebody erased one
+    tally.full("ann");
+    assertThat(tally.full("ann")).isFalse();
+
+    list.there = -1; // the store is away
+    tally.began("ann");
+    list.there = 2;
+    tally.full("ann");
+    assertThat(tally.full("ann")).as("read again when the store is back").isTrue();
+  }
+
+  /** A list of so many runs; of less than none where it cannot be read. */
+  private static final class Counted implements Runs {
+    int there;
+
+    @Override
+    public CompletionStage<Page> list(RunQuery query) {
+      RunInfo run =
+          new RunInfo(
+              "r", "note", 1, "ann", "a", RunInfo.Status.WAITING, 0, 0, 0, List.of(), List.of());
+      return there < 0
+          ? CompletableFuture.failedFuture(new IllegalStateException("away"))
+          : CompletableFuture.completedFuture(new Page(Collections.nCopies(there, run), null));
+    }
+
+    @Override
+    public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletionStage<Rebuilt> rebuild() {
+      throw new UnsupportedOperationException();
+    }
   }
 }
