@@ -19,6 +19,9 @@ final class FormCalls {
   /** A program that fills in forms might fill in the same for ever. */
   private static final int MAX_FORMS = 100;
 
+  private static final String ENDING =
+      "The server is shutting down, and the form for this was not filled in.";
+
   private static final String DECLINED = "The user declined the form for this.";
   private static final String PUT_OFF = "The user put off the form for this.";
   private static final String UNANSWERED = "The client could not have the form for this filled in.";
@@ -37,9 +40,6 @@ final class FormCalls {
     this.inquiries = inquiries;
     this.gate = gate;
   }
-
-  private static final String ENDING =
-      "The server is shutting down, and the form for this was not filled in.";
 
   /** What a form was filled in with; null if it was not, and why. */
   private record Filled(@Nullable JsonNode in, String why) {}
