@@ -80,8 +80,7 @@ final class Answers {
     values.forEach(
         (field, value) -> {
           if (settled(field) && !known(field, value)) {
-            conflicts.add(
-                new Violation(field, "was answered before; use action reset to correct it"));
+            conflicts.add(new Violation(field, "was answered before"));
           }
         });
     return conflicts;

@@ -159,7 +159,7 @@ public final class ArgumentSchema {
   }
 
   private Violation named(Error error) {
-    Violation found = Schemas.violation(error);
+    Violation found = Schemas.violation(error, json);
     String property = error.getProperty();
     String keyword = error.getKeyword();
     if (property != null && "required".equals(keyword)) {

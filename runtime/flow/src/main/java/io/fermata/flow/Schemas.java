@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.github.victools.jsonschema.generator.FieldScope;
 import com.github.victools.jsonschema.generator.Option;
@@ -18,6 +19,7 @@ import com.networknt.schema.SchemaLocation;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
+import com.networknt.schema.path.NodePath;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Type;
@@ -33,12 +35,17 @@ import org.jspecify.annotations.Nullable;
 /** How records are described as JSON Schema, and how values are checked against one. */
 final class Schemas {
   private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
+  private static final String LOCAL_TIME = "^" + TIME + "$";
+  private static final String LOCAL_DATE_TIME =
+      "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$";
   private static final Map<Class<?>, String> LOCAL_TIMES =
+      Map.of(LocalTime.class, LOCAL_TIME, LocalDateTime.class, LOCAL_DATE_TIME);
+  private static final Map<String, String> TIMES_SAID =
       Map.of(
-          LocalTime.class,
-          "^" + TIME + "$",
-          LocalDateTime.class,
-          "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$");
+          LOCAL_TIME,
+          "a time such as 19:30",
+          LOCAL_DATE_TIME,
+          "a date and time such as 2026-05-01T19:30");
 
   private static final SchemaGenerator STATE = generator(field -> false);
   private static final SchemaGenerator ARGUMENTS =
@@ -115,6 +122,36 @@ final class Schemas {
     int colon = message.indexOf(": ");
     boolean located = message.startsWith("/") && colon > 0;
     return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
+  }
+
+  /**
+   * The same in the words of the schema, where all that its check tells is a regular expression.
+   */
+  static Violation violation(Error error, JsonNode schema) {
+    Violation plain = violation(error);
+    if (!"pattern".equals(error.getKeyword())) {
+      return plain;
+    }
+    NodePath way = error.getEvaluationPath();
+    JsonNode owner = schema;
+    for (int i = 0; i < way.getNameCount() - 1; i++) {
+      Object step = way.getElement(i);
+      owner = step instanceof Integer index ? owner.path(index) : owner.path(step.toString());
+    }
+    String form = form(owner);
+    return form == null ? plain : new Violation(plain.field(), form);
+  }
+
+  private static @Nullable String form(JsonNode owner) {
+    String time = TIMES_SAID.get(owner.path("pattern").asText());
+    String example = owner.path("examples").path(0).asText();
+    String description = owner.path("description").asText();
+    if (time != null) {
+      return "must be " + time;
+    } else if (!example.isEmpty()) {
+      return "must have a form like " + example;
+    }
+    return description.isEmpty() ? null : "does not have the form that is wanted: " + description;
   }
 
   /** Bounds the reply to what is wrong in very many ways. */

@@ -381,7 +381,10 @@ final class StateSchema<S extends Record> {
       }
     }
     List<Error> errors = check.validate(nested);
-    return errors.stream().map(Schemas::violation).distinct().toList();
+    return errors.stream()
+        .map(error -> Schemas.violation(error, check.getSchemaNode()))
+        .distinct()
+        .toList();
   }
 
   /** What fits the schema and still has no place in the Java type: an integer beyond its range. */

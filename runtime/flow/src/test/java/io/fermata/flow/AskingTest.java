@@ -278,6 +278,7 @@ class AskingTest {
     RunState before = talk.state;
     Outcome refused = talk.proceed("a", "y", "b", "z");
     assertThat(code(refused)).isEqualTo("already_answered");
+    assertThat(((Outcome.Failure) refused).message()).containsOnlyOnce("reset");
     assertThat(violated(refused)).containsExactly("a");
     assertThat(asked(refused)).containsExactly("b");
     assertThat(talk.state).isSameAs(before);

@@ -59,6 +59,23 @@ class StateSchemaTest {
   private final StateSchema<All> schema = new StateSchema<>(All.class);
 
   @Test
+  void aTextOfAnotherFormIsToldInTheWordsOfItsDescription() {
+    record Call(@Describe("Digits only") @Pattern(regexp = "\\d+") String number) {}
+    StateSchema<Call> call = new StateSchema<>(Call.class);
+    assertThat(call.check(Driver.object("number", "x"), Limits.DEFAULT).violations())
+        .containsExactly(
+            new Violation("number", "does not have the form that is wanted: Digits only"));
+  }
+
+  @Test
+  void aSentenceThatListsWhatIsWrongEndsWithOneMark() {
+    assertThat(Violation.listed("Wrong", List.of(new Violation("a", "is b; did you mean c?"))))
+        .isEqualTo("Wrong: a is b; did you mean c?");
+    assertThat(Violation.listed("Wrong", List.of(new Violation("a", "is b"))))
+        .isEqualTo("Wrong: a is b.");
+  }
+
+  @Test
   void aLocalTimeIsAnsweredAsPeopleWriteIt() {
     record Times(LocalTime at, LocalDateTime on) {}
     StateSchema<Times> times = new StateSchema<>(Times.class);
@@ -68,6 +85,12 @@ class StateSchemaTest {
       assertThat(checked.violations()).isEmpty();
       assertThat(times.view(Driver.object("at", at)).at()).isEqualTo(LocalTime.parse(at));
     }
+    assertThat(times.check(Driver.object("at", "half past", "on", "today"), Limits.DEFAULT))
+        .extracting(StateSchema.Checked::violations)
+        .isEqualTo(
+            List.of(
+                new Violation("at", "must be a time such as 19:30"),
+                new Violation("on", "must be a date and time such as 2026-05-01T19:30")));
     for (String at : List.of("24:00", "7pm", "19:30Z", "1930")) {
       assertThat(times.check(Driver.object("at", at), Limits.DEFAULT).violations()).hasSize(1);
     }
