@@ -8,7 +8,7 @@ import io.fermata.flow.Json;
 /** Describes a flow as a tool, so that a model can drive it without other documentation. */
 final class ToolContracts {
   private static final String PROTOCOL =
-"""
+      """
 
 
       ## How to use this tool
@@ -29,8 +29,8 @@ final class ToolContracts {
       - complete: tell the user the `result`.
       - error: `error` says what is wrong and what to do next. If it carries a question, ask that \
       again. Nothing already answered is lost. With `code` waiting, still_working or busy nothing is \
-wrong: tell the user, end your turn, and call again when the user asks or the time has come. Do \
-not poll.
+      wrong: tell the user, end your turn, and call again when the user asks or the time has come. Do \
+      not poll.
 
       If a result carries `sessionId`, send it back unchanged in every later call.
 

@@ -103,6 +103,8 @@ class HostTest {
     assertThat(generated)
         .contains("start", "continue", "reset", "status", "cancel", "sessionId", "Never guess")
         .contains("waiting", "still_working", "busy", "end your turn", "not poll");
+    assertThat(contract.description().lines())
+        .allSatisfy(line -> assertThat(line).doesNotStartWith(" ").doesNotContain("  "));
     JsonNode input = contract.inputSchema();
     assertThat(input.path("required").toString()).isEqualTo("[\"action\"]");
     assertThat(input.path("additionalProperties").asBoolean(true)).isFalse();
