@@ -340,7 +340,9 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
     }
     ObjectNode meta = Json.object();
     boolean task = reply.run().has(Replies.TASK);
-    meta.set("fermata/run", task ? Replies.withoutTask(reply.run()) : reply.run());
+    if (!reply.run().isEmpty()) {
+      meta.set("fermata/run", task ? Replies.withoutTask(reply.run()) : reply.run());
+    }
     return new ToolReply(structured, meta, task);
   }
 

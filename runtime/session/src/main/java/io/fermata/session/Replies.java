@@ -22,6 +22,9 @@ record Replies(String flow, FlowCatalog catalog) {
 
   JournalRecord.Reply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
     ObjectNode meta = Json.object();
+    if (run.runId().isEmpty()) {
+      return new JournalRecord.Reply(body, meta);
+    }
     meta.put("runId", run.runId());
     meta.put("flow", flow);
     meta.put("version", run.version());

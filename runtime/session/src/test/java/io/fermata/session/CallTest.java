@@ -50,7 +50,11 @@ class CallTest {
   void aStartWithoutAnIntentIsRefused() {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
       Client client = host.client();
-      assertThat(code(client.send(client.arguments("start")))).isEqualTo("missing_intent");
+      ToolReply refused = client.send(client.arguments("start"));
+      assertThat(code(refused)).isEqualTo("missing_intent");
+      assertThat(refused.meta().has("fermata/run")).isFalse();
+      assertThat(client.proceed().meta().has("fermata/run")).isFalse();
+      assertThat(client.start().meta().at("/fermata~1run/runId").asText()).isNotEmpty();
     }
   }
 
