@@ -179,7 +179,10 @@ public final class McpStdio implements AutoCloseable {
       }
       // These wait for a client that is not there any more.
       open.values().stream().filter(Progress::held).forEach(Progress::gone);
-      if (!all.tryAcquire(MAX_OPEN, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
+      if (all.tryAcquire(MAX_OPEN, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
+        // Whoever drains waits for them, too.
+        all.release(MAX_OPEN);
+      } else {
         LOG.warn("The input ended, and calls were not answered within {} s", SECONDS_TO_FINISH);
       }
     } catch (IOException e) {

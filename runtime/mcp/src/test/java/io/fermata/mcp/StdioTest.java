@@ -3,6 +3,9 @@ package io.fermata.mcp;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Json;
 import java.io.BufferedReader;
@@ -10,6 +13,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,6 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 
 /** What a client meets that has started the server as a process of its own. */
 @Timeout(30)
@@ -249,6 +254,24 @@ class StdioTest {
     server.awaitEnd();
 
     assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void anEndThatLeftNothingUnsaidIsNotComplainedAbout() throws Exception {
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    log.start();
+    Logger logger = (Logger) LoggerFactory.getLogger(McpStdio.class);
+    logger.addAppender(log);
+    try {
+      call(1, "noop", "{}");
+      assertThat(hear().path("id").asInt()).isEqualTo(1);
+      toServer.close();
+      server.awaitEnd();
+      server.drain(Duration.ofSeconds(3));
+    } finally {
+      logger.detachAppender(log);
+    }
+    assertThat(log.list).isEmpty();
   }
 
   @Test
