@@ -144,10 +144,21 @@ final class HttpEdge extends VerticleBase {
     } else if (operations.servesHealth(request.path())) {
       operations.serve(request);
     } else if (!toThreads && !toRuns && !toMetrics && !PATH.equals(request.path())) {
-      refuse(request, Refusal.transport(404, "There is nothing here: MCP is served at " + PATH));
+      refuse(request, Refusal.transport(404, "There is nothing here. Served are " + served()));
     } else {
       admit(request, refusing);
     }
+  }
+
+  private String served() {
+    StringBuilder served = new StringBuilder(PATH + " (MCP)");
+    if (threads != null) {
+      served.append(", ").append(ThreadsApi.PATH);
+    }
+    if (runs != null) {
+      served.append(", ").append(RunsApi.PATH);
+    }
+    return served.append(", ").append(operations.paths()).append('.').toString();
   }
 
   private static void describe(HttpServerRequest request, ProtectedResource resource) {
@@ -232,8 +243,20 @@ final class HttpEdge extends VerticleBase {
       listen(request, caller);
     } else {
       request.response().putHeader("allow", "GET, POST, DELETE");
-      refuse(request, Refusal.transport(405, "Send messages with POST."));
+      refuse(request, Refusal.transport(405, posted(request)));
     }
+  }
+
+  private static String posted(HttpServerRequest request) {
+    String posted = "Send messages with POST.";
+    if (modern(request)) {
+      return posted;
+    } else if (request.method().equals(HttpMethod.DELETE)) {
+      return "Mcp-Session-Id is missing: it names the session to end.";
+    }
+    return request.method().equals(HttpMethod.GET)
+        ? posted + " To listen with GET, name the session in Mcp-Session-Id."
+        : posted;
   }
 
   private void post(HttpServerRequest request, Caller caller) {

@@ -38,6 +38,11 @@ final class Operations {
     this.metrics = metrics;
   }
 
+  String paths() {
+    String health = LIVE + ", " + READY;
+    return metrics == null ? health : health + ", " + METRICS;
+  }
+
   /** Whether a path is about health, which anybody may ask for. */
   boolean servesHealth(String path) {
     return path.equals(LIVE) || path.equals(READY);

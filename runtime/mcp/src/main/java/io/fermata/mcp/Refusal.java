@@ -82,6 +82,9 @@ final class Refusal extends RuntimeException {
 
   static Refusal unknownMethod(String method, boolean modern) {
     String reason = "Method not found: " + shortened(method);
+    if (modern && method.equals("initialize")) {
+      reason += "; this revision has no handshake, call server/discover.";
+    }
     return new Refusal(modern ? 404 : 200, METHOD_NOT_FOUND, reason, null);
   }
 

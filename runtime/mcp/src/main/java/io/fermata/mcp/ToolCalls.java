@@ -2,6 +2,7 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Nearest;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.Violation;
 import io.fermata.session.DisplayTool;
@@ -16,6 +17,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -74,7 +76,24 @@ final class ToolCalls implements Method {
     if (display != null) {
       return CompletableFuture.completedFuture(shown(display, request));
     }
-    throw Refusal.params("Unknown tool: " + Refusal.shortened(name));
+    throw unknown(name, request.caller());
+  }
+
+  /** Proposes nothing that the caller may not use. */
+  private Refusal unknown(String name, Caller caller) {
+    List<String> usable =
+        Stream.concat(
+                Stream.concat(flows.keySet().stream(), displays.keySet().stream())
+                    .filter(known -> permits.allow(known, caller)),
+                changes.catalog().offers().tools().values().stream()
+                    .filter(tool -> caller.may(tool.scopes()))
+                    .map(McpTool::name))
+            .toList();
+    String reason = "Unknown tool: " + Refusal.shortened(name);
+    return Refusal.params(
+        Nearest.to(name, usable)
+            .map(near -> reason + "; did you mean " + near + "?")
+            .orElse(reason + "; tools/list tells which there are."));
   }
 
   private CompletionStage<Result> flow(ToolContract flow, Request request) {

@@ -108,7 +108,10 @@ class LegacyEraTest {
     assertThat(ending.send("").status()).isEqualTo(404);
     assertThat(client().with("Mcp-Session-Id", session).request("ping", "").status())
         .isEqualTo(404);
-    assertThat(client().method("DELETE").send("").status()).isEqualTo(405);
+    Wired.Said unnamed = client().method("DELETE").send("");
+    assertThat(unnamed.status()).isEqualTo(405);
+    assertThat(unnamed.message()).contains("Mcp-Session-Id is missing");
+    assertThat(client().method("GET").send("").message()).contains("POST", "Mcp-Session-Id");
   }
 
   @Test

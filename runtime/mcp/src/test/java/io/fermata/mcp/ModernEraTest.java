@@ -141,7 +141,15 @@ class ModernEraTest {
     Wired.Said said = call("nope", "");
 
     assertThat(said.code()).isEqualTo(-32602);
-    assertThat(said.message()).contains("nope");
+    assertThat(said.message()).isEqualTo("Unknown tool: nope; did you mean noop?");
+    assertThat(call("something_else", "").message())
+        .isEqualTo("Unknown tool: something_else; tools/list tells which there are.");
+  }
+
+  @Test
+  void whoShakesHandsIsToldToDiscover() {
+    assertThat(client().modern("initialize", "").message()).contains("server/discover");
+    assertThat(client().modern("ping", "").message()).isEqualTo("Method not found: ping");
   }
 
   @Test

@@ -97,7 +97,9 @@ class SafetyTest {
 
   @Test
   void otherPathsAreNotFound() {
-    assertThat(client().sendTo("/").status()).isEqualTo(404);
+    Wired.Said root = client().sendTo("/");
+    assertThat(root.status()).isEqualTo(404);
+    assertThat(root.message()).contains("/mcp", "/health/ready").doesNotContain("/threads");
     assertThat(client().sendTo("/mcp/more").status()).isEqualTo(404);
   }
 
