@@ -6,4 +6,9 @@ package io.fermata.agent;
  * @param data its bytes; never changed
  */
 @SuppressWarnings("ArrayRecordComponent") // nobody compares attachments, and copies would be large
-public record Attachment(String name, String mimeType, byte[] data) {}
+public record Attachment(String name, String mimeType, byte[] data) {
+  /** Where it is kept that came with a message. */
+  String path(String messageId) {
+    return ThreadFiles.clean("/attachments/" + messageId + "/" + name);
+  }
+}

@@ -2,6 +2,12 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -102,6 +108,23 @@ public record Message(
 
   public Message withAttachments(List<String> paths) {
     return with(draft -> draft.attachments = paths);
+  }
+
+  Message attached(String as, List<Attachment> files) {
+    return withAttachments(files.stream().map(file -> file.path(as)).toList());
+  }
+
+  /** Tells two messages apart by what they say: role, content, name and names of attachments. */
+  String digest() {
+    ObjectNode said = Json.object().put("role", role.name()).put("content", content);
+    said.put("name", name).put("silent", silent).set("attachments", Json.tree(attachments));
+    try {
+      byte[] text = Json.text(said).getBytes(StandardCharsets.UTF_8);
+      byte[] hash = MessageDigest.getInstance("SHA-256").digest(text);
+      return HexFormat.of().formatHex(hash, 0, 16);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Every JDK has SHA-256", e);
+    }
   }
 
   public Message withMetadata(@Nullable JsonNode value) {

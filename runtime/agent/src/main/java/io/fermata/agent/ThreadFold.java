@@ -322,14 +322,17 @@ final class ThreadFold {
           draft.inbox = List.copyOf(inbox);
           draft.received = state.received() + 1;
           if (received.key() != null) {
-            draft.keys = remembered(state.keys(), received.key(), received.message().id());
+            Message message = received.message();
+            draft.keys = remembered(state.keys(), received.key(), message.id());
+            draft.contents = remembered(state.contents(), received.key(), message.digest());
           }
         });
   }
 
-  private static Map<String, String> remembered(Map<String, String> keys, String key, String id) {
-    Map<String, String> all = new LinkedHashMap<>(keys);
-    all.put(key, id);
+  private static Map<String, String> remembered(
+      @Nullable Map<String, String> before, String key, String value) {
+    Map<String, String> all = new LinkedHashMap<>(before == null ? Map.of() : before);
+    all.put(key, value);
     if (all.size() > REMEMBERED_KEYS) {
       all.remove(all.keySet().iterator().next());
     }

@@ -232,9 +232,7 @@ public final class ThreadProgram
     }
     String id = "m-u" + (state.received() + 1);
     Message message =
-        post.message()
-            .withAttachments(post.attachments().stream().map(a -> path(id, a)).toList())
-            .placed(id, post.at() * 1000, 0, null);
+        post.message().attached(id, post.attachments()).placed(id, post.at() * 1000, 0, null);
     boolean held = StopCode.ABORTED_BY_USER.equals(state.course().code());
     if (held && message.role() == Role.USER) {
       loop.emit(new ThreadEvent.Released());
@@ -250,10 +248,6 @@ public final class ThreadProgram
         : failure(
             "invalid_key",
             "A key has at most %d characters; this one has %d".formatted(Bounds.KEY, key.length()));
-  }
-
-  private static String path(String messageId, Attachment attachment) {
-    return ThreadFiles.clean("/attachments/" + messageId + "/" + attachment.name());
   }
 
   private static Outcome.@Nullable Failure attach(
@@ -274,7 +268,7 @@ public final class ThreadProgram
     for (Attachment attachment : post.attachments()) {
       loop.emit(
           new ThreadEvent.FileWritten(
-              path(id, attachment), attachment.mimeType(), attachment.data(), post.at()));
+              attachment.path(id), attachment.mimeType(), attachment.data(), post.at()));
     }
     return null;
   }
@@ -317,6 +311,11 @@ public final class ThreadProgram
         .forEach(call -> loop.leaveBehind(frame, call));
   }
 
+  private static String open(ThreadState state) {
+    List<String> open = state.open().stream().map(CallState::key).toList();
+    return open.isEmpty() ? "no call waits for an answer" : "open are " + String.join(", ", open);
+  }
+
   private Outcome.@Nullable Failure answer(
       TurnLoop loop, ThreadState state, ThreadInput.Answer answer) {
     CallState call = find(state, answer.call());
@@ -330,8 +329,7 @@ public final class ThreadProgram
     if (call == null || !call.open()) {
       return failure(
           "no_open_question",
-          "Nobody is asked about the call %s; open are %s"
-              .formatted(answer.call(), state.open().stream().map(CallState::key).toList()));
+          "Nobody is asked about the call %s; %s".formatted(answer.call(), open(state)));
     }
     boolean approval = call.phase() == CallState.Phase.APPROVING;
     if (approval && answer.approved() == null) {

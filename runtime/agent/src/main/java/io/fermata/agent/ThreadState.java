@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param frames the steps under way: at top level, and of sub-prompts
  * @param inbox messages that wait for the end of the step under way
  * @param keys the latest messages that their senders named, and what became of them
+ * @param contents digests of what those messages said; null, or without some, where an earlier
+ *     release did not keep them
  * @param received how many messages have come from outside
  * @param answers the latest answers of people, and the calls that they were about
  * @param steps how often models or code were asked
@@ -37,6 +39,7 @@ public record ThreadState(
     Map<String, Frame> frames,
     List<Message> inbox,
     Map<String, String> keys,
+    @Nullable Map<String, String> contents,
     Map<String, String> answers,
     long received,
     long steps,
@@ -61,6 +64,7 @@ public record ThreadState(
           Course.REST,
           Map.of(),
           List.of(),
+          Map.of(),
           Map.of(),
           Map.of(),
           0,
@@ -212,6 +216,18 @@ public record ThreadState(
     return with(draft -> draft.shelf = value);
   }
 
+  /**
+   * Whether a message says something else than the one that its sender gave the same name; false
+   * where that is not known.
+   */
+  public boolean contradicts(String key, Message message, List<Attachment> attachments) {
+    String id = keys.get(key);
+    String content = contents == null ? null : contents.get(key);
+    return id != null
+        && content != null
+        && !content.equals(message.attached(id, attachments).digest());
+  }
+
   ThreadState with(Consumer<Draft> change) {
     Draft draft = new Draft(this);
     change.accept(draft);
@@ -227,6 +243,7 @@ public record ThreadState(
     Map<String, Frame> frames;
     List<Message> inbox;
     Map<String, String> keys;
+    @Nullable Map<String, String> contents;
     Map<String, String> answers;
     long received;
     long steps;
@@ -251,6 +268,7 @@ public record ThreadState(
       frames = from.frames;
       inbox = from.inbox;
       keys = from.keys;
+      contents = from.contents;
       answers = from.answers;
       received = from.received;
       steps = from.steps;
@@ -277,6 +295,7 @@ public record ThreadState(
           frames,
           inbox,
           keys,
+          contents,
           answers,
           received,
           steps,

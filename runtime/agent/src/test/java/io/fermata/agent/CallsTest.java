@@ -456,7 +456,12 @@ class CallsTest {
     talk.approve("s9.9");
 
     assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("no_open_question");
-    assertThat(Objects.requireNonNull(talk.refusal()).message()).contains("s9.9", "s1.0");
+    assertThat(Objects.requireNonNull(talk.refusal()).message()).contains("s9.9", "open are s1.0");
+
+    talk.approve("s1.0");
+    talk.answer("s9.8", "a2", Json.object());
+    assertThat(Objects.requireNonNull(talk.refusal()).message())
+        .isEqualTo("Nobody is asked about the call s9.8; no call waits for an answer");
   }
 
   @Test

@@ -94,7 +94,7 @@ final class HttpError extends RuntimeException {
           case "not_kept" -> 410;
           case "busy" -> 429;
           case "message_too_long", "file_too_large" -> 413;
-          case "no_open_question", "too_many_files", "unknown_agent" -> 409;
+          case "key_used", "no_open_question", "too_many_files", "unknown_agent" -> 409;
           case "overloaded", "shutting_down", "store_unavailable" -> 503;
           case "journal_unreadable", "key_missing", "seal_broken" -> 500;
           default -> 400;

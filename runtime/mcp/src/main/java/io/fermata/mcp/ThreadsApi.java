@@ -177,7 +177,9 @@ final class ThreadsApi {
     Map<String, String> env = env(fields, false);
     List<Message> messages = new ArrayList<>();
     for (Fields each : fields.objects("messages", PAGE)) {
-      messages.add(message(each));
+      Message message = message(each);
+      requireContent(each, message);
+      messages.add(message);
       each.end();
     }
     fields.check();
@@ -331,8 +333,8 @@ final class ThreadsApi {
     Fields fields = Fields.of(body, true);
     Message message = message(fields);
     List<Attachment> attachments = attachments(fields);
-    if (message.content() == null && attachments.isEmpty()) {
-      fields.wrong("content", "is needed: a string");
+    if (attachments.isEmpty()) {
+      requireContent(fields, message);
     }
     fields.check();
     String principal = request.principal();
@@ -379,6 +381,13 @@ final class ThreadsApi {
     body.set("thread", ThreadJson.view(view));
     body.set("messages", ThreadJson.messages(inOrder(since)));
     return json(200, body.put("before", all ? null : page.before()));
+  }
+
+  private static void requireContent(Fields fields, Message message) {
+    String content = message.content();
+    if (content == null || content.isBlank()) {
+      fields.wrong("content", "is needed: a string that is not blank");
+    }
   }
 
   private static Message message(Fields fields) {

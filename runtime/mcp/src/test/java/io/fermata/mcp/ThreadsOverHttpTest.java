@@ -97,6 +97,18 @@ class ThreadsOverHttpTest {
   }
 
   @Test
+  void aMessageThatSaysNothingIsRefused() {
+    String thread = alice.thread();
+    for (String content : List.of("{}", "{\"content\":\"\"}", "{\"content\":\" \\n\"}")) {
+      assertThat(
+              alice.post(thread + "/messages", content).is(400).body().at("/error/fields/0/field"))
+          .hasToString("\"content\"");
+    }
+    String first = "{\"agent\":\"desk\",\"messages\":[{\"content\":\"\"}]}";
+    assertThat(alice.post("/threads", first).is(400).code()).isEqualTo("invalid_fields");
+  }
+
+  @Test
   void toolCallsAreAJsonTextAsTheyAreElsewhere() throws Exception {
     String thread = alice.thread();
 
@@ -235,6 +247,31 @@ class ThreadsOverHttpTest {
                 assertThat(Desk.contents(said.body().path("messages")))
                     .containsExactly("How can I help?"));
     assertThat(alice.get(thread).body().path("messages").asInt()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyThatNamedAnotherMessageIsRefusedAndNothingIsLost() {
+    String thread = alice.thread();
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "m-1");
+    String id = keyed.says(thread, "hi").path("messageId").asText();
+
+    Desk.Said refused = keyed.post(thread + "/messages", "{\"content\":\"bye\"}").is(409);
+
+    assertThat(refused.code()).isEqualTo("key_used");
+    assertThat(refused.body().at("/error/message").asText()).contains("m-1", id, "new key");
+    String attached =
+        "{\"content\":\"hi\",\"attachments\":[{\"name\":\"a.txt\",\"mimeType\":\"text/plain\",\"data\":\"aGk=\"}]}";
+    keyed.post(thread + "/messages", attached).is(409);
+    JsonNode again = keyed.post(thread + "/messages", "{\"content\":\"hi\"}").is(202).body();
+    assertThat(again.path("repeated").asBoolean()).isTrue();
+    assertThat(again.path("messageId").asText()).isEqualTo(id);
+    assertThat(alice.get(thread).body().path("messages").asInt()).isEqualTo(2);
+
+    Desk.Client files = desk.alice().with("Idempotency-Key", "m-2");
+    files.post(thread + "/messages", attached).is(202);
+    assertThat(
+            files.post(thread + "/messages", attached).is(202).body().path("repeated").asBoolean())
+        .isTrue();
   }
 
   private static List<Desk.Said> at(int times, Supplier<Desk.Said> call) {

@@ -145,11 +145,22 @@ final class AgentThreads implements Threads {
     return keyed(threadId, key -> post(key, principal, message))
         .thenApplyAsync(
             reply -> {
+              requireSame(message, reply.state());
               String known = message.key() == null ? null : reply.state().keys().get(message.key());
               String id = known == null ? "m-u" + reply.state().received() : known;
               return new Posted(threadId, id, !reply.news(), reply.seq());
             },
             executor);
+  }
+
+  private static void requireSame(NewMessage message, ThreadState state) {
+    String key = message.key();
+    if (key != null && state.contradicts(key, message.message(), message.attachments())) {
+      throw new ThreadException(
+          "key_used",
+          "The key %s named another message, %s; nothing was posted. Send this one with a new key"
+              .formatted(key, state.keys().get(key)));
+    }
   }
 
   CompletionStage<ThreadCommand.Reply> post(
