@@ -128,6 +128,11 @@ final class Replay {
     return givenUp;
   }
 
+  /** Whether its client was told all, up to the end. */
+  synchronized boolean heardOut() {
+    return ended && heard == last;
+  }
+
   /** Whether it is over for one who has heard all up to a number. */
   synchronized boolean over(long number) {
     heard = Math.max(heard, number);
