@@ -95,7 +95,9 @@ final class EventStream {
   /** Ends the response before there is an answer, for which its client comes back. */
   private void letGo() {
     begin();
-    if (replay != null && !away()) {
+    if (replay != null && replay.resumed()) {
+      replay.letGo();
+    } else if (replay != null && !over()) {
       response.end();
       awaited(context, replay, null);
     }
@@ -154,7 +156,7 @@ final class EventStream {
         replay = keeping.apply(progress::gone);
       }
       if (replay != null) {
-        response.write(Buffer.buffer(replay.opening()));
+        response.write(Buffer.buffer(replay.opening(0)));
         replay.whenResumed(() -> context.runOnContext(home -> send()));
       }
     }

@@ -16,7 +16,7 @@ class ReplaysTest {
   }
 
   private static String id(Replay replay) {
-    return new String(replay.opening(), UTF_8).replaceFirst("(?s)id: (\\S+)\\n.*", "$1");
+    return new String(replay.opening(0), UTF_8).replaceFirst("(?s)id: (\\S+)\\n.*", "$1");
   }
 
   private static void answer(Replay replay, boolean live) {
