@@ -26,7 +26,7 @@ final class EventStream {
   private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
 
   private final HttpServerResponse response;
-  private final @Nullable Function<Runnable, Replay> keeping;
+  private final @Nullable Function<Runnable, @Nullable Replay> keeping;
 
   /** Where the request is handled, and the only place where its response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
@@ -42,10 +42,10 @@ final class EventStream {
   }
 
   /**
-   * @param keeping begins to keep what is told, given what to do when its client is lost; null if
-   *     the client cannot come back
+   * @param keeping begins to keep what is told, given what to do when its client is lost, or yields
+   *     null where there is no room; null if the client cannot come back
    */
-  EventStream(HttpServerResponse response, @Nullable Function<Runnable, Replay> keeping) {
+  EventStream(HttpServerResponse response, @Nullable Function<Runnable, @Nullable Replay> keeping) {
     this.response = response.closeHandler(closed -> closed());
     this.keeping = keeping;
   }
@@ -95,7 +95,9 @@ final class EventStream {
   /** Ends the response before there is an answer, for which its client comes back. */
   private void letGo() {
     begin();
-    if (replay != null && !away()) {
+    if (replay != null && replay.resumed()) {
+      replay.letGo();
+    } else if (replay != null && !over()) {
       response.end();
       awaited(context, replay, null);
     }
@@ -151,10 +153,11 @@ final class EventStream {
       begun = true;
       open(response);
       if (keeping != null) {
-        Replay kept = keeping.apply(progress::gone);
-        response.write(Buffer.buffer(kept.opening()));
-        kept.whenResumed(() -> context.runOnContext(home -> send()));
-        replay = kept;
+        replay = keeping.apply(progress::gone);
+      }
+      if (replay != null) {
+        response.write(Buffer.buffer(replay.opening(0)));
+        replay.whenResumed(() -> context.runOnContext(home -> send()));
       }
     }
   }

@@ -76,7 +76,7 @@ final class Exchange {
   }
 
   /** How the stream of a client is kept that may come back for it; null if it may not. */
-  private static @Nullable Function<Runnable, Replay> keeping(
+  private static @Nullable Function<Runnable, @Nullable Replay> keeping(
       HttpServerRequest request, Protocol protocol, String principal) {
     String session = request.getHeader(SESSION);
     boolean resumes =

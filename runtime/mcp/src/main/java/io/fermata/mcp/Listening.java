@@ -56,7 +56,8 @@ final class Listening {
         () ->
             subscription.insist(
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
-    known.forEach(task -> TaskFeed.start(tasks, task, request, subscription));
+    Looks looks = new Looks(way);
+    known.forEach(task -> TaskFeed.start(tasks, task, request, subscription, looks));
     return subscription.ended().thenApply(ended -> over(request));
   }
 

@@ -106,7 +106,8 @@ public final class McpCall {
 
   /**
    * Lets the client's connection go while the handler works on: a client of 2025-11-25 comes back
-   * for what follows by itself. For others nothing changes.
+   * for what follows by itself, and may be let go again. For others nothing changes, nor where the
+   * server keeps as many streams for its principal as it may.
    */
   public void letGo() {
     Progress way = request.progress();

@@ -45,6 +45,7 @@ public final class McpServerBuilder {
   private @Nullable Threads threads;
   private @Nullable Runs runs;
   private int maxStreams = Streams.DEFAULT_MAX;
+  private int handlerThreads = Workers.THREADS;
   private Offers offers = Offers.NONE;
   private PrincipalLimits limits = PrincipalLimits.DEFAULT;
   private @Nullable OAuth oauth;
@@ -219,6 +220,18 @@ public final class McpServerBuilder {
     return this;
   }
 
+  /**
+   * How many handlers given to {@code call} run at a time on a JDK before 21; 64 unless said
+   * otherwise. From 21 on each has a virtual thread, and this changes nothing.
+   */
+  public McpServerBuilder handlerThreads(int limit) {
+    if (limit < 1) {
+      throw new IllegalArgumentException("Handlers need a thread at least, not " + limit);
+    }
+    this.handlerThreads = limit;
+    return this;
+  }
+
   /** How many connections may be open at a time; further ones are closed at once. */
   public McpServerBuilder maxConnections(int limit) {
     this.maxConnections = limit;
@@ -272,7 +285,7 @@ public final class McpServerBuilder {
     private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
     private final Quotas quotas = new Quotas(limits, System::nanoTime);
     private final Permits permits = permits();
-    private final Workers workers = new Workers();
+    private final Workers workers = new Workers(handlerThreads);
     private final Gate gate = new Gate();
     private final Subscriptions subscriptions;
     private final Methods methods;

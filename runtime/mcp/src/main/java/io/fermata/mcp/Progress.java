@@ -31,6 +31,9 @@ final class Progress {
   /** How many bytes may wait of what must not be lost, besides a message that is longer alone. */
   static final int INSISTED = 4 * Wire.MAX_BYTES;
 
+  /** From how many bytes on of how something stands the next is looked at later. */
+  static final int ENOUGH = Wire.MAX_BYTES;
+
   private static final int AROUND = 300;
 
   /** A longer token would make every notification long. */
@@ -81,6 +84,7 @@ final class Progress {
 
   private int room = ROOM;
   private int insisted;
+  private int standing;
   private int leftOut;
   private long sent;
   private boolean asleep = true;
@@ -88,6 +92,7 @@ final class Progress {
   private boolean held;
   private boolean lettingGo;
   private @Nullable Runnable whenGone;
+  private @Nullable Runnable whenRoom;
 
   /**
    * @param wake is called on any thread when there is something to take and the latest take found
@@ -141,26 +146,29 @@ final class Progress {
    * read: it is taken for gone.
    */
   void insist(byte[] message) {
-    insist(null, message);
-  }
-
-  /**
-   * A message that must not be lost, unless another about the same comes before it was taken: the
-   * latest wins.
-   */
-  void insist(@Nullable String subject, byte[] message) {
     boolean full;
     boolean wanted;
     synchronized (this) {
-      if (subject != null) {
-        withdraw(subject);
-      }
       insisted += message.length;
       full = !ended && insisted > INSISTED && insisted > message.length;
-      wanted = !full && add(message, subject);
+      wanted = !full && add(message, null);
     }
     if (full) {
       gone();
+    }
+    rouse(wanted);
+  }
+
+  /**
+   * How something stands, which must not be lost, unless it stands otherwise before that was taken:
+   * the latest wins. Whoever tells of much asks {@linkplain #whenRoom for room} first.
+   */
+  void insist(String subject, byte[] message) {
+    boolean wanted;
+    synchronized (this) {
+      withdraw(subject);
+      wanted = add(message, subject);
+      standing += message.length;
     }
     rouse(wanted);
   }
@@ -170,9 +178,23 @@ final class Progress {
       if (each.next() instanceof Ready ready && subject.equals(ready.subject)) {
         each.remove();
         room += ready.bytes.length;
-        insisted -= ready.bytes.length;
+        standing -= ready.bytes.length;
       }
     }
+  }
+
+  /**
+   * Does something when more can be told of how things stand: now, or as soon as what waits was
+   * taken. One at a time may wait for that.
+   */
+  void whenRoom(Runnable todo) {
+    synchronized (this) {
+      if (standing >= ENOUGH) {
+        whenRoom = todo;
+        return;
+      }
+    }
+    todo.run();
   }
 
   /** Has the client kept waiting: what comes next may take longer than a connection may be idle. */
@@ -320,7 +342,22 @@ final class Progress {
   }
 
   /** The notifications that wait, to be sent now and in this order. */
-  synchronized List<byte[]> take() {
+  List<byte[]> take() {
+    List<byte[]> taken;
+    Runnable next;
+    synchronized (this) {
+      taken = takeWhole();
+      next = whenRoom;
+      whenRoom = null;
+    }
+    if (next != null) {
+      next.run();
+    }
+    return taken;
+  }
+
+  /** Half a character waits for its other half. */
+  private List<byte[]> takeWhole() {
     Words last = lastWords();
     String half = last == null ? "" : last.cutHalf();
     List<byte[]> taken = takeAll();
@@ -335,6 +372,7 @@ final class Progress {
   synchronized List<byte[]> end() {
     ended = true;
     whenGone = null;
+    whenRoom = null;
     return takeAll();
   }
 
@@ -354,6 +392,7 @@ final class Progress {
     waiting.clear();
     room = ROOM;
     insisted = 0;
+    standing = 0;
     if (leftOut > 0) {
       taken.add(notification("… (" + leftOut + " left out)"));
       leftOut = 0;

@@ -234,8 +234,11 @@ final class Protocol {
     methods.listening().attach(sessions.require(session, caller.principal()), caller, way, ended);
   }
 
-  /** Begins to keep a stream of a session, given what to do when its client is lost. */
-  Replay kept(String session, String principal, Runnable lost) {
+  /**
+   * Begins to keep a stream of a session, given what to do when its client is lost; null if there
+   * is no room for it.
+   */
+  @Nullable Replay kept(String session, String principal, Runnable lost) {
     return replays.open(session, principal, lost);
   }
 

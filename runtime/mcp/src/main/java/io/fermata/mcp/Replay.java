@@ -22,6 +22,9 @@ final class Replay {
 
     /** Another has come for it. */
     void replaced();
+
+    /** It is to go, and comes back if it can. */
+    void letGo();
   }
 
   private static final class Told {
@@ -57,9 +60,15 @@ final class Replay {
     this.lost = lost;
   }
 
-  /** The event that opens the stream: it says no more than where its client is. */
-  byte[] opening() {
-    return "id: %s.0\nretry: 1000\ndata: \n\n".formatted(id).getBytes(StandardCharsets.UTF_8);
+  /**
+   * The event that opens a stream: it says no more than where its client is.
+   *
+   * @param after the number of the last event that the client has
+   */
+  byte[] opening(long after) {
+    return "id: %s.%d\nretry: 1000\ndata: \n\n"
+        .formatted(id, after)
+        .getBytes(StandardCharsets.UTF_8);
   }
 
   /**
@@ -123,9 +132,25 @@ final class Replay {
     whenResumed = todo;
   }
 
+  /** Lets a client go again that has come back. */
+  void letGo() {
+    Listener going;
+    synchronized (this) {
+      going = listener;
+    }
+    if (going != null) {
+      going.letGo();
+    }
+  }
+
   /** Whether its client did not come back. */
   synchronized boolean lost() {
     return givenUp;
+  }
+
+  /** Whether its client was told all, up to the end. */
+  synchronized boolean heardOut() {
+    return ended && heard == last;
   }
 
   /** Whether it is over for one who has heard all up to a number. */

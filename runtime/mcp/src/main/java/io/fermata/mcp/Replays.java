@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Base64;
+import org.jspecify.annotations.Nullable;
 
 /** The streams whose clients may come back for the rest, a bounded number. */
 final class Replays {
@@ -10,7 +11,7 @@ final class Replays {
   static final Duration GRACE = Duration.ofMinutes(1);
 
   private static final int MOST = 256;
-  private static final int MOST_OF_ONE = 64;
+  static final int MOST_OF_ONE = 64;
 
   private record Key(String session, String principal, String id) {}
 
@@ -19,17 +20,22 @@ final class Replays {
       new Shares<>(MOST_OF_ONE, MOST, (principal, dropped) -> {});
 
   /**
-   * Begins to keep what is told in a stream.
+   * Begins to keep what is told in a stream. Where there are too many, those give way that were
+   * heard to their end: whoever was promised the rest of another gets it.
    *
    * @param lost what to do when its client does not come back
+   * @return null if none gives way
    */
-  Replay open(String session, String principal, Runnable lost) {
+  @Nullable Replay open(String session, String principal, Runnable lost) {
     byte[] bytes = new byte[16];
     random.nextBytes(bytes);
     Key key =
         new Key(session, principal, Base64.getUrlEncoder().withoutPadding().encodeToString(bytes));
     Replay replay = new Replay(key.id(), () -> drop(key), lost);
     synchronized (kept) {
+      if (!kept.makeRoom(principal, Replay::heardOut)) {
+        return null;
+      }
       kept.put(principal, key, replay);
     }
     return replay;

@@ -42,6 +42,7 @@ final class Resumption implements Replay.Listener {
       throw Replays.gone();
     }
     EventStream.open(response);
+    response.write(Buffer.buffer(resumption.replay.opening(point.after())));
     response.closeHandler(
         closed -> EventStream.awaited(resumption.context, resumption.replay, resumption));
     EventStream.beat(response, resumption.context);
@@ -55,6 +56,18 @@ final class Resumption implements Replay.Listener {
   @Override
   public void replaced() {
     context.runOnContext(home -> end());
+  }
+
+  @Override
+  public void letGo() {
+    context.runOnContext(home -> leave());
+  }
+
+  private void leave() {
+    if (!response.ended() && !response.closed()) {
+      response.end();
+      EventStream.awaited(context, replay, this);
+    }
   }
 
   private void end() {

@@ -62,6 +62,26 @@ final class Shares<K, V> {
     }
   }
 
+  /**
+   * Drops the eldest that nobody needs any more where one more of a principal would be too much.
+   *
+   * @return whether there is room for one more
+   */
+  boolean makeRoom(String principal, Predicate<V> spent) {
+    Set<K> own = ofPrincipal.getOrDefault(principal, Set.of());
+    boolean ownFull = own.size() >= each;
+    if (!ownFull && entries.size() < all) {
+      return true;
+    }
+    for (K key : ownFull ? own : entries.keySet()) {
+      if (spent.test(Objects.requireNonNull(entries.get(key)).value())) {
+        drop(key);
+        return true;
+      }
+    }
+    return false;
+  }
+
   @Nullable V remove(K key) {
     Held<V> held = entries.remove(key);
     if (held == null) {
@@ -89,8 +109,12 @@ final class Shares<K, V> {
   }
 
   private void dropEldest(String principal) {
-    K eldest = Objects.requireNonNull(ofPrincipal.get(principal)).iterator().next();
-    dropped.accept(principal, Objects.requireNonNull(remove(eldest)));
+    drop(Objects.requireNonNull(ofPrincipal.get(principal)).iterator().next());
+  }
+
+  private void drop(K key) {
+    String principal = Objects.requireNonNull(entries.get(key)).principal();
+    dropped.accept(principal, Objects.requireNonNull(remove(key)));
   }
 
   private void resized(String principal, int from, int to) {

@@ -22,6 +22,7 @@ final class TaskFeed {
   private final TaskIds.Task task;
   private final Request request;
   private final Subscriptions.Subscription listener;
+  private final Looks looking;
   private @Nullable Runnable unwatch;
   private @Nullable ObjectNode last;
   private boolean looks;
@@ -30,21 +31,31 @@ final class TaskFeed {
   private long rest = SOON_MILLIS;
 
   private TaskFeed(
-      TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
+      TaskCalls calls,
+      TaskIds.Task task,
+      Request request,
+      Subscriptions.Subscription listener,
+      Looks looking) {
     this.calls = calls;
     this.task = task;
     this.request = request;
     this.listener = listener;
+    this.looking = looking;
   }
 
   /**
    * Begins to tell.
    *
    * @param request what the client that listens sent
+   * @param looking the looks at all that it listens to
    */
   static void start(
-      TaskCalls calls, TaskIds.Task task, Request request, Subscriptions.Subscription listener) {
-    TaskFeed feed = new TaskFeed(calls, task, request, listener);
+      TaskCalls calls,
+      TaskIds.Task task,
+      Request request,
+      Subscriptions.Subscription listener,
+      Looks looking) {
+    TaskFeed feed = new TaskFeed(calls, task, request, listener, looking);
     Runnable unwatch = calls.tasks().watch(task.run(), feed::look);
     feed.watches(unwatch);
     CompletionStage<Void> ended = listener.ended();
@@ -65,7 +76,30 @@ final class TaskFeed {
       }
       looks = true;
     }
-    calls.tasks().view(task.run()).whenComplete((view, failure) -> seen(view));
+    looking.take(this::view);
+  }
+
+  private void view() {
+    boolean wanted;
+    synchronized (this) {
+      changed = false;
+      wanted = !over;
+    }
+    if (!wanted) {
+      looking.over();
+      return;
+    }
+    calls
+        .tasks()
+        .view(task.run())
+        .whenComplete(
+            (view, failure) -> {
+              try {
+                seen(view);
+              } finally {
+                looking.over();
+              }
+            });
   }
 
   private void seen(@Nullable TaskView view) {
@@ -119,6 +153,7 @@ final class TaskFeed {
     Runnable ending;
     synchronized (this) {
       over = true;
+      last = null;
       ending = unwatch;
       unwatch = null;
     }

@@ -14,30 +14,38 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
  */
 final class Workers implements AutoCloseable {
-  private static final int POOL = 64;
+  /** How many threads there are unless said otherwise, where they are not virtual. */
+  static final int THREADS = 64;
 
   /** How many calls may be under way or wait for a thread. */
   private static final int MAX_CALLS = 10_000;
 
-  private final ExecutorService threads = create();
+  private final ExecutorService threads;
   private final AtomicInteger calls = new AtomicInteger();
 
-  private static ExecutorService create() {
+  /**
+   * @param pooled how many threads there are where they are not virtual
+   */
+  Workers(int pooled) {
+    this.threads = create(pooled);
+  }
+
+  private static ExecutorService create(int pooled) {
     try {
       // The source level is 17, so the method of JDK 21 can only be found at run time.
       return (ExecutorService)
           Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
     } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
-      return pool();
+      return pool(pooled);
     }
   }
 
-  private static ExecutorService pool() {
+  private static ExecutorService pool(int size) {
     AtomicInteger count = new AtomicInteger();
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
-            POOL,
-            POOL,
+            size,
+            size,
             30,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),

@@ -116,7 +116,7 @@ class FuzzTest {
   @Test
   void everyMessageHasOneAnswerThatIsWellFormed() {
     Set<Integer> seen = new HashSet<>();
-    try (Workers workers = new Workers()) {
+    try (Workers workers = new Workers(Workers.THREADS)) {
       Protocol core = core(workers);
       forEverySeed(
           6_000,

@@ -14,6 +14,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -28,11 +29,13 @@ class ManyCallsTest {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final int FEW = 200;
   private static final int MANY = 2_000;
+  private static final int AT_ONCE = Workers.THREADS + 8;
 
   /** What the JVM may start meanwhile, whatever the calls do. */
   private static final int OTHERS = 10;
 
   private final Queue<CompletableFuture<McpResult>> waiting = new ConcurrentLinkedQueue<>();
+  private final CyclicBarrier all = new CyclicBarrier(AT_ONCE);
   private volatile CountDownLatch arrived = new CountDownLatch(0);
   private McpServer server;
 
@@ -42,6 +45,8 @@ class ManyCallsTest {
         McpServer.plain()
             .tool(McpTool.of("wait", "Answers when it is told to").callAsync(call -> waits()))
             .tool(McpTool.of("sleep", "Keeps its thread for a while").call(call -> sleeps()))
+            .tool(McpTool.of("meet", "Waits for the others").call(call -> meets()))
+            .handlerThreads(AT_ONCE)
             .port(0)
             .start();
   }
@@ -61,6 +66,11 @@ class ManyCallsTest {
   private static McpResult sleeps() throws InterruptedException {
     TimeUnit.MILLISECONDS.sleep(20);
     return McpResult.text("slept");
+  }
+
+  private McpResult meets() throws Exception {
+    all.await(30, TimeUnit.SECONDS);
+    return McpResult.text("met");
   }
 
   /** Sends calls over a connection each, without a thread of the client's own. */
@@ -128,6 +138,11 @@ class ManyCallsTest {
     int few = threadsWhileWaiting(FEW);
 
     assertThat(threadsWhileWaiting(MANY)).isLessThan(few + OTHERS);
+  }
+
+  @Test
+  void asManyCallsMayBlockAtATimeAsThereAreThreadsForHandlers() throws Exception {
+    requireAnswered(begun("meet", AT_ONCE), "met");
   }
 
   @Test

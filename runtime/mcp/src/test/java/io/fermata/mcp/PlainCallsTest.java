@@ -43,7 +43,7 @@ class PlainCallsTest {
         states.seal(
             Inputs.none().kept(), "ada", RequestStates.call("tools/call", "greet", Json.object()));
     CompletableFuture<Void> released = new CompletableFuture<>();
-    try (Workers workers = new Workers()) {
+    try (Workers workers = new Workers(Workers.THREADS)) {
       PlainCalls calls =
           new PlainCalls(
               new McpChanges(

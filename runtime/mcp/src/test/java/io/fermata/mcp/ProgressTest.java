@@ -97,9 +97,9 @@ class ProgressTest {
     progress.whenGone(gone::incrementAndGet);
     byte[] large = new byte[Progress.INSISTED / 4];
     for (int i = 0; i < 40; i++) {
-      progress.insist("the same", large);
+      progress.insist("subject " + i, large);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
       progress.insist(large);
     }
     assertThat(gone).hasValue(0);
@@ -109,6 +109,25 @@ class ProgressTest {
     assertThat(gone).hasValue(1);
     progress.insist(large);
     assertThat(progress.take()).isEmpty();
+  }
+
+  @Test
+  void moreOfHowThingsStandIsLookedAtWhenWhatWaitsWasTaken() {
+    AtomicInteger looks = new AtomicInteger();
+    Progress progress = new Progress(woken -> {});
+    byte[] large = new byte[Progress.ENOUGH / 2];
+    progress.insist("one", large);
+    progress.insist("one", large);
+    progress.whenRoom(looks::incrementAndGet);
+    assertThat(looks).hasValue(1);
+
+    progress.insist("two", large);
+    progress.whenRoom(looks::incrementAndGet);
+    assertThat(looks).hasValue(1);
+    progress.take();
+    assertThat(looks).hasValue(2);
+    progress.take();
+    assertThat(looks).hasValue(2);
   }
 
   @ParameterizedTest

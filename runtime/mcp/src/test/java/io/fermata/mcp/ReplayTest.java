@@ -29,6 +29,9 @@ class ReplayTest {
     public void replaced() {
       replaced = true;
     }
+
+    @Override
+    public void letGo() {}
   }
 
   private void tell(String message, boolean live) {

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 class ResumptionTest {
   private final FakeHost host = new FakeHost();
   private final CountDownLatch cameBack = new CountDownLatch(1);
+  private final CountDownLatch cameAgain = new CountDownLatch(1);
   private McpServer server;
 
   @BeforeEach
@@ -31,6 +32,16 @@ class ResumptionTest {
                         call -> {
                           call.letGo();
                           cameBack.await();
+                          return McpResult.text("done");
+                        }))
+            .tool(
+                McpTool.of("often", "Lets its client go twice")
+                    .call(
+                        call -> {
+                          call.letGo();
+                          cameBack.await();
+                          call.letGo();
+                          cameAgain.await();
                           return McpResult.text("done");
                         }))
             .port(0)
@@ -140,6 +151,22 @@ class ResumptionTest {
 
     assertThat(rest.next().at("/result/content/0/text").asText()).isEqualTo("done");
     assertThat(rest.next().isMissingNode()).isTrue();
+  }
+
+  @Test
+  void aClientThatCameBackMayBeLetGoAgain() throws Exception {
+    String session = session("2025-11-25");
+    Events events = calling("often", session, "2025-11-25").get();
+    assertThat(events.next().isMissingNode()).isTrue();
+
+    Events second = resumed("ada", session, events.lastId());
+    cameBack.countDown();
+    assertThat(second.next().isMissingNode()).isTrue();
+    assertThat(second.lastId()).isEqualTo(events.lastId());
+
+    Events third = resumed("ada", session, second.lastId());
+    cameAgain.countDown();
+    assertThat(third.next().at("/result/content/0/text").asText()).isEqualTo("done");
   }
 
   @Test

@@ -43,6 +43,25 @@ class SharesTest {
   }
 
   @Test
+  void whereThereIsNoRoomTheEldestThatNobodyNeedsGivesWayOrNone() {
+    put("ann", 1);
+    assertThat(shares.makeRoom("ann", value -> true)).isTrue();
+    assertThat(dropped).isEmpty();
+    put("ann", 12);
+    put("ann", 13);
+    assertThat(shares.makeRoom("ann", value -> value > 100)).isFalse();
+
+    assertThat(shares.makeRoom("ann", value -> value > 10)).isTrue();
+    assertThat(dropped).containsExactly("ann12");
+
+    put("bob", 14);
+    put("bob", 2);
+    put("eve", 3);
+    assertThat(shares.makeRoom("joe", value -> value < 3)).isTrue();
+    assertThat(dropped).containsExactly("ann12", "ann1");
+  }
+
+  @Test
   void whatIsOldIsRemovedUpToTheFirstThatIsNot() {
     put("ann", 1);
     put("bob", 2);

@@ -473,15 +473,75 @@ class TasksTest {
     }
   }
 
+  @Test
+  void whoListensToManyTasksHearsTheLargeResultsOfAll() throws Exception {
+    ToolHost large =
+        new SeenHost(host) {
+          @Override
+          CompletionStage<TaskView> view(TaskRun run) {
+            return CompletableFuture.completedFuture(ended("x".repeat(Progress.INSISTED / 8)));
+          }
+        };
+    try (McpServer serving = McpServer.serving(large).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      Set<String> ids = new HashSet<>();
+      for (int i = 0; i < 24; i++) {
+        ids.add(created(client.start("cook")));
+      }
+
+      Events listening = client.listen(ids.toArray(String[]::new));
+      assertThat(listening.next().at("/params/notifications/taskIds")).hasSize(24);
+      Set<String> heard = new HashSet<>();
+      for (int i = 0; i < 24; i++) {
+        JsonNode task = listening.next().path("params");
+        assertThat(task.path("status").asText()).isEqualTo("completed");
+        heard.add(task.path("taskId").asText());
+      }
+
+      assertThat(heard).isEqualTo(ids);
+      listening.breakOff();
+    }
+  }
+
+  private static TaskView ended(String result) {
+    ToolReply reply =
+        new ToolReply(Json.object().put("status", "complete").put("result", result), Json.object());
+    return new TaskView(TaskView.Standing.ENDED, reply, Map.of(), Instant.now(), null);
+  }
+
   /** A host that is too busy at times to say how its tasks stand. */
-  private static final class BusyHost implements ToolHost {
+  private static final class BusyHost extends SeenHost {
     final AtomicBoolean is = new AtomicBoolean();
     final AtomicInteger missed = new AtomicInteger();
+
+    BusyHost(ToolHost host) {
+      super(host);
+    }
+
+    @Override
+    CompletionStage<TaskView> view(TaskRun run) {
+      if (!is.get()) {
+        return super.view(run);
+      }
+      missed.incrementAndGet();
+      ToolReply reply =
+          new ToolReply(Json.object().put("status", "error").put("code", "busy"), Json.object());
+      return CompletableFuture.completedFuture(
+          new TaskView(TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+    }
+  }
+
+  /** A host of whose tasks one sees what a test shows. */
+  private static class SeenHost implements ToolHost {
     final AtomicReference<TaskRun> watched = new AtomicReference<>();
     private final ToolHost host;
 
-    BusyHost(ToolHost host) {
+    SeenHost(ToolHost host) {
       this.host = host;
+    }
+
+    CompletionStage<TaskView> view(TaskRun run) {
+      return host.tasks().view(run);
     }
 
     @Override
@@ -515,15 +575,7 @@ class TasksTest {
 
         @Override
         public CompletionStage<TaskView> view(TaskRun run) {
-          if (!is.get()) {
-            return tasks.view(run);
-          }
-          missed.incrementAndGet();
-          ToolReply reply =
-              new ToolReply(
-                  Json.object().put("status", "error").put("code", "busy"), Json.object());
-          return CompletableFuture.completedFuture(
-              new TaskView(TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+          return SeenHost.this.view(run);
         }
 
         @Override

@@ -15,7 +15,7 @@ class WorkersTest {
   void aCallThatIsCancelledCountsUntilItEnds() {
     CompletableFuture<Void> begun = new CompletableFuture<>();
     CompletableFuture<Void> released = new CompletableFuture<>();
-    try (Workers workers = new Workers()) {
+    try (Workers workers = new Workers(Workers.THREADS)) {
       Future<?> stubborn =
           workers.run(
               () -> {

@@ -190,6 +190,11 @@ final class RunSession extends SessionActor<StepEffect, Input.Result, SessionSta
     if (tool != null && (past || call.asksAgain()) && state.last() != null) {
       return state.last();
     }
+    Outcome untold = state.untold();
+    if (tool != null && past && untold != null) {
+      // Its session has no other run: what that came to is what the call came to.
+      return replies.of(untold, state.run(), seq());
+    }
     if (past) {
       return replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.run(), seq());
     }

@@ -359,6 +359,26 @@ class TasksTest {
   }
 
   @Test
+  void aJobThatAskedBeforeItEndedUnheardTellsItsResultToTheSameCall() throws Exception {
+    ToolCall job = new ToolCall("job", "ann", answers("topic", "cats"), Json.object(), null);
+    job.meta().put("fermata/callId", "once");
+    gate.release();
+    ToolReply asks = got(host.call(job));
+    assertThat(asks.structured().path("status").asText()).isEqualTo("interrupt");
+    TaskRun run = run(job, asks);
+
+    answer(run, answers("colour", "red"));
+    when(run, Standing.ENDED);
+
+    for (int times = 0; times < 2; times++) {
+      ToolReply result = got(host.call(job));
+      assertThat(result.error()).as(result.structured().toString()).isFalse();
+      assertThat(result.structured().at("/result/text").asText()).contains("cats in red");
+      assertThat(run(job, result)).isEqualTo(run);
+    }
+  }
+
+  @Test
   void theEndOfATaskCanBeFetchedForAWhileWhateverTheHostForgets() throws Exception {
     host.close();
     start(Settings.DEFAULT, new Retention(Duration.ZERO, Duration.ZERO));
