@@ -48,10 +48,11 @@ final class EraseCommand implements Callable<Integer> {
     @Nullable RunName run;
 
     Erasure erasure() {
+      RunName named = run;
       if (principal != null) {
         return Erasure.principal(principal);
-      } else if (run != null) {
-        return Erasure.run(run.flow(), run.runId());
+      } else if (named != null) {
+        return Erasure.run(named.flow(), named.runId());
       }
       return Erasure.thread(String.valueOf(thread));
     }

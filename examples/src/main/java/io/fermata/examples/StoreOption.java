@@ -73,8 +73,9 @@ final class StoreOption {
   }
 
   private Store named() {
-    if (spec != null) {
-      return parse(spec, commandLine());
+    String told = spec;
+    if (told != null) {
+      return parse(told, commandLine());
     }
     try {
       return Store.fromEnvironment().orElseGet(() -> Store.parse(DEFAULT));
