@@ -1,5 +1,7 @@
 package io.fermata.examples;
 
+import org.jspecify.annotations.Nullable;
+
 /** A store, a file or a server that cannot be used; the message says why and what to do next. */
 final class Unusable extends RuntimeException {
   private static final long serialVersionUID = 1L;
@@ -8,7 +10,7 @@ final class Unusable extends RuntimeException {
     super(message);
   }
 
-  Unusable(String message, Throwable cause) {
+  Unusable(@Nullable String message, Throwable cause) {
     super(message, cause);
   }
 }
