@@ -4,15 +4,28 @@ import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.OAuth;
 import io.fermata.mcp.PrincipalLimits;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** Who may call a server, from where, and how often. */
 final class AccessOptions {
+  private static final String KEYS = "FERMATA_API_KEYS";
   private static final String ISSUER = "FERMATA_OAUTH_ISSUER";
   private static final String AUDIENCE = "FERMATA_OAUTH_AUDIENCE";
+
+  @Option(
+      names = "--api-key",
+      paramLabel = "PRINCIPAL=KEY",
+      description = {
+        "Who may call, and with which bearer token. May be repeated. Others on this machine",
+        "see what a command line says: without it the environment variable " + KEYS + ",",
+        "as ann=<key>,bob=<key>."
+      })
+  Map<String, String> keys = new LinkedHashMap<>();
 
   @Option(
       names = "--oauth-issuer",
@@ -56,11 +69,36 @@ final class AccessOptions {
       description = "How many requests each principal may send; as many as it likes unless told.")
   @Nullable Integer perSecond;
 
+  /** Who has a key, in the order they were named. */
+  Set<String> principals(Map<String, String> environment) {
+    return keys(environment).keySet();
+  }
+
+  private Map<String, String> keys(Map<String, String> environment) {
+    if (!keys.isEmpty()) {
+      return keys;
+    }
+    Map<String, String> named = new LinkedHashMap<>();
+    for (String part : environment.getOrDefault(KEYS, "").split("[,\\s]+", -1)) {
+      int equals = part.indexOf('=');
+      if (!part.isEmpty()
+          && (equals < 1
+              || equals == part.length() - 1
+              || named.put(part.substring(0, equals), part.substring(equals + 1)) != null)) {
+        throw new IllegalArgumentException(
+            "%s cannot be used: number %d is not a principal of its own and a key; write ann=<key>,bob=<key>"
+                .formatted(KEYS, named.size() + 1));
+      }
+    }
+    return named;
+  }
+
   /**
    * @throws IllegalArgumentException if an option cannot be, or half of what belongs together is
    *     missing
    */
   void apply(McpServerBuilder server, Map<String, String> environment) {
+    keys(environment).forEach(server::apiKey);
     server.allowedHosts(hosts.toArray(String[]::new));
     server.allowedOrigins(origins.toArray(String[]::new));
     if (perSecond != null) {

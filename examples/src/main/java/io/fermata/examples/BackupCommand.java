@@ -28,7 +28,7 @@ final class BackupCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    store.store().backup(file);
+    store.presentSealed().backup(file);
     if (command != null) {
       command.commandLine().getOut().println("The store is copied to " + file);
       command.commandLine().getOut().flush();

@@ -92,8 +92,7 @@ final class ChatCommand implements Callable<Integer> {
       return now(threads.get(PRINCIPAL, thread)).threadId();
     } catch (CompletionException e) {
       if (e.getCause() instanceof ThreadException unknown) {
-        throw new ParameterException(
-            commandLine(),
+        throw new Unusable(
             "There is no thread %s in this store; leave --thread out to begin one"
                 .formatted(thread),
             unknown);

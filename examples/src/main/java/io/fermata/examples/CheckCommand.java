@@ -15,14 +15,16 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "check",
     description = {
-      "Lists the runs of a store that this release would carry over to a newer version of their flow, and those",
-      "that it could not continue, with the reason. Changes nothing. No server may have the store open meanwhile."
+      "Lists the runs of a store that this release would carry over to a newer version of their"
+          + " flow, and those",
+      "that it could not continue, with the reason. Changes nothing. No server may have the store"
+          + " open meanwhile."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:every run can go on", "5:some run cannot"})
-final class CheckCommand implements Callable<Integer> {
+final class CheckCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 
   @Mixin StoreOption store = new StoreOption();
@@ -32,12 +34,18 @@ final class CheckCommand implements Callable<Integer> {
     try (Restaurant restaurant = Restaurant.open()) {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
       flows.add(DeskOptions.scripted().flow());
-      Rollout rollout = Rollout.check(store.store(), flows.toArray(length -> new Flow<?>[length]));
+      Rollout rollout =
+          Rollout.check(store.present(), flows.toArray(length -> new Flow<?>[length]));
       if (command != null) {
         command.commandLine().getOut().print(rollout.text());
         command.commandLine().getOut().flush();
       }
       return rollout.complete() ? 0 : Main.RUNS_STRANDED;
     }
+  }
+
+  @Override
+  public String whileServed() {
+    return WhileServed.copied("check");
   }
 }

@@ -15,7 +15,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "erase",
     description = {
-      "Erases all that the store has of a principal, or a thread with all that it began.",
+      "Erases all that the store has of a principal, a thread with all that it began, or a run.",
       "No server may have the store open meanwhile; one that runs erases through its own host."
     },
     mixinStandardHelpOptions = true,
@@ -36,29 +36,58 @@ final class EraseCommand implements Callable<Integer> {
 
     @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")
     @Nullable String thread;
+
+    @Option(
+        names = "--run",
+        paramLabel = "FLOW/RUN",
+        converter = RunName.Reading.class,
+        description = {
+          "A flow's id, and the runId that every reply carries.",
+          "The earlier runs of the flow in the same session go with it."
+        })
+    @Nullable RunName run;
+
+    Erasure erasure() {
+      RunName named = run;
+      if (principal != null) {
+        return Erasure.principal(principal);
+      } else if (named != null) {
+        return Erasure.run(named.flow(), named.runId());
+      }
+      return Erasure.thread(String.valueOf(thread));
+    }
+
+    @Override
+    public String toString() {
+      if (principal != null) {
+        return "the principal " + principal;
+      }
+      return run == null ? "the thread " + thread : "the run " + run;
+    }
   }
 
   @Mixin StoreOption store = new StoreOption();
 
   @Override
   public Integer call() {
-    String principal = what.principal;
-    Erasure erasure =
-        principal != null
-            ? Erasure.principal(principal)
-            : Erasure.thread(String.valueOf(what.thread));
-    try (Examples examples = Examples.dormant(store.store())) {
-      Erased erased = ChatCommand.now(examples.host().erase(erasure));
+    try (Examples examples = Examples.dormant(store.present())) {
+      Erased erased = ChatCommand.now(examples.host().erase(what.erasure()));
       if (command != null) {
-        command
-            .commandLine()
-            .getOut()
-            .printf(
-                "Erased %d journals with %d records, %d snapshots and %d directory entries; nothing is left%n",
-                erased.journals(), erased.records(), erased.snapshots(), erased.entries());
+        command.commandLine().getOut().println(told(erased));
         command.commandLine().getOut().flush();
       }
     }
     return 0;
+  }
+
+  private String told(Erased erased) {
+    return erased.nothing()
+        ? "Nothing is known of %s; nothing was erased".formatted(what)
+        : "Erased %s with %s, %s and %s; nothing is left"
+            .formatted(
+                Main.counted(erased.journals(), "journal", "journals"),
+                Main.counted(erased.records(), "record", "records"),
+                Main.counted(erased.snapshots(), "snapshot", "snapshots"),
+                Main.counted(erased.entries(), "directory entry", "directory entries"));
   }
 }

@@ -3,9 +3,9 @@ package io.fermata.examples;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.Telemetry;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 /** All examples in one host, with the restaurant and the travel agency that they call. */
 final class Examples implements AutoCloseable {
@@ -23,11 +23,11 @@ final class Examples implements AutoCloseable {
   }
 
   static Examples start(Store store, SupportDesk desk) {
-    return start(store, desk, Telemetry.NONE);
+    return start(store, desk, host -> host);
   }
 
-  static Examples start(Store store, SupportDesk desk, Telemetry telemetry) {
-    return open(desk.openedAt(Fermata.host().store(store).telemetry(telemetry)));
+  static Examples start(Store store, SupportDesk desk, UnaryOperator<Fermata.Builder> more) {
+    return open(desk.openedAt(more.apply(Fermata.host().store(store))));
   }
 
   /** Takes nothing up that the store has. */

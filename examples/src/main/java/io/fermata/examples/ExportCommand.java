@@ -2,7 +2,10 @@ package io.fermata.examples;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -15,7 +18,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -28,7 +30,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class ExportCommand implements Callable<Integer> {
+final class ExportCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 
   @Parameters(paramLabel = "FILE", description = "The file to be written; it does not exist yet.")
@@ -42,8 +44,9 @@ final class ExportCommand implements Callable<Integer> {
     @Option(
         names = "--run",
         paramLabel = "FLOW/RUN",
+        converter = RunName.Reading.class,
         description = "A flow's id, and the runId that every reply carries.")
-    @Nullable String run;
+    @Nullable RunName run;
 
     @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")
     @Nullable String thread;
@@ -53,19 +56,36 @@ final class ExportCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    try (Examples examples = Examples.dormant(store.store());
-        OutputStream to = created()) {
-      long records = write(examples, to);
-      commandLine().getOut().println(records + " records in " + file);
+    try (Examples examples = Examples.dormant(store.present())) {
+      long records = written(examples);
+      commandLine().getOut().println(Main.counted(records, "record", "records") + " in " + file);
       commandLine().getOut().flush();
+    }
+    return 0;
+  }
+
+  @Override
+  public String whileServed() {
+    return WhileServed.copied("export");
+  }
+
+  private long written(Examples examples) throws IOException {
+    try (OutputStream to = created()) {
+      return write(examples, to);
+    } catch (FileAlreadyExistsException e) {
+      throw new Unusable(file + " exists already; choose another file", e);
+    } catch (NoSuchFileException e) {
+      throw new Unusable(
+          file + " cannot be written, there is no such directory; create it, or choose another", e);
+    } catch (FileSystemException e) {
+      throw new Unusable(file + " cannot be written; choose another file: " + e.getMessage(), e);
     } catch (CompletionException e) {
       Files.deleteIfExists(file);
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new ParameterException(commandLine(), unknown.getMessage(), unknown);
+        throw new Unusable(unknown.getMessage(), unknown);
       }
       throw e;
     }
-    return 0;
   }
 
   /** It holds what the journal holds: it is its owner's alone from the beginning. */
@@ -81,17 +101,11 @@ final class ExportCommand implements Callable<Integer> {
   }
 
   private long write(Examples examples, OutputStream to) {
-    String run = what.run;
-    if (run == null) {
-      return ChatCommand.now(examples.host().exportThread(String.valueOf(what.thread), to));
-    }
-    int slash = run.indexOf('/');
-    if (slash < 0) {
-      throw new CompletionException(
-          new IllegalArgumentException("--run needs a flow and a run, such as quote/" + run));
-    }
+    RunName run = what.run;
     return ChatCommand.now(
-        examples.host().export(run.substring(0, slash), run.substring(slash + 1), to));
+        run == null
+            ? examples.host().exportThread(String.valueOf(what.thread), to)
+            : examples.host().export(run.flow(), run.runId(), to));
   }
 
   private CommandLine commandLine() {

@@ -1,12 +1,15 @@
 package io.fermata.examples;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.Nearest;
 import io.fermata.flow.Recorder;
+import io.fermata.flow.SecretFields;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunPicture;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
@@ -27,7 +30,7 @@ import picocli.CommandLine.Spec;
         "Prints a picture of a flow, or of a run on it: a Mermaid flowchart, or an SVG image.",
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class GraphCommand implements Callable<Integer> {
+final class GraphCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 
   @Parameters(paramLabel = "FLOW", description = "The flow's id: quote, table or trip.")
@@ -62,6 +65,7 @@ final class GraphCommand implements Callable<Integer> {
               .filter(f -> f.id().equals(id))
               .findFirst()
               .orElseThrow(() -> new ParameterException(commandLine(), unknown(flows)));
+      requireFields(flow);
       Picture picture = run == null ? flow.picture() : drawn(flow, run);
       commandLine().getOut().print(svg ? picture.svg() : picture.mermaid());
       commandLine().getOut().flush();
@@ -69,15 +73,41 @@ final class GraphCommand implements Callable<Integer> {
     return 0;
   }
 
+  /** A mistyped field would show what was to be hidden. */
+  private void requireFields(Flow<?> flow) {
+    Set<String> known = flow.fieldPaths();
+    for (String path : redacted) {
+      if (!path.contains("**") && known.stream().noneMatch(field -> related(path, field))) {
+        String next =
+            Nearest.to(path, known)
+                .map(near -> "did you mean " + near + "?")
+                .orElse("its fields are " + String.join(", ", known));
+        throw new ParameterException(
+            commandLine(), "The flow %s has no field %s; %s".formatted(flow.id(), path, next));
+      }
+    }
+  }
+
+  /** Whether one of them is the other, or lies within it. */
+  private static boolean related(String path, String field) {
+    return !path.isBlank()
+        && (SecretFields.of(path).names(field) || SecretFields.of(field).names(path));
+  }
+
+  @Override
+  public String whileServed() {
+    return WhileServed.copied("graph --run");
+  }
+
   private Picture drawn(Flow<?> flow, String runId) {
     RunPicture drawn = new RunPicture(flow);
     Recorder recorder =
         redacted.isEmpty() ? drawn : Redaction.of(redacted.toArray(String[]::new)).over(drawn);
-    try (Examples examples = Examples.start(store.store())) {
+    try (Examples examples = Examples.dormant(store.present())) {
       examples.host().replay(flow.id(), runId, recorder).toCompletableFuture().join();
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new ParameterException(commandLine(), unknown.getMessage(), unknown);
+        throw new Unusable(unknown.getMessage(), unknown);
       }
       throw e;
     }

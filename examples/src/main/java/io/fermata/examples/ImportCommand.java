@@ -1,20 +1,16 @@
 package io.fermata.examples;
 
-import io.fermata.persistence.StoreException;
-import io.fermata.session.ArchiveException;
 import io.fermata.session.Imported;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -22,12 +18,18 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "import",
     description = {
-      "Takes a journal that was exported into the store; it goes on where it was when a server starts.",
-      "All of it is checked before anything is written. No server may have the store open meanwhile."
+      "Takes a journal that was exported into the store; it goes on where it was when a server"
+          + " starts.",
+      "All of it is checked before anything is written. No server may have the store open"
+          + " meanwhile."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class ImportCommand implements Callable<Integer> {
+  private static final String HANDLES =
+      "Clients that go on with a sessionId of the old store need: serve --accept-handles-of <that"
+          + " store>";
+
   @Spec @Nullable CommandSpec command;
 
   @Parameters(paramLabel = "FILE", description = "A file that export wrote.")
@@ -37,8 +39,8 @@ final class ImportCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    if (!Files.isReadable(file)) {
-      throw new ParameterException(commandLine(), file + " cannot be read; name an exported file");
+    if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
+      throw new Unusable(file + " cannot be read; name a file that export wrote");
     }
     try (InputStream from = Files.newInputStream(file);
         Examples examples = Examples.dormant(store.store())) {
@@ -46,14 +48,15 @@ final class ImportCommand implements Callable<Integer> {
       commandLine()
           .getOut()
           .printf(
-              "%d records of the %s %s of %s%n",
-              imported.records(), imported.kind(), imported.id(), imported.name());
-      commandLine().getOut().flush();
-    } catch (CompletionException e) {
-      if (e.getCause() instanceof ArchiveException || e.getCause() instanceof StoreException) {
-        throw new ParameterException(commandLine(), e.getCause().getMessage(), e.getCause());
+              "%s of the %s %s of %s%n",
+              Main.counted(imported.records(), "record", "records"),
+              imported.kind(),
+              imported.id(),
+              imported.name());
+      if (imported.kind().equals("run")) {
+        commandLine().getOut().println(HANDLES);
       }
-      throw e;
+      commandLine().getOut().flush();
     }
     return 0;
   }

@@ -1,8 +1,16 @@
 package io.fermata.examples;
 
+import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.StoreException;
+import io.fermata.session.ArchiveException;
+import io.fermata.session.SealException;
+import java.io.PrintWriter;
+import java.util.concurrent.CompletionException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The command line of the examples. */
 @Command(
@@ -28,13 +36,13 @@ import picocli.CommandLine.Command;
     exitCodeList = {
       "0:ended in good order",
       "1:something unexpected failed",
-      "2:the command line is wrong",
-      "3:the store cannot be used, for instance because another process has it",
+      "2:the command line or the environment is wrong",
+      "3:a store, a file or a server cannot be used, or has not what was asked for",
       "4:the address or port cannot be had",
       "5:a check found runs that this release cannot continue"
     })
 public final class Main {
-  static final int STORE_UNUSABLE = 3;
+  static final int UNUSABLE = 3;
   static final int CANNOT_LISTEN = 4;
   static final int RUNS_STRANDED = 5;
 
@@ -46,19 +54,51 @@ public final class Main {
 
   static CommandLine commandLine() {
     return new CommandLine(new Main())
+        .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
+  }
+
+  /** Whoever has found a command is told what is wrong, and not all that there is to it. */
+  private static int refuse(ParameterException wrong) {
+    CommandLine command = wrong.getCommandLine();
+    PrintWriter err = command.getErr();
+    err.println(wrong.getMessage());
+    UnmatchedArgumentException.printSuggestions(wrong, err);
+    if (command.getParent() == null) {
+      command.usage(err);
+    } else {
+      err.println("See " + command.getCommandName() + " --help.");
+    }
+    err.flush();
+    return ExitCode.USAGE;
   }
 
   /** A failure that the user can repair is told in its own words, any other with its trace. */
   private static int explain(Exception thrown, CommandLine command) throws Exception {
-    if (thrown instanceof StoreException) {
-      command.getErr().println(thrown.getMessage());
-      return STORE_UNUSABLE;
+    Throwable cause =
+        thrown instanceof CompletionException && thrown.getCause() != null
+            ? thrown.getCause()
+            : thrown;
+    if (cause instanceof StoreException
+        || cause instanceof ArchiveException
+        || cause instanceof SealException
+        || cause instanceof Unusable) {
+      command.getErr().println(cause.getMessage());
+      if (cause instanceof StoreException
+          && !(cause instanceof NoHistoryException)
+          && command.getCommand() instanceof WhileServed other) {
+        command.getErr().println(other.whileServed());
+      }
+      return UNUSABLE;
     } else if (thrown instanceof ServeCommand.CannotListen) {
       command.getErr().println(thrown.getMessage());
       return CANNOT_LISTEN;
     }
     throw thrown;
+  }
+
+  static String counted(long number, String one, String many) {
+    return number + " " + (number == 1 ? one : many);
   }
 
   static String version() {

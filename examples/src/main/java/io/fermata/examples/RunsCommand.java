@@ -4,20 +4,23 @@ import static io.fermata.examples.ChatCommand.now;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
-import io.fermata.persistence.StoreException;
 import io.fermata.session.RunInfo;
 import io.fermata.session.RunJson;
 import io.fermata.session.RunQuery;
 import io.fermata.session.Runs;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
+import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -26,6 +29,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -44,7 +48,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class RunsCommand implements Callable<Integer> {
+final class RunsCommand implements Callable<Integer>, WhileServed {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final String ROW = "%-12s %-10s %-9s %-20s %-28s %-16s %s%n";
   private static final int SHORT = 28;
@@ -114,13 +118,16 @@ final class RunsCommand implements Callable<Integer> {
       description = "Asks a running server, for instance http://localhost:8080.")
   @Nullable URI server;
 
-  @Option(names = "--api-key", paramLabel = "KEY", description = "The bearer token for it.")
+  @Option(
+      names = "--api-key",
+      paramLabel = "KEY",
+      description = "The bearer token for it. Without it the environment variable FERMATA_API_KEY.")
   @Nullable String key;
 
   @Mixin StoreOption store = new StoreOption();
 
   @Override
-  public Integer call() throws IOException, InterruptedException {
+  public Integer call() throws InterruptedException {
     ObjectNode page = server == null ? ofStore() : ofServer(server);
     PrintWriter out = commandLine().getOut();
     if (json) {
@@ -135,14 +142,16 @@ final class RunsCommand implements Callable<Integer> {
   // --- of a store -------------------------------------------------------------------------------
 
   private ObjectNode ofStore() {
-    try (Runs.Opened runs = Runs.open(store.store())) {
+    try (Runs.Opened runs = Runs.open(store.present())) {
       if (rebuild) {
         Runs.Rebuilt rebuilt = now(runs.rebuild());
         commandLine()
             .getErr()
             .printf(
-                "Read %d journals: %d runs are listed, %d entries were none.%n",
-                rebuilt.journals(), rebuilt.entered(), rebuilt.removed());
+                "Read %s; listed: %s; removed from the list: %d%n",
+                Main.counted(rebuilt.journals(), "journal", "journals"),
+                Main.counted(rebuilt.entered(), "run", "runs"),
+                rebuilt.removed());
         commandLine().getErr().flush();
       }
       Runs.Page page = now(runs.list(query()));
@@ -152,10 +161,17 @@ final class RunsCommand implements Callable<Integer> {
       return body.put("cursor", page.cursor());
     } catch (IllegalArgumentException e) {
       throw new ParameterException(commandLine(), e.getMessage(), e);
-    } catch (StoreException e) {
-      commandLine().getErr().println("If a server has the store open, ask it: runs --server URL");
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof IllegalArgumentException wrong) {
+        throw new ParameterException(commandLine(), wrong.getMessage(), wrong);
+      }
       throw e;
     }
+  }
+
+  @Override
+  public String whileServed() {
+    return "If a server has the store open, ask it: runs --server URL";
   }
 
   private RunQuery query() {
@@ -185,27 +201,69 @@ final class RunsCommand implements Callable<Integer> {
 
   // --- of a server ------------------------------------------------------------------------------
 
-  private ObjectNode ofServer(URI url) throws IOException, InterruptedException {
+  private ObjectNode ofServer(URI url) throws InterruptedException {
     if (rebuild || principal != null) {
       throw new ParameterException(
           commandLine(),
           "--rebuild and --principal need the store; stop the server and leave --server out");
     }
-    HttpRequest.Builder request =
-        HttpRequest.newBuilder(url.resolve("/runs?" + parameters())).timeout(PATIENCE);
-    if (key != null) {
-      request.header("authorization", "Bearer " + key);
-    }
-    HttpResponse<String> response =
-        HttpClient.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
-    JsonNode body = Json.parse(response.body());
-    if (response.statusCode() != 200 || !(body instanceof ObjectNode page)) {
+    boolean http = "http".equals(url.getScheme()) || "https".equals(url.getScheme());
+    if (!http || url.getHost() == null) {
       throw new ParameterException(
           commandLine(),
-          "The server answers %d: %s"
-              .formatted(response.statusCode(), body.at("/error/message").asText("")));
+          "%s is no http or https address; write --server http://localhost:8080".formatted(url));
     }
-    return page;
+    HttpResponse<String> response = answered(url);
+    JsonNode body = read(response.body());
+    if (response.statusCode() != 200) {
+      throw new Unusable(
+          "%s answers %d: %s"
+              .formatted(
+                  url,
+                  response.statusCode(),
+                  body.at("/error/message").asText("name a server of runs with --server")));
+    } else if (!(body instanceof ObjectNode page) || !page.path("runs").isArray()) {
+      throw new Unusable(url + " lists no runs; name a server of runs with --server");
+    } else {
+      return page;
+    }
+  }
+
+  private HttpResponse<String> answered(URI url) throws InterruptedException {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(url.resolve("/runs?" + parameters())).timeout(PATIENCE);
+    String bearer = key == null ? System.getenv("FERMATA_API_KEY") : key;
+    if (bearer != null && !bearer.isBlank()) {
+      request.header("authorization", "Bearer " + bearer.strip());
+    }
+    try {
+      return HttpClient.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
+    } catch (IOException e) {
+      throw new Unusable(
+          "%s cannot be reached: %s; start the server, or name another with --server"
+              .formatted(url, reason(e)),
+          e);
+    }
+  }
+
+  private static String reason(IOException e) {
+    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+      if (cause instanceof UnresolvedAddressException) {
+        return "there is no such host";
+      }
+    }
+    if (e instanceof HttpTimeoutException) {
+      return "no answer within " + PATIENCE.toSeconds() + " s";
+    }
+    return e instanceof ConnectException ? "nothing listens there" : String.valueOf(e.getMessage());
+  }
+
+  private static JsonNode read(String body) {
+    try {
+      return Json.parse(body);
+    } catch (IllegalArgumentException e) {
+      return MissingNode.getInstance();
+    }
   }
 
   private String parameters() {

@@ -2,12 +2,14 @@ package io.fermata.examples;
 
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
+import io.fermata.persistence.OpenStore;
+import io.fermata.session.Fermata;
 import io.fermata.session.Telemetry;
 import java.io.PrintWriter;
 import java.net.URI;
 import java.time.Duration;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -45,15 +47,9 @@ final class ServeCommand implements Callable<Integer> {
       defaultValue = "127.0.0.1",
       description = {
         "The address to listen on; ${DEFAULT-VALUE} unless told.",
-        "One that other machines reach needs an --api-key or an --oauth-issuer."
+        "One that other machines reach needs an API key or an --oauth-issuer."
       })
   String address = "";
-
-  @Option(
-      names = "--api-key",
-      paramLabel = "PRINCIPAL=KEY",
-      description = "Who may call, and with which bearer token. May be repeated.")
-  Map<String, String> keys = new LinkedHashMap<>();
 
   @Mixin AccessOptions access = new AccessOptions();
 
@@ -72,6 +68,15 @@ final class ServeCommand implements Callable<Integer> {
       description = "Shows metrics at /metrics, in the text format of Prometheus.")
   boolean metrics;
 
+  @Option(
+      names = "--accept-handles-of",
+      paramLabel = "STORE",
+      description = {
+        "A store whose sessionIds are good here, too, as a run was imported from it.",
+        "It is read once, at the start; no other server may have it open then. May be repeated."
+      })
+  List<String> handlesOf = new ArrayList<>();
+
   @Mixin StoreOption store = new StoreOption();
 
   @Mixin DeskOptions desk = new DeskOptions();
@@ -83,7 +88,9 @@ final class ServeCommand implements Callable<Integer> {
     CannotListen(RuntimeException cause) {
       super(
           cause.getMessage()
-              + "\nThe options are --port, --address, --api-key and --oauth-issuer; see serve --help.",
+              + "\n"
+              + "The options are --port, --address, --api-key (or FERMATA_API_KEYS) and"
+              + " --oauth-issuer; see serve --help.",
           cause);
     }
   }
@@ -91,11 +98,9 @@ final class ServeCommand implements Callable<Integer> {
   @Override
   public Integer call() throws CannotListen, InterruptedException {
     Prometheus prometheus = metrics ? Prometheus.create() : null;
+    Telemetry telemetry = prometheus == null ? Telemetry.NONE : prometheus.telemetry();
     Examples examples =
-        Examples.start(
-            store.store(),
-            desk.desk(),
-            prometheus == null ? Telemetry.NONE : prometheus.telemetry());
+        Examples.start(store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
     McpServer server;
     try {
       server = listen(examples, prometheus);
@@ -112,6 +117,15 @@ final class ServeCommand implements Callable<Integer> {
     return 0;
   }
 
+  private Fermata.Builder accepting(Fermata.Builder host) {
+    for (String spec : handlesOf) {
+      try (OpenStore old = StoreOption.present(StoreOption.parse(spec, commandLine())).open()) {
+        host.acceptHandlesOf(old.serverKey());
+      }
+    }
+    return host;
+  }
+
   private McpServer listen(Examples examples, @Nullable Prometheus prometheus) {
     McpServerBuilder builder =
         McpServer.serving(examples.host())
@@ -121,7 +135,6 @@ final class ServeCommand implements Callable<Integer> {
             .version(Main.version())
             .address(address)
             .port(port);
-    keys.forEach(builder::apiKey);
     access.apply(builder, System.getenv());
     if (prometheus != null) {
       builder.metrics(prometheus::text);
@@ -163,9 +176,11 @@ final class ServeCommand implements Callable<Integer> {
     return command.commandLine();
   }
 
+  /** What is printed is kept in logs and terminals: whose key it is will do. */
   private String header() {
-    return keys.isEmpty()
-        ? ""
-        : " --header \"Authorization: Bearer " + keys.values().iterator().next() + "\"";
+    return access.principals(System.getenv()).stream()
+        .findFirst()
+        .map(first -> " --header \"Authorization: Bearer <" + first + "'s key>\"")
+        .orElse("");
   }
 }

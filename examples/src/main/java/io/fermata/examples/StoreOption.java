@@ -1,6 +1,9 @@
 package io.fermata.examples;
 
 import io.fermata.persistence.Store;
+import io.fermata.session.Keys;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
@@ -10,7 +13,8 @@ import picocli.CommandLine.Spec;
 
 /** Where the sessions live, as the command line, the environment or nobody says. */
 final class StoreOption {
-  private static final String DEFAULT = "sqlite:fermata.db";
+  private static final String SQLITE = "sqlite:";
+  private static final String DEFAULT = SQLITE + "fermata.db";
 
   @Spec(Spec.Target.MIXEE)
   @Nullable CommandSpec command;
@@ -26,13 +30,65 @@ final class StoreOption {
       })
   @Nullable String spec;
 
+  /** The store, which is created if it is missing. */
   Store store() {
+    requireKeys();
+    return named();
+  }
+
+  /** The store for those who only read or erase: a mistyped name is not an empty store. */
+  Store present() {
+    Store present = presentSealed();
+    requireKeys();
+    return present;
+  }
+
+  /** As {@link #present}, for those who read nothing of what is encrypted. */
+  Store presentSealed() {
+    return present(named());
+  }
+
+  /**
+   * A store that there is.
+   *
+   * @throws Unusable if its file is missing
+   */
+  static Store present(Store store) {
+    String name = store.toString();
+    if (name.startsWith(SQLITE) && !Files.exists(Path.of(name.substring(SQLITE.length())))) {
+      throw new Unusable(
+          "There is no store %s; name one with --store, or begin it with serve"
+              .formatted(name.substring(SQLITE.length())));
+    }
+    return store;
+  }
+
+  private void requireKeys() {
     try {
-      return spec != null
-          ? Store.parse(spec)
-          : Store.fromEnvironment().orElseGet(() -> Store.parse(DEFAULT));
+      Keys.fromEnvironment();
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(
+          commandLine(), e.getMessage() + "; the command key prints a new one: key k1", e);
+    }
+  }
+
+  private Store named() {
+    String told = spec;
+    if (told != null) {
+      return parse(told, commandLine());
+    }
+    try {
+      return Store.fromEnvironment().orElseGet(() -> Store.parse(DEFAULT));
     } catch (IllegalArgumentException e) {
       throw new ParameterException(commandLine(), e.getMessage(), e);
+    }
+  }
+
+  static Store parse(String spec, CommandLine of) {
+    try {
+      return Store.parse(spec);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(of, e.getMessage(), e);
     }
   }
 

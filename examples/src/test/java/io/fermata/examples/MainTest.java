@@ -12,7 +12,12 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -35,7 +40,9 @@ class MainTest {
     assertThat(run("serve", "--store", "papyrus:scroll")).isEqualTo(2);
     assertThat(err.toString()).contains("\"papyrus:scroll\"", "choose", "sqlite:fermata.db");
     assertThat(run("graph", "quot")).isEqualTo(2);
-    assertThat(err.toString()).contains("There is no flow quot; choose one of quote, table");
+    assertThat(err.toString())
+        .contains("There is no flow quot; choose one of quote, table", "See graph --help.")
+        .doesNotContain("Usage:");
     assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("0 to 65535");
     assertThat(run()).isEqualTo(2);
@@ -59,6 +66,7 @@ class MainTest {
             .edge("ask_name", Flow.END)
             .compile();
     String spec = "sqlite:" + directory.resolve("old.db");
+    store.open().close();
     assertThat(run("check", "--store", spec)).isEqualTo(0);
     try (HostProbe host = HostProbe.of(unversioned, store)) {
       host.start("wants a quote");
@@ -84,7 +92,7 @@ class MainTest {
     try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       String port = String.valueOf(taken.getLocalPort());
       assertThat(run("serve", "--port", port, "--store", "memory")).isEqualTo(4);
-      assertThat(err.toString()).contains(port, "--port").doesNotContain("\tat ");
+      assertThat(err.toString()).contains(port, "--port").doesNotContain("\tat ", "(…)");
     }
   }
 
@@ -92,7 +100,9 @@ class MainTest {
   void anAddressThatOthersReachNeedsAKey() {
     assertThat(run("serve", "--address", "0.0.0.0", "--port", "0", "--store", "memory"))
         .isEqualTo(4);
-    assertThat(err.toString()).contains("--api-key");
+    assertThat(err.toString())
+        .contains("--api-key", "FERMATA_API_KEYS")
+        .doesNotContain("(…)", "apiKey");
   }
 
   @Test
@@ -119,7 +129,7 @@ class MainTest {
   void aChatNeedsAnAgentAndAThreadThatThereAre() {
     assertThat(run("chat", "des", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("There is no agent des; choose one of billing, desk");
-    assertThat(run("chat", "desk", "--store", "memory", "--thread", "nobody")).isEqualTo(2);
+    assertThat(run("chat", "desk", "--store", "memory", "--thread", "nobody")).isEqualTo(3);
     assertThat(err.toString()).contains("There is no thread nobody", "leave --thread out");
   }
 
@@ -152,8 +162,8 @@ class MainTest {
             run("graph", "quote", "--run", runId, "--store", store, "--svg", "--redact", "segment"))
         .isZero();
     assertThat(out.toString()).contains("✓ segment = &quot;[redacted]&quot;");
-    assertThat(run("graph", "quote", "--run", "nobody", "--store", store)).isEqualTo(2);
-    assertThat(err.toString()).contains("no journal of a run nobody of quote");
+    assertThat(run("graph", "quote", "--run", "nobody", "--store", store)).isEqualTo(3);
+    assertThat(err.toString()).contains("no journal of a run nobody of quote").hasLineCount(1);
   }
 
   @Test
@@ -166,14 +176,146 @@ class MainTest {
     assertThat(out.toString()).contains("quote 1", "waiting", "answer name, answer email");
     assertThat(run("runs", "--json", "--rebuild", "--store", "sqlite:" + file)).isZero();
     assertThat(out.toString()).contains("\"status\":\"waiting\"");
-    assertThat(err.toString()).contains("1 runs are listed");
+    assertThat(err.toString()).contains("Read 1 journal; listed: 1 run;");
     assertThat(run("runs", "--status", "asleep", "--store", "sqlite:" + file)).isEqualTo(2);
     assertThat(err.toString()).contains("There is no status asleep", "stopped");
     try (OpenStore held = Store.sqlite(file).open()) {
       assertThat(held.describe()).isNotEmpty();
       assertThat(run("runs", "--store", "sqlite:" + file)).isEqualTo(3);
-      assertThat(err.toString()).contains("--server");
+      assertThat(err.toString()).contains("already open", "--server");
+      String path = "sqlite:" + file;
+      assertThat(error(3, "graph", "quote", "--run", "a.b", "--store", path))
+          .contains("already open", "backup copy.db; then graph --run --store sqlite:copy.db");
+      String to = directory.resolve("not.jsonl").toString();
+      assertThat(error(3, "export", to, "--run", "quote/a.b", "--store", path))
+          .contains("already open", "backup copy.db; then export --store sqlite:copy.db");
+      assertThat(Path.of(to)).doesNotExist();
     }
+  }
+
+  /** What a command that fails complains of. */
+  private String error(int code, String... arguments) {
+    err.getBuffer().setLength(0);
+    assertThat(run(arguments)).as(err.toString()).isEqualTo(code);
+    return err.toString();
+  }
+
+  @Test
+  void aStoreThatIsMissingIsRefusedByThoseThatReadOrEraseAndNotCreated() {
+    Path file = directory.resolve("typo.db");
+    String copy = directory.resolve("copy.db").toString();
+    for (String[] command :
+        new String[][] {
+          {"check"},
+          {"runs"},
+          {"erase", "--principal", "ann"},
+          {"erase", "--run", "quote/a.b"},
+          {"export", copy, "--run", "quote/a.b"},
+          {"backup", copy},
+          {"graph", "quote", "--run", "a.b"},
+          {"serve", "--port", "0", "--store", "memory", "--accept-handles-of", "sqlite:" + file}
+        }) {
+      List<String> all = new ArrayList<>(List.of(command));
+      if (!all.contains("--store")) {
+        all.addAll(List.of("--store", "sqlite:" + file));
+      }
+      assertThat(error(3, all.toArray(String[]::new)))
+          .contains("There is no store " + file, "--store")
+          .hasLineCount(1);
+      assertThat(directory).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void aFileThatExistsIsNotWrittenOver() throws IOException {
+    Path file = directory.resolve("run.jsonl");
+    Files.writeString(file, "mine");
+    String store = newStore("one.db").toString();
+    assertThat(error(3, "export", file.toString(), "--run", "quote/a.b", "--store", store))
+        .isEqualTo(file + " exists already; choose another file" + System.lineSeparator());
+    assertThat(file).hasContent("mine");
+    String lost = directory.resolve("no/where.jsonl").toString();
+    assertThat(error(3, "export", lost, "--run", "quote/a.b", "--store", store))
+        .contains(lost, "no such directory")
+        .hasLineCount(1);
+  }
+
+  private Store newStore(String name) {
+    Store store = Store.sqlite(directory.resolve(name));
+    store.open().close();
+    return store;
+  }
+
+  @Test
+  void whatIsNoExportIsRefusedInOneLine() throws IOException {
+    Path file = directory.resolve("soup.jsonl");
+    Files.writeString(file, "soup\n");
+    assertThat(error(3, "import", file.toString(), "--store", "memory"))
+        .contains("Line 1 is not JSON")
+        .hasLineCount(1);
+    assertThat(error(3, "import", directory.toString(), "--store", "memory"))
+        .contains("cannot be read", "export")
+        .hasLineCount(1);
+    assertThat(error(2, "export", "x.jsonl", "--run", "quote", "--store", "memory"))
+        .contains("--run", "such as quote/<runId>");
+  }
+
+  @Test
+  void aServerThatCannotBeAskedIsNamedWithTheReasonAndTheNextStep() throws IOException {
+    assertThat(error(3, "runs", "--server", "http://localhost:1"))
+        .contains("http://localhost:1 cannot be reached: nothing listens there; start the server")
+        .hasLineCount(1);
+    assertThat(error(2, "runs", "--server", "localhost:1"))
+        .contains("localhost:1 is no http or https address");
+    try (Restaurant other = Restaurant.open()) {
+      assertThat(error(3, "runs", "--server", other.uri().toString()))
+          .contains(other.uri().toString(), "with --server")
+          .hasLineCount(1);
+    }
+  }
+
+  @Test
+  void keysThatCannotBeReadAreNamedByTheirVariable() throws Exception {
+    String[] runs = {"serve", "--port", "0", "--store", "sqlite:keys.db"};
+    assertThat(complaint(Map.of("FERMATA_KEYS", "bad"), runs))
+        .contains("FERMATA_KEYS cannot be used: Key number 1 has no id")
+        .contains("key k1");
+    assertThat(complaint(Map.of("FERMATA_KEYS_FILE", "/nofile"), runs))
+        .contains("FERMATA_KEYS_FILE cannot be used: There is no file /nofile")
+        .contains("key k1");
+    assertThat(complaint(Map.of("FERMATA_API_KEYS", "ann=one,hidden"), runs))
+        .contains("FERMATA_API_KEYS cannot be used: number 2")
+        .doesNotContain("hidden");
+  }
+
+  private String complaint(Map<String, String> environment, String... arguments) throws Exception {
+    Process process = ServerProcess.run(directory, environment, arguments);
+    try {
+      assertThat(process.waitFor(30, TimeUnit.SECONDS)).as("it ends").isTrue();
+      assertThat(process.exitValue()).isEqualTo(2);
+      return Files.readString(directory.resolve("errors.txt"));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void aFieldThatIsNoneIsNotSilentlyShown() {
+    assertThat(error(2, "graph", "quote", "--redact", "emial"))
+        .contains("The flow quote has no field emial; did you mean email?");
+    assertThat(error(2, "graph", "quote", "--redact", "")).contains("its fields are companySize");
+    for (String field : List.of("segment", "**.email", "email")) {
+      assertThat(run("graph", "quote", "--redact", field)).isZero();
+    }
+  }
+
+  @Test
+  void whoIsNotKnownIsNotErased() {
+    String store = newStore("empty.db").toString();
+    assertThat(run("erase", "--principal", "ann", "--store", store)).isZero();
+    assertThat(out.toString())
+        .contains("Nothing is known of the principal ann; nothing was erased")
+        .doesNotContain("nothing is left");
   }
 
   @Test
@@ -190,12 +332,19 @@ class MainTest {
     assertThat(Path.of(file)).content().startsWith("{\"fermata\":\"journal\"");
     assertThat(run("import", file, "--store", other.toString())).isZero();
     assertThat(out.toString()).contains("of the run " + runId + " of quote");
-    assertThat(run("import", file, "--store", other.toString())).isEqualTo(2);
-    assertThat(err.toString()).contains("has a journal");
+    assertThat(out.toString())
+        .contains("1 record in " + file, "serve --accept-handles-of")
+        .doesNotContain("1 records");
+    assertThat(error(3, "import", file, "--store", other.toString()))
+        .contains("has the run quote/" + runId + " already; erase it first")
+        .hasLineCount(1);
+    assertThat(run("erase", "--run", "quote/" + runId, "--store", other.toString())).isZero();
+    assertThat(out.toString()).contains("Erased 1 journal with", "nothing is left");
+    assertThat(run("import", file, "--store", other.toString())).isZero();
     assertThat(run("graph", "quote", "--run", runId, "--store", other.toString())).isZero();
     assertThat(out.toString()).contains("waits#58; How big is your company?");
     assertThat(run("export", file + "2", "--run", "quote/no.body", "--store", old.toString()))
-        .isEqualTo(2);
+        .isEqualTo(3);
     assertThat(err.toString()).contains("no journal of no.body");
   }
 

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -55,7 +56,7 @@ final class ServerProcess implements AutoCloseable {
   /** Starts an application whose first line names its endpoint. */
   static ServerProcess start(Class<?> main, Path directory, String... options) throws Exception {
     Path errors = directory.resolve("errors.txt");
-    Process process = run(main, directory, options);
+    Process process = run(main, directory, Map.of(), options);
     BufferedReader out = process.inputReader(StandardCharsets.UTF_8);
     Matcher line = ENDPOINT.matcher(String.valueOf(out.readLine()));
     if (!line.find()) {
@@ -69,14 +70,23 @@ final class ServerProcess implements AutoCloseable {
 
   /** Runs a command in a JVM of its own; what it complains of goes to errors.txt. */
   static Process run(Path directory, String... options) throws IOException {
-    return run(Main.class, directory, options);
+    return run(directory, Map.of(), options);
   }
 
-  private static Process run(Class<?> main, Path directory, String... options) throws IOException {
-    return new ProcessBuilder(command(main, options))
-        .directory(directory.toFile())
-        .redirectError(directory.resolve("errors.txt").toFile())
-        .start();
+  static Process run(Path directory, Map<String, String> environment, String... options)
+      throws IOException {
+    return run(Main.class, directory, environment, options);
+  }
+
+  private static Process run(
+      Class<?> main, Path directory, Map<String, String> environment, String... options)
+      throws IOException {
+    ProcessBuilder process =
+        new ProcessBuilder(command(main, options))
+            .directory(directory.toFile())
+            .redirectError(directory.resolve("errors.txt").toFile());
+    process.environment().putAll(environment);
+    return process.start();
   }
 
   private static List<String> command(Class<?> main, String... options) {

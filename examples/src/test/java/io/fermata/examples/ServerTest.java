@@ -2,15 +2,27 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.joran.JoranConfigurator;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.LoggingEvent;
+import ch.qos.logback.classic.util.LogbackMDCAdapter;
+import ch.qos.logback.core.OutputStreamAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
+import java.io.BufferedReader;
+import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -79,10 +91,81 @@ class ServerTest {
       assertThat(get(server, "/metrics"))
           .contains(
               "fermata_runs_total{change=\"begun\",flow=\"quote\"} 1.0",
-              "fermata_calls_seconds_count{code=\"none\",kind=\"flow\",status=\"interrupt\",tool=\"quote\"} 1",
+              "fermata_calls_seconds_count{code=\"none\",kind=\"flow\",status=\"interrupt\",tool=\"quote\"}"
+                  + " 1",
               "fermata_sessions_awake 1.0",
               "jvm_memory_used_bytes");
     }
+  }
+
+  @Test
+  void keysComeFromTheEnvironmentAndAreNotPrinted() throws Exception {
+    Map<String, String> environment = Map.of("FERMATA_API_KEYS", "ann=s3cret,bob=other");
+    Process process = ServerProcess.run(directory, environment, SERVE);
+    try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
+      String first = String.valueOf(out.readLine());
+      String command = String.valueOf(out.readLine());
+      assertThat(command).endsWith(" --header \"Authorization: Bearer <ann's key>\"");
+      String mcp = first.substring(first.indexOf("http://"));
+      URI runs = URI.create(mcp).resolve("/runs");
+      assertThat(statusOf(HttpRequest.newBuilder(runs))).isEqualTo(401);
+      assertThat(statusOf(HttpRequest.newBuilder(runs).header("Authorization", "Bearer s3cret")))
+          .isEqualTo(200);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private static int statusOf(HttpRequest.Builder request) throws Exception {
+    return HttpClient.newHttpClient().send(request.build(), BodyHandlers.discarding()).statusCode();
+  }
+
+  @Test
+  void anImportedRunGoesOnUnderTheHandleOfItsOldStore() throws Exception {
+    JsonNode begun;
+    String run;
+    try (ServerProcess server = ServerProcess.start(directory, SERVE)) {
+      ObjectNode params = Json.object().put("name", "quote");
+      params.set("arguments", call("start").put("intent", "wants a price"));
+      begun = server.result("tools/call", params);
+      run = "quote/" + begun.at("/_meta/fermata~1run/runId").asText();
+      assertThat(server.endsWhenAsked()).isTrue();
+    }
+    String old = "sqlite:" + directory.resolve("test.db");
+    String other = "sqlite:" + directory.resolve("other.db");
+    String file = directory.resolve("run.jsonl").toString();
+    assertThat(Main.commandLine().execute("export", file, "--run", run, "--store", old)).isZero();
+    assertThat(Main.commandLine().execute("import", file, "--store", other)).isZero();
+
+    String[] serve = {"serve", "--port", "0", "--store", other, "--accept-handles-of", old};
+    try (ServerProcess server = ServerProcess.start(directory, serve)) {
+      JsonNode handle = begun.at("/structuredContent/sessionId");
+      ObjectNode contact = call("continue").put("sessionId", handle.asText());
+      contact.putObject("stateUpdates").put("name", "Ann").put("email", "ann@acme.com");
+      assertThat(server.call("quote", contact).path("field").asText()).isEqualTo("companySize");
+    }
+  }
+
+  @Test
+  void logsWhatItSaysAsJson() throws Exception {
+    LoggerContext context = new LoggerContext();
+    context.setMDCAdapter(new LogbackMDCAdapter());
+    context.putProperty("FERMATA_LOG", "json");
+    JoranConfigurator configurator = new JoranConfigurator();
+    configurator.setContext(context);
+    configurator.doConfigure(Main.class.getResource("/logback.xml"));
+    Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
+    OutputStreamAppender<ILoggingEvent> json =
+        (OutputStreamAppender<ILoggingEvent>) root.getAppender("json");
+    byte[] line =
+        json.getEncoder()
+            .encode(
+                new LoggingEvent(
+                    "", root, Level.INFO, "Taking up {} runs", null, new Object[] {3}));
+    JsonNode told = Json.parse(new String(line, StandardCharsets.UTF_8));
+    assertThat(told.path("formattedMessage").asText()).isEqualTo("Taking up 3 runs");
+    assertThat(told.has("message")).as("the template").isFalse();
+    context.stop();
   }
 
   private static String get(ServerProcess server, String path) throws Exception {

@@ -36,9 +36,6 @@ public record NewRecord(StoredRecord record, long at, Set<String> tags) {
   }
 
   static StoreException present(String persistenceId) {
-    return new StoreException(
-        "The store has a journal "
-            + persistenceId
-            + " already; erase that first, or choose another store");
+    return new JournalPresentException(persistenceId);
   }
 }

@@ -1,7 +1,8 @@
 package io.fermata.persistence;
 
 /** A store refused or failed; the message names the store, the reason and what to do next. */
-public sealed class StoreException extends RuntimeException permits NoHistoryException {
+public sealed class StoreException extends RuntimeException
+    permits JournalPresentException, NoHistoryException {
 
   private static final long serialVersionUID = 1L;
 

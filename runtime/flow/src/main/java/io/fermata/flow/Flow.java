@@ -193,6 +193,18 @@ public final class Flow<S extends Record> {
     return answers;
   }
 
+  /**
+   * The paths of its fields, and of those of its sub-flows under their mounts; {@code *} stands for
+   * an item of a list.
+   */
+  public Set<String> fieldPaths() {
+    Set<String> paths = new TreeSet<>(schema.paths());
+    for (Step<?> step : graph().steps()) {
+      step.scope().schema().paths().forEach(path -> paths.add(step.scope().template() + path));
+    }
+    return paths;
+  }
+
   /** The display tools that its widgets need, and those of its sub-flows. */
   public Set<String> displayTools() {
     Set<String> tools = new TreeSet<>();

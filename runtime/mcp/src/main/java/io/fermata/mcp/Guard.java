@@ -31,14 +31,14 @@ final class Guard {
     if (!hosts.contains(withoutPort(lower(hostHeaders.get(0))))) {
       return Refusal.transport(
           403,
-          "The host '%s' is not served here: name it with allowedHosts(…) when starting the server."
+          "The host '%s' is not served here: name it as an allowed host when starting the server."
               .formatted(Refusal.shortened(hostHeaders.get(0))));
     }
     for (String origin : originHeaders) {
       if (!allowed(lower(origin))) {
         return Refusal.transport(
             403,
-            "The origin '%s' is not allowed: name it with allowedOrigins(…) when starting the server."
+            "The origin '%s' is not allowed: name it as an allowed origin when starting the server."
                 .formatted(Refusal.shortened(origin)));
       }
     }

@@ -324,8 +324,7 @@ public final class McpServerBuilder {
     }
     throw new IllegalStateException(
         ("The address %s can be reached from other machines, and nothing says who may call:"
-                + " register a key with apiKey(principal, key), name an issuer of tokens with"
-                + " oauth(…), or listen on 127.0.0.1.")
+                + " register an API key, name an issuer of tokens, or listen on 127.0.0.1.")
             .formatted(address));
   }
 
@@ -460,7 +459,7 @@ public final class McpServerBuilder {
     String next =
         cause instanceof BindException
             ? "the port is in use or the address is not this machine's:"
-                + " stop the other server, or choose another port with port(…)"
+                + " stop the other server, or choose another port"
             : String.valueOf(cause == null ? null : cause.getMessage());
     return new IllegalStateException(
         "Cannot listen on port %d of %s: %s.".formatted(port, address, next), cause);

@@ -34,7 +34,7 @@ class StartTest {
     assertThatThrownBy(() -> McpServer.serving(host).address("0.0.0.0").port(0).start())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("0.0.0.0")
-        .hasMessageContaining("apiKey(principal, key)");
+        .hasMessageContaining("register an API key");
   }
 
   @Test

@@ -50,6 +50,11 @@ record Archive(Header header, List<NewRecord> records) {
       return new Header(THREAD, key.agent(), key.entityId(), key.threadId());
     }
 
+    /** As those who use it call it: {@code run quote/…}, {@code thread …}. */
+    String title() {
+      return isRun() ? kind + " " + name + "/" + id : kind + " " + id;
+    }
+
     boolean isRun() {
       return kind.equals(RUN);
     }

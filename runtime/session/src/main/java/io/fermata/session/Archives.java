@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.persistence.JournalPresentException;
 import io.fermata.persistence.NewRecord;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.StoredRecord;
@@ -108,6 +109,16 @@ record Archives(
         .thenComposeAsync(this::adopt, threads);
   }
 
+  /** Who imports knows a run or a thread, and no names of journals. */
+  private static Throwable named(Archive.Header header, Throwable thrown) {
+    return Causes.find(thrown, JournalPresentException.class) == null
+        ? thrown
+        : new ArchiveException(
+            "The store has the %s already; erase it first, or choose another store"
+                .formatted(header.title()),
+            thrown);
+  }
+
   /** Nobody may be awake meanwhile who believes that there is no journal. */
   private CompletionStage<Imported> adopt(Archive archive) {
     Archive.Header header = archive.header();
@@ -115,6 +126,7 @@ record Archives(
     Scope scope = new Scope(Set.of(header.journal()), Set.of());
     return eraser
         .alone(scope, () -> store.adopt(header.journal(), records))
+        .exceptionallyCompose(thrown -> CompletableFuture.failedFuture(named(header, thrown)))
         .thenApplyAsync(
             written -> {
               adopted.run();

@@ -581,8 +581,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * Builder#acceptHandlesOf} says so.
    *
    * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not
-   *     of a format and a flow that this host knows; with a {@link
-   *     io.fermata.persistence.StoreException} if the store has the journal already
+   *     of a format and a flow that this host knows, or if the store has the run or thread already
    */
   public CompletionStage<Imported> importJournal(InputStream from) {
     requireOpen();

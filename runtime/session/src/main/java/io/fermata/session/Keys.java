@@ -3,6 +3,7 @@ package io.fermata.session;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.Arrays;
@@ -10,6 +11,7 @@ import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -80,12 +82,18 @@ public final class Keys implements KeyProvider {
   public static Keys file(Path file) {
     try {
       return parse(Files.readString(file));
+    } catch (NoSuchFileException e) {
+      throw new UncheckedIOException("There is no file " + file, e);
     } catch (IOException e) {
       throw new UncheckedIOException("The keys in " + file + " cannot be read", e);
     }
   }
 
-  /** The keys that the environment names, by {@code FERMATA_KEYS} or {@code FERMATA_KEYS_FILE}. */
+  /**
+   * The keys that the environment names, by {@code FERMATA_KEYS} or {@code FERMATA_KEYS_FILE}.
+   *
+   * @throws IllegalArgumentException if they cannot be read, which tells the variable and no key
+   */
   public static Optional<Keys> fromEnvironment() {
     return from(System.getenv());
   }
@@ -94,9 +102,19 @@ public final class Keys implements KeyProvider {
     String keys = environment.getOrDefault(VARIABLE, "");
     String file = environment.getOrDefault(FILE_VARIABLE, "");
     if (!keys.isBlank()) {
-      return Optional.of(parse(keys));
+      return Optional.of(named(VARIABLE, () -> parse(keys)));
     }
-    return file.isBlank() ? Optional.empty() : Optional.of(file(Path.of(file)));
+    return file.isBlank()
+        ? Optional.empty()
+        : Optional.of(named(FILE_VARIABLE, () -> file(Path.of(file))));
+  }
+
+  private static Keys named(String variable, Supplier<Keys> keys) {
+    try {
+      return keys.get();
+    } catch (IllegalArgumentException | UncheckedIOException e) {
+      throw new IllegalArgumentException(variable + " cannot be used: " + e.getMessage(), e);
+    }
   }
 
   /** A new random key, as {@link #parse} reads it. */

@@ -185,7 +185,7 @@ class ArchiveTest {
       String good = exported(host, run);
       List<String> lines = good.lines().toList();
 
-      refused(host, good, "has a journal");
+      refused(host, good, "has the run order/" + run + " already; erase it first");
       now(host.erase(Erasure.run("order", run)));
       refused(host, change(lines, all -> all.remove(all.size() - 1)), "so is the end");
       refused(host, change(lines, all -> all.remove(2)), "follows record 1");

@@ -258,6 +258,11 @@ class SealTest {
         .isEqualTo("new");
     assertThat(Keys.from(Map.of(Keys.VARIABLE, K1)).orElseThrow()).hasToString("keys [k1]");
     assertThat(Keys.from(Map.of(Keys.VARIABLE, " "))).isEmpty();
+    assertThatThrownBy(() -> Keys.from(Map.of(Keys.VARIABLE, "k1")))
+        .hasMessageContaining("FERMATA_KEYS cannot be used: Key number 1 has no id");
+    String none = folder.resolve("none").toString();
+    assertThatThrownBy(() -> Keys.from(Map.of(Keys.FILE_VARIABLE, none)))
+        .hasMessage("FERMATA_KEYS_FILE cannot be used: There is no file " + none);
     for (String wrong : List.of("k1", "k1:AAEC", "k 1:AAEC", "k1:***", K1 + "," + K1, ",")) {
       assertThatThrownBy(() -> Keys.parse(wrong))
           .isInstanceOf(IllegalArgumentException.class)
