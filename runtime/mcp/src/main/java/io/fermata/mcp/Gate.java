@@ -49,16 +49,21 @@ final class Gate {
     CompletableFuture<T> either = new CompletableFuture<>();
     Object request = new Object();
     waiting.put(request, either);
+    tell(either, answer, () -> waiting.remove(request));
+    return either;
+  }
+
+  private static <T> void tell(
+      CompletableFuture<T> either, CompletionStage<T> answer, Runnable first) {
     answer.whenComplete(
         (result, thrown) -> {
-          waiting.remove(request);
+          first.run();
           if (thrown == null) {
             either.complete(result);
           } else {
             either.completeExceptionally(thrown);
           }
         });
-    return either;
   }
 
   /**
@@ -81,15 +86,7 @@ final class Gate {
           }
         };
     handingBack.add(handing);
-    answer.whenComplete(
-        (result, thrown) -> {
-          handingBack.remove(handing);
-          if (thrown == null) {
-            either.complete(result);
-          } else {
-            either.completeExceptionally(thrown);
-          }
-        });
+    tell(either, answer, () -> handingBack.remove(handing));
     return either;
   }
 
