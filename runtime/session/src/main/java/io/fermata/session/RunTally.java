@@ -105,13 +105,17 @@ final class RunTally {
       }
       count.reading = true;
     }
-    read(principal, count);
+    read(principal, count, now >= most);
     return now;
   }
 
-  private void read(String principal, Count count) {
-    entered
-        .get()
+  /**
+   * @param exact whether the list is brought up to date first, which is work for all runs: worth it
+   *     where somebody is refused
+   */
+  private void read(String principal, Count count, boolean exact) {
+    CompletionStage<Void> ready = exact ? entered.get() : CompletableFuture.completedFuture(null);
+    ready
         .thenCompose(
             done -> {
               synchronized (this) {
