@@ -18,6 +18,7 @@ import java.util.stream.Collectors;
  * and how the earlier ones are brought into them, one version at a time.
  */
 final class JournalFormats {
+  private static final String OF_LATER = ", which this release does not know";
   private static final String NEWER = "run the release that wrote it, or a newer one";
 
   private final Map<String, Class<?>> written;
@@ -81,17 +82,21 @@ final class JournalFormats {
     }
     try {
       return type == null
-          ? upcast(mapper.readTree(bytes), manifest, mapper)
-          : mapper.readValue(bytes, type);
+          ? upcast(mapper.readTree(Packing.unpacked(bytes)), manifest, mapper)
+          : mapper.readValue(Packing.unpacked(bytes), type);
+    } catch (Packing.UnknownPackingException e) {
+      throw new UnreadableRecord(manifest, " " + e.getMessage() + OF_LATER, NEWER, e);
     } catch (InvalidTypeIdException e) {
-      String why =
-          " with a part of the kind " + e.getTypeId() + ", which this release does not know";
+      String why = " with a part of the kind " + e.getTypeId() + OF_LATER;
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (UnrecognizedPropertyException e) {
-      String why = " with a part " + at(e) + ", which this release does not know";
+      String why = " with a part " + at(e) + OF_LATER;
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (IOException | RuntimeException e) {
-      String where = e instanceof JsonMappingException mapping ? " at " + at(mapping) : "";
+      String where =
+          e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
+              ? " at " + at(mapping)
+              : "";
       throw new UnreadableRecord(
           manifest,
           " that cannot be read" + where + ", as it is not whole or not one of Fermata's",
@@ -130,7 +135,7 @@ final class JournalFormats {
     known.removeIf(name -> !name.startsWith(kind));
     String why =
         known.isEmpty()
-            ? ", which this release does not know"
+            ? OF_LATER
             : ", of which this release knows only " + String.join(", ", known);
     return new UnreadableRecord(manifest, why, NEWER, null);
   }

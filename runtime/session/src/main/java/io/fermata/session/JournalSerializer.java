@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
@@ -12,8 +13,8 @@ import java.util.Map;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
 
 /**
- * Writes journal records and snapshots as CBOR under names that never change, with a version. A
- * name or version that this release does not know is refused, never guessed at.
+ * Writes journal records and snapshots as CBOR, packed, under names that never change, with a
+ * version. A name or version that this release does not know is refused, never guessed at.
  */
 public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
@@ -55,11 +56,21 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public byte[] toBinary(Object object) {
+    return Packing.packed(cbor(object));
+  }
+
+  /** A record, snapshot or part of one as it is before it is packed. */
+  static byte[] cbor(Object object) {
     try {
       return MAPPER.writeValueAsBytes(object);
     } catch (IOException e) {
       throw new IllegalStateException("A journal record could not be written", e);
     }
+  }
+
+  /** What a record, snapshot or part of one consists of that is not packed. */
+  static JsonNode tree(byte[] cbor) throws IOException {
+    return MAPPER.readTree(cbor);
   }
 
   @Override

@@ -45,11 +45,11 @@ final class Lossless {
   }
 
   static JsonNode json(byte[] payload) throws IOException {
-    return marked(JournalSerializer.MAPPER.readTree(payload));
+    return marked(JournalSerializer.tree(Packing.unpacked(payload)));
   }
 
   static byte[] payload(JsonNode json) throws IOException {
-    return JournalSerializer.MAPPER.writeValueAsBytes(unmarked(json));
+    return Packing.packed(JournalSerializer.cbor(unmarked(json)));
   }
 
   private static JsonNode marked(JsonNode node) throws IOException {

@@ -81,21 +81,21 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
     byte[] bytes =
         tree.isBinary()
             ? sealer.open(bytes(tree), entityId)
-            : SealedBytes.of(SealedTrees.opened(tree, part -> openedPart(entityId, part)));
+            : JournalSerializer.cbor(SealedTrees.opened(tree, part -> openedPart(entityId, part)));
     return SERIALIZER.fromBinary(bytes, sealed.manifest());
   }
 
   JsonNode openedPart(String entityId, JsonNode part) {
-    return SealedBytes.tree(sealer.open(bytes(part), entityId));
+    return plainTree(sealer.open(bytes(part), entityId));
   }
 
   JsonNode sealedPart(String entityId, JsonNode part) {
-    return BinaryNode.valueOf(sealer.seal(SealedBytes.of(part), entityId));
+    return BinaryNode.valueOf(sealer.seal(JournalSerializer.cbor(part), entityId));
   }
 
-  /** A record or snapshot encrypted as a whole. */
+  /** A record or snapshot encrypted as a whole; packed, its size would tell of what is in it. */
   Sealed whole(String entityId, Object plain, @Nullable JsonNode secrets) {
-    byte[] bytes = sealer.seal(SERIALIZER.toBinary(plain), entityId);
+    byte[] bytes = sealer.seal(JournalSerializer.cbor(plain), entityId);
     return new Sealed(SERIALIZER.manifest(plain), BinaryNode.valueOf(bytes), secrets);
   }
 
@@ -104,7 +104,7 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
   }
 
   static JsonNode tree(Object plain) {
-    return SealedBytes.tree(SERIALIZER.toBinary(plain));
+    return plainTree(JournalSerializer.cbor(plain));
   }
 
   private static byte[] bytes(JsonNode part) {
@@ -115,22 +115,11 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
     }
   }
 
-  /** Trees as bytes of the journal's own format. */
-  private static final class SealedBytes {
-    static byte[] of(JsonNode tree) {
-      try {
-        return JournalSerializer.MAPPER.writeValueAsBytes(tree);
-      } catch (IOException e) {
-        throw new IllegalStateException("A tree could not be written", e);
-      }
-    }
-
-    static JsonNode tree(byte[] bytes) {
-      try {
-        return JournalSerializer.MAPPER.readTree(bytes);
-      } catch (IOException e) {
-        throw new IllegalStateException("A tree could not be read", e);
-      }
+  private static JsonNode plainTree(byte[] cbor) {
+    try {
+      return JournalSerializer.tree(cbor);
+    } catch (IOException e) {
+      throw new IllegalStateException("A tree could not be read", e);
     }
   }
 }

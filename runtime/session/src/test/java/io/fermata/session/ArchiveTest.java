@@ -280,7 +280,7 @@ class ArchiveTest {
     all.putObject("really").putObject("looks").put("$$decimal", "1");
     all.putArray("list").add(true).addObject().put("$binary", 1).put("$decimal", 2);
 
-    byte[] payload = JournalSerializer.MAPPER.writeValueAsBytes(all);
+    byte[] payload = Packing.packed(JournalSerializer.cbor(all));
     JsonNode read = Lossless.parse(Lossless.text(Lossless.json(payload)));
 
     assertThat(Lossless.payload(read)).isEqualTo(payload);

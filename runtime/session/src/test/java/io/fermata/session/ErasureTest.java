@@ -3,7 +3,6 @@ package io.fermata.session;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.session.TimeTest.eventually;
-import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.Agent;
@@ -20,7 +19,6 @@ import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,7 +28,6 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -42,9 +39,15 @@ class ErasureTest {
 
   record Order(String dish, @Nullable String drink) {}
 
-  @TempDir Path directory;
+  private final Path directory;
+  private final StoreFiles files;
   private final CountDownLatch cooking = new CountDownLatch(1);
   private final CountDownLatch cooked = new CountDownLatch(1);
+
+  ErasureTest(@TempDir Path directory) {
+    this.directory = directory;
+    this.files = new StoreFiles(directory);
+  }
 
   private static Flow<Order> order(String id) {
     return Flow.of(id, Order.class)
@@ -118,15 +121,7 @@ class ErasureTest {
   }
 
   private List<String> marked() throws IOException {
-    List<String> marked = new ArrayList<>();
-    try (Stream<Path> files = Files.list(directory)) {
-      for (Path file : files.toList()) {
-        if (new String(Files.readAllBytes(file), ISO_8859_1).contains(MARKER)) {
-          marked.add(file.getFileName().toString());
-        }
-      }
-    }
-    return marked;
+    return files.with(MARKER);
   }
 
   @Test
@@ -174,6 +169,7 @@ class ErasureTest {
     try (Fermata host = host(order("lunch"), order("dinner")).start()) {
       talk(host, "dinner", "ann", "one");
     }
+    assertThat(marked()).isNotEmpty();
     try (Fermata host = host(order("lunch")).start()) {
       assertThat(now(host.erase(Erasure.principal("ann"))).journals()).isEqualTo(1);
       assertThat(marked()).isEmpty();
@@ -187,6 +183,7 @@ class ErasureTest {
       CompletionStage<ToolReply> waiting =
           later(host, "cook", "ann", "s", "continue", "dish", MARKER);
       assertThat(cooking.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(marked()).isNotEmpty();
 
       now(host.erase(Erasure.session("ann", "s")));
 
@@ -325,6 +322,7 @@ class ErasureTest {
   void aThreadIsErasedWithItsChildrenAndTheRunsThatTheyCalled() throws Exception {
     try (Fermata host = family()) {
       String id = asking(host);
+      assertThat(marked()).isNotEmpty();
 
       Erased erased = now(host.erase(Erasure.thread(id)));
 
@@ -343,6 +341,7 @@ class ErasureTest {
   void aPrincipalIsErasedWithItsThreads() throws Exception {
     try (Fermata host = family()) {
       asking(host);
+      assertThat(marked()).isNotEmpty();
       assertThat(now(host.erase(Erasure.principal("ann"))).journals()).isEqualTo(3);
       assertThat(marked()).isEmpty();
     }
@@ -353,6 +352,7 @@ class ErasureTest {
     Path file = directory.resolve("erased.db");
     try (Fermata host = family()) {
       String id = asking(host);
+      assertThat(marked()).isNotEmpty();
       now(host.threads().delete("ann", id));
       eventually(() -> left(file) == 0);
       now(host.erase(Erasure.thread(id)));

@@ -218,7 +218,7 @@ class JournalFormatTest {
   }
 
   private String refusal(JsonNode tree, String manifest) throws IOException {
-    byte[] bytes = JournalSerializer.MAPPER.writeValueAsBytes(tree);
+    byte[] bytes = JournalSerializer.cbor(tree);
     Throwable refused = catchThrowable(() -> serializer.fromBinary(bytes, manifest));
     assertThat(refused).isInstanceOf(UnreadableRecord.class);
     return String.valueOf(refused.getMessage());
@@ -266,7 +266,7 @@ class JournalFormatTest {
       }
     }
     before.remove("working");
-    byte[] bytes = JournalSerializer.MAPPER.writeValueAsBytes(before);
+    byte[] bytes = JournalSerializer.cbor(before);
 
     JournalRecord.Step read =
         (JournalRecord.Step) later.read(bytes, "step:1", JournalSerializer.MAPPER);

@@ -174,7 +174,7 @@ class SchedulesTest {
                 "select event_payload from event_journal where persistence_id ="
                     + " '~schedule|nightly' order by sequence_number desc limit 1")) {
       return row.next()
-          ? JournalSerializer.MAPPER.readValue(row.getBytes(1), ScheduleRecord.class)
+          ? (ScheduleRecord) new JournalSerializer().fromBinary(row.getBytes(1), "schedule:1")
           : ScheduleRecord.NONE;
     } catch (SQLException | IOException e) {
       throw new AssertionError(e);

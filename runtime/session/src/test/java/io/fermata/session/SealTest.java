@@ -137,7 +137,7 @@ class SealTest {
       JournalRecord.Step step = step(events(random, secrets));
       Seals seals = seals(K1, random.nextInt(4) == 0 ? Seal.EVERYTHING : Seal.SECRETS);
       Sealing writing = seals.of(ID);
-      byte[] bytes = serializer.toBinary(writing.stored(step));
+      byte[] bytes = JournalSerializer.cbor(writing.stored(step));
       secrets.forEach(
           s ->
               assertThat(visible(bytes))
@@ -148,7 +148,7 @@ class SealTest {
 
       SessionState state = SessionState.EMPTY.apply(step);
       Object snapshot = written(writing.snapshots(SessionState.class, state).toJournal(state));
-      assertThat(visible(serializer.toBinary(snapshot)))
+      assertThat(visible(JournalSerializer.cbor(snapshot)))
           .doesNotContain(secrets.get(0).toLowerCase(Locale.ROOT).substring(0, 9));
       Sealing reading = seals.of(ID);
       Object again =
@@ -206,7 +206,7 @@ class SealTest {
 
     Object read = written(seals.of(ID).stored(ended));
 
-    assertThat(visible(serializer.toBinary(read))).doesNotContain("of no run");
+    assertThat(visible(JournalSerializer.cbor(read))).doesNotContain("of no run");
     assertThat(Json.tree(seals.opened(ID, read))).isEqualTo(Json.tree(ended));
   }
 

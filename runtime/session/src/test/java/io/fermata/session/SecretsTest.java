@@ -51,7 +51,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
@@ -213,11 +212,7 @@ class SecretsTest {
 
   /** Nothing in the store's files has a secret in it, in any case. */
   private void silent(Path where) throws IOException {
-    try (Stream<Path> files = Files.walk(where)) {
-      for (Path file : files.filter(Files::isRegularFile).toList()) {
-        silent(file.toString(), new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1));
-      }
-    }
+    new StoreFiles(where).texts().forEach(SecretsTest::silent);
   }
 
   private static void silent(String what, String text) {
@@ -337,9 +332,9 @@ class SecretsTest {
           .isEqualTo("waiting");
       assertThat(call(host, "status").path("run").toString()).isNotEmpty();
     }
-    String file =
-        new String(Files.readAllBytes(folder.resolve("s.db")), StandardCharsets.ISO_8859_1);
-    assertThat(file).contains("\u0001\u0002k1").contains("\u0001\u0002k2");
+    assertThat(new StoreFiles(folder).texts().get("s.db"))
+        .contains("\u0001\u0002k1")
+        .contains("\u0001\u0002k2");
   }
 
   @Test
@@ -384,7 +379,7 @@ class SecretsTest {
           db.createStatement().executeQuery("select rowid, event_payload from event_journal")) {
         while (all.next()) {
           places.add(all.getLong(1));
-          payloads.add(all.getBytes(2));
+          payloads.add(Packing.unpacked(all.getBytes(2)));
         }
       }
       for (int i = 0; i < payloads.size(); i++) {
@@ -431,11 +426,8 @@ class SecretsTest {
         assertThat(status(reply)).isEqualTo(i == 0 ? "interrupt" : "complete");
         assertThat(field(reply)).isEqualTo(i == 0 ? "to" : "none");
       }
-      try (Stream<Path> files = Files.walk(folder)) {
-        for (Path file : files.filter(Files::isRegularFile).toList()) {
-          String bytes = new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
-          assertThat(bytes).doesNotContain("Hinterwald").doesNotContain("Reisegrund");
-        }
+      for (String text : new StoreFiles(folder).texts().values()) {
+        assertThat(text).doesNotContain("Hinterwald").doesNotContain("Reisegrund");
       }
     }
   }

@@ -63,8 +63,8 @@ class UnreadableJournalTest {
   }
 
   private static Row changed(Row row, UnaryOperator<ObjectNode> change) throws Exception {
-    JsonNode tree = JournalSerializer.MAPPER.readTree(row.payload());
-    byte[] payload = JournalSerializer.MAPPER.writeValueAsBytes(change.apply((ObjectNode) tree));
+    JsonNode tree = JournalSerializer.tree(Packing.unpacked(row.payload()));
+    byte[] payload = JournalSerializer.cbor(change.apply((ObjectNode) tree));
     return new Row(row.ordering(), row.manifest(), payload);
   }
 

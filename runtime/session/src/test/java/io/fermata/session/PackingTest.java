@@ -1,0 +1,147 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.Event;
+import io.fermata.flow.Json;
+import io.fermata.flow.Place;
+import java.io.IOException;
+import java.security.MessageDigest;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Records are small in the store, and come out of it as they were. */
+class PackingTest {
+  private static final byte MAP = (byte) 0xbf;
+
+  private static JournalRecord.Step step() {
+    Place ask = Place.parse("ask#1");
+    Event.Question question =
+        new Event.Question(
+            "town", "Where to?", Json.object().put("type", "string"), List.of(), null);
+    return new JournalRecord.Step(
+        1_790_000_000_000L,
+        new JournalRecord.Origin("local", "s"),
+        null,
+        null,
+        false,
+        null,
+        List.of(
+            new Event.Started("run", 1, "print", "to travel", 1_790_000_000_000L),
+            new Event.Moved(Place.parse("__start__#1"), ask, true, 1_790_000_000_000L),
+            new Event.Asked(ask, List.of(question), null, null, 1_790_000_000_000L),
+            new Event.Answered(Map.of("town", Json.tree("Graz")), null, 1_790_000_000_001L)));
+  }
+
+  private static byte[] typical() {
+    return JournalSerializer.cbor(step());
+  }
+
+  private static byte[] random(Random random, int size) {
+    byte[] bytes = new byte[size];
+    random.nextBytes(bytes);
+    bytes[0] = MAP;
+    return bytes;
+  }
+
+  @Test
+  void aTypicalRecordIsLessThanHalfAsLarge() throws IOException {
+    byte[] packed = Packing.packed(typical());
+    assertThat(packed.length).isLessThan(typical().length / 2);
+    assertThat(Packing.unpacked(packed)).isEqualTo(typical());
+  }
+
+  @Test
+  void everythingComesOutAsItWentIn() throws IOException {
+    Random random = new Random(7);
+    for (int size : List.of(1, 63, 64, 65, 300, 5_000, Packing.MOST, Packing.MOST + 1, 200_000)) {
+      byte[] noise = random(random, size);
+      byte[] words = noise.clone();
+      for (int i = 1; i < size; i++) {
+        words[i] = typical()[i % typical().length];
+      }
+      byte[] zeros = new byte[size];
+      zeros[0] = MAP;
+      for (byte[] plain : List.of(noise, words, zeros)) {
+        byte[] packed = Packing.packed(plain);
+        assertThat(packed.length).isLessThanOrEqualTo(size);
+        assertThat(Packing.unpacked(packed)).isEqualTo(plain);
+      }
+    }
+  }
+
+  @Test
+  void whatIsLargeOrDoesNotGetSmallerIsLeftAsItIs() {
+    byte[] large = new byte[Packing.MOST + 1];
+    large[0] = MAP;
+    assertThat(Packing.packed(large)).isSameAs(large);
+    byte[] noise = random(new Random(1), 500);
+    assertThat(Packing.packed(noise)).isSameAs(noise);
+  }
+
+  @Test
+  void whatIsNotWholeIsRefused() {
+    byte[] packed = Packing.packed(typical());
+    for (int size = 1; size < packed.length; size++) {
+      byte[] cut = Arrays.copyOf(packed, size);
+      assertThatThrownBy(() -> Packing.unpacked(cut)).isInstanceOf(IOException.class);
+    }
+    byte[] longer = Arrays.copyOf(packed, packed.length + 1);
+    assertThatThrownBy(() -> Packing.unpacked(longer)).isInstanceOf(IOException.class);
+  }
+
+  @Test
+  void noChangedByteIsMoreThanAnUnreadableRecord() {
+    byte[] packed = Packing.packed(typical());
+    for (int i = 0; i < packed.length; i++) {
+      for (int bit = 0; bit < Byte.SIZE; bit++) {
+        byte[] changed = packed.clone();
+        changed[i] ^= (byte) (1 << bit);
+        try {
+          new JournalSerializer().fromBinary(changed, "step:1");
+        } catch (IOException refused) {
+          assertThat(refused).isInstanceOf(UnreadableRecord.class);
+        }
+      }
+    }
+  }
+
+  @Test
+  void whatALaterReleasePackedIsRefusedByName() {
+    byte[] later = Packing.packed(typical());
+    later[0] = 2;
+    assertThatThrownBy(() -> new JournalSerializer().fromBinary(later, "step:1"))
+        .isInstanceOf(UnreadableRecord.class)
+        .hasMessageContaining("step:1")
+        .hasMessageContaining("dictionary 2")
+        .hasMessageContaining("newer");
+  }
+
+  @Test
+  void whatWasPackedByTheFirstReleaseIsStillRead() throws IOException {
+    byte[] packed =
+        Base64.getDecoder()
+            .decode(
+                "AQFgwBkEoMRQbADjF+wBYXPjAq/vASPjBaND1uMMpwBl4wOtK0AFIHRyYXZlzPQAoECA4x"
+                    + "W7Q0rgBtrgATXjAmZDcuMDaSaLggQAdCPk4wAoAmlXaCFXAyB0bz+jMiXF4wJ44wQc4Adt"
+                    + "4giVYFoEZEdyYXrgAysCAf//");
+    Object read = new JournalSerializer().fromBinary(packed, "step:1");
+    assertThat(Json.tree(read)).isEqualTo(Json.tree(step()));
+  }
+
+  @Test
+  void theDictionaryNeverChanges() throws Exception {
+    try (var in = Objects.requireNonNull(getClass().getResourceAsStream("/packing-1.txt"))) {
+      byte[] words = Base64.getMimeDecoder().decode(in.readAllBytes());
+      assertThat(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(words)))
+          .isEqualTo("d6a7bd6cdaf38bc3c79030cd6776444b15926b6ef3c34935c601711d28101e5f");
+    }
+  }
+}
