@@ -136,9 +136,20 @@ record Archive(Header header, List<NewRecord> records) {
 
   // --- writing --------------------------------------------------------------------------------
 
-  static String line(StoredRecord stored) throws IOException {
+  static String line(StoredRecord stored) {
     ObjectNode line = Json.object().put("seq", stored.seq()).put("type", stored.manifest());
-    line.set("record", Lossless.json(stored.payload()));
+    try {
+      line.set("record", Lossless.json(stored.payload()));
+    } catch (IOException e) {
+      throw new ArchiveException(
+          "Record "
+              + stored.seq()
+              + " ("
+              + stored.manifest()
+              + ") cannot be exported, as this release cannot read it; run the release that wrote"
+              + " it, or restore the journal from a backup",
+          e);
+    }
     return Lossless.text(line);
   }
 

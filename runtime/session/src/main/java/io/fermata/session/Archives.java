@@ -50,7 +50,7 @@ record Archives(
                     "The store has no journal of %s; what has ended is kept as long as the host's retention says"
                         .formatted(header.id()));
               }
-              put(lines, () -> header.line(first.get(0), seals));
+              put(lines, header.line(first.get(0), seals));
               return rest(header, open, first, 0, lines);
             },
             threads);
@@ -59,13 +59,11 @@ record Archives(
   private CompletionStage<Long> rest(
       Archive.Header header, boolean open, List<StoredRecord> page, long before, Writer lines) {
     for (StoredRecord stored : page) {
-      put(
-          lines,
-          () -> Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
+      put(lines, Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
-      put(lines, () -> Archive.end(records));
+      put(lines, Archive.end(records));
       flush(lines);
       return CompletableFuture.completedFuture(records);
     }
@@ -74,13 +72,9 @@ record Archives(
         .thenComposeAsync(next -> rest(header, open, next, records, lines), threads);
   }
 
-  private interface Line {
-    String text() throws IOException;
-  }
-
-  private static void put(Writer lines, Line line) {
+  private static void put(Writer lines, String line) {
     try {
-      lines.write(line.text());
+      lines.write(line);
       lines.write('\n');
     } catch (IOException e) {
       throw new UncheckedIOException(e);

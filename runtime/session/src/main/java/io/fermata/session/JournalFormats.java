@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
  * and how the earlier ones are brought into them, one version at a time.
  */
 final class JournalFormats {
-  private static final String OF_LATER = ", which this release does not know";
+  private static final String UNKNOWN_HERE = ", which this release does not know";
   private static final String NEWER = "run the release that wrote it, or a newer one";
 
   private final Map<String, Class<?>> written;
@@ -85,12 +85,12 @@ final class JournalFormats {
           ? upcast(mapper.readTree(Packing.unpacked(bytes)), manifest, mapper)
           : mapper.readValue(Packing.unpacked(bytes), type);
     } catch (Packing.UnknownPackingException e) {
-      throw new UnreadableRecord(manifest, " " + e.getMessage() + OF_LATER, NEWER, e);
+      throw new UnreadableRecord(manifest, " " + e.getMessage() + UNKNOWN_HERE, NEWER, e);
     } catch (InvalidTypeIdException e) {
-      String why = " with a part of the kind " + e.getTypeId() + OF_LATER;
+      String why = " with a part of the kind " + e.getTypeId() + UNKNOWN_HERE;
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (UnrecognizedPropertyException e) {
-      String why = " with a part " + at(e) + OF_LATER;
+      String why = " with a part " + at(e) + UNKNOWN_HERE;
       throw new UnreadableRecord(manifest, why, NEWER, e);
     } catch (IOException | RuntimeException e) {
       String where =
@@ -135,7 +135,7 @@ final class JournalFormats {
     known.removeIf(name -> !name.startsWith(kind));
     String why =
         known.isEmpty()
-            ? OF_LATER
+            ? UNKNOWN_HERE
             : ", of which this release knows only " + String.join(", ", known);
     return new UnreadableRecord(manifest, why, NEWER, null);
   }

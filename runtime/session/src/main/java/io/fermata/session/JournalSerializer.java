@@ -68,7 +68,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     }
   }
 
-  /** What a record, snapshot or part of one consists of that is not packed. */
+  /** The tree of a record, a snapshot or a part of one, which is not packed. */
   static JsonNode tree(byte[] cbor) throws IOException {
     return MAPPER.readTree(cbor);
   }

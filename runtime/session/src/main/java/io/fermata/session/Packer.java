@@ -2,12 +2,12 @@ package io.fermata.session;
 
 import java.util.Arrays;
 
-/** Packs one record. Of what is repeated the longest is taken that a few looks find. */
+/**
+ * Packs one record. Of what is repeated the longest is taken that is found at the last place in the
+ * record with the same beginning and at a few in the dictionary.
+ */
 final class Packer {
-  /** The shortest part that is worth telling where it was said before. */
-  static final int LEAST = 3;
-
-  private static final int LONGEST = Packing.SHORT_PARTS + Packing.BYTE;
+  private static final int LONGEST_PART = Packing.LONG_PART + Packing.MASK;
   private static final int LOOKS = 16;
 
   private final PackingWords words;
@@ -24,7 +24,7 @@ final class Packer {
   Packer(PackingWords words, byte[] plain) {
     this.words = words;
     this.plain = plain;
-    this.packed = new byte[Packing.HEADER + plain.length + plain.length / Packing.LITERALS + 1];
+    this.packed = new byte[Packing.HEADER + plain.length + plain.length / Packing.REPEATED + 1];
     this.last = new char[Math.min(Math.max(Integer.highestOneBit(plain.length), 256), 4096)];
   }
 
@@ -44,19 +44,14 @@ final class Packer {
   }
 
   byte[] packed() {
-    packed[0] = Packing.NUMBER;
-    packed[1] = (byte) (plain.length >> Byte.SIZE);
-    packed[2] = (byte) plain.length;
+    putHeader();
     int said = 0;
     int place = 0;
-    while (place + LEAST <= plain.length) {
-      find(place);
-      if (length >= LEAST) {
+    while (place + Packing.SHORTEST_PART <= plain.length) {
+      if (find(place)) {
         putLiterals(said, place);
         putRepeated();
-        for (int inside = place + 1; inside < place + length; inside++) {
-          note(inside);
-        }
+        note(place + 1, place + length);
         place += length;
         said = place;
       } else {
@@ -67,8 +62,16 @@ final class Packer {
     return Arrays.copyOf(packed, size);
   }
 
-  private void note(int place) {
-    if (place + LEAST <= plain.length) {
+  private void putHeader() {
+    packed[0] = Packing.NUMBER;
+    packed[1] = Packing.check(plain);
+    packed[2] = (byte) (plain.length >> Byte.SIZE);
+    packed[3] = (byte) plain.length;
+  }
+
+  private void note(int from, int to) {
+    int end = Math.min(to, plain.length - Packing.SHORTEST_PART + 1);
+    for (int place = from; place < end; place++) {
       last[slot(hash(plain, place))] = (char) (place + 1);
     }
   }
@@ -77,10 +80,10 @@ final class Packer {
     return hash >>> (Integer.numberOfLeadingZeros(last.length) + 1);
   }
 
-  /** Finds what of the bytes from a place on was said before, and notes the place. */
-  private void find(int place) {
+  /** Whether bytes from a place on were said before, how many, and where; notes the place. */
+  private boolean find(int place) {
     length = 0;
-    int most = Math.min(plain.length - place, LONGEST);
+    int most = Math.min(plain.length - place, LONGEST_PART);
     int hash = hash(plain, place);
     int slot = slot(hash);
     int own = last[slot] - 1;
@@ -93,7 +96,7 @@ final class Packer {
     for (int look = 0; look < LOOKS && found >= 0; look++) {
       int back = place + words.length() - found;
       if (back > Packing.WINDOW) {
-        return;
+        break;
       }
       int alike = words.alike(found, plain, place, most);
       if (alike > length) {
@@ -102,11 +105,12 @@ final class Packer {
       }
       found = words.before(found);
     }
+    return length >= Packing.SHORTEST_PART;
   }
 
   private void putLiterals(int from, int to) {
-    for (int next = from; next < to; next += Packing.LITERALS) {
-      int count = Math.min(Packing.LITERALS, to - next);
+    for (int next = from; next < to; next += Packing.REPEATED) {
+      int count = Math.min(Packing.REPEATED, to - next);
       packed[size++] = (byte) (count - 1);
       System.arraycopy(plain, next, packed, size, count);
       size += count;
@@ -115,10 +119,10 @@ final class Packer {
 
   private void putRepeated() {
     int far = distance - 1;
-    int more = Math.min(length, Packing.SHORT_PARTS) - LEAST + 1;
+    int more = Math.min(length, Packing.LONG_PART) - Packing.SHORTEST_PART + 1;
     packed[size++] = (byte) (more << Packing.FAR_BITS | far >> Byte.SIZE);
-    if (length >= Packing.SHORT_PARTS) {
-      packed[size++] = (byte) (length - Packing.SHORT_PARTS);
+    if (length >= Packing.LONG_PART) {
+      packed[size++] = (byte) (length - Packing.LONG_PART);
     }
     packed[size++] = (byte) far;
   }

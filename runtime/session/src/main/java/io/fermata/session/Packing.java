@@ -1,50 +1,56 @@
 package io.fermata.session;
 
 import java.io.IOException;
+import java.util.zip.CRC32;
 
 /**
  * Makes records small. Most of what one says every one says, so it says where that is in a
  * dictionary of typical records, or earlier in itself; to the store a record is a half or a third
  * of what it would be, for some microseconds.
  *
- * <p>A packed record begins with the number of its dictionary, as no record does that is not
- * packed, and its length in two bytes. The rest is LZF's format, as if the dictionary stood before
- * the record. A byte below 32 is followed by one literal byte more than it says. Any other tells in
- * its upper three bits of how many bytes, less 2, the part is that was said before, and in its
- * lower five and in the byte after it how far back, less 1; if the three bits are all set, another
- * byte between these two adds to the length.
+ * <p>A packed record begins with the number of its dictionary, a check of the record and its length
+ * in two bytes. The rest is LZF's format, as if the dictionary stood before the record. A byte
+ * below 32 is followed by one literal byte more than it says. Any other tells in its upper three
+ * bits of how many bytes, less 2, the part is that was said before, and in its lower five and in
+ * the byte after it how far back, less 1; if the three bits are all set, another byte between these
+ * two adds to the length.
  *
  * <p>A dictionary is never changed, as what was packed with it would be lost. A better one gets the
  * next number, and the earlier ones stay to unpack with.
  */
 final class Packing {
   static final byte NUMBER = 1;
-  static final int HEADER = 3;
-  static final int LITERALS = 32;
+  static final int HEADER = 4;
+  static final int MASK = 0xff;
+
+  /** From here on a control byte tells of a repeated part, below it of literal bytes. */
+  static final int REPEATED = 32;
+
   static final int FAR_BITS = 5;
   static final int WINDOW = 1 << (FAR_BITS + Byte.SIZE);
 
-  /** The length of a repeated part from which on another byte tells of it. */
-  static final int SHORT_PARTS = 9;
+  /** The shortest part that is worth telling where it was said before. */
+  static final int SHORTEST_PART = 3;
 
-  static final int BYTE = 0xff;
+  /** The length of a repeated part from which on another byte tells of it. */
+  static final int LONG_PART = 9;
 
   /** Records are maps, so in CBOR they begin with a byte above all numbers of dictionaries. */
-  private static final int MOST_NUMBERS = 24;
+  private static final int FIRST_OF_RECORDS = 24;
 
   /** Below it nothing is gained. */
-  private static final int LEAST = 64;
+  private static final int SHORTEST_RECORD = 64;
 
   /** What is larger holds files for the most part, which are packed already as a rule. */
-  static final int MOST = 0xffff;
+  static final int LONGEST_RECORD = 0xffff;
 
-  private static final PackingWords WORDS = PackingWords.of("/packing-1.txt");
+  static final PackingWords WORDS = PackingWords.of("packing-1.txt", 0xb427700fL);
 
   private Packing() {}
 
   /** A record packed, or as it is where that is not shorter. */
   static byte[] packed(byte[] plain) {
-    if (plain.length < LEAST || plain.length > MOST) {
+    if (plain.length < SHORTEST_RECORD || plain.length > LONGEST_RECORD) {
       return plain;
     }
     byte[] packed = new Packer(WORDS, plain).packed();
@@ -58,16 +64,29 @@ final class Packing {
    * @throws IOException if it is not whole
    */
   static byte[] unpacked(byte[] stored) throws IOException {
-    if (stored.length == 0 || Byte.toUnsignedInt(stored[0]) >= MOST_NUMBERS) {
+    if (stored.length == 0 || Byte.toUnsignedInt(stored[0]) >= FIRST_OF_RECORDS) {
       return stored;
+    } else if (stored[0] == 0) {
+      throw new IOException("It begins with no dictionary's number");
     } else if (stored[0] != NUMBER) {
       throw new UnknownPackingException(stored[0]);
     }
     try {
-      return new Unpacker(WORDS, stored).plain();
+      Unpacker unpacker = new Unpacker(WORDS, stored);
+      byte[] plain = unpacker.plain();
+      if (unpacker.taken() < stored.length) {
+        throw new IOException("It goes on after its end");
+      }
+      return plain;
     } catch (IndexOutOfBoundsException e) {
       throw new IOException("It is not packed as it says", e);
     }
+  }
+
+  static byte check(byte[] plain) {
+    CRC32 sum = new CRC32();
+    sum.update(plain);
+    return (byte) sum.getValue();
   }
 
   /** What a later release packed. */

@@ -3,9 +3,9 @@ package io.fermata.session;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.zip.CRC32;
 
 /** What records of all journals say, as if it stood before each of them; and where it says what. */
 final class PackingWords {
@@ -24,20 +24,29 @@ final class PackingWords {
     this.bytes = bytes;
     this.before = new short[bytes.length];
     Arrays.fill(last, NOWHERE);
-    for (int place = 0; place + Packer.LEAST <= bytes.length; place++) {
+    for (int place = 0; place + Packing.SHORTEST_PART <= bytes.length; place++) {
       int slot = slot(Packer.hash(bytes, place));
       before[place] = last[slot];
       last[slot] = (short) place;
     }
   }
 
-  static PackingWords of(String resource) {
+  /**
+   * Reads a dictionary.
+   *
+   * @param check its CRC-32, as with another one every record would be packed for nobody to read
+   */
+  static PackingWords of(String resource, long check) {
     try (InputStream in = PackingWords.class.getResourceAsStream(resource)) {
-      if (in == null) {
-        throw new IllegalStateException("Fermata's jar lacks " + resource + "; build it again");
+      byte[] text = in == null ? new byte[0] : in.readAllBytes();
+      byte[] words = Base64.getMimeDecoder().decode(text);
+      CRC32 sum = new CRC32();
+      sum.update(words);
+      if (sum.getValue() != check) {
+        throw new IllegalStateException(
+            "The resource io/fermata/session/" + resource + " is not Fermata's; repair the jar");
       }
-      String text = new String(in.readAllBytes(), StandardCharsets.US_ASCII);
-      return new PackingWords(Base64.getMimeDecoder().decode(text));
+      return new PackingWords(words);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

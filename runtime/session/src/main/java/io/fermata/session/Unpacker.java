@@ -2,7 +2,7 @@ package io.fermata.session;
 
 import java.io.IOException;
 
-/** Unpacks one record. What is not whole runs out of bounds. */
+/** Unpacks one record. What is not whole runs out of bounds or fails the check. */
 final class Unpacker {
   private final PackingWords words;
   private final byte[] packed;
@@ -13,26 +13,31 @@ final class Unpacker {
   Unpacker(PackingWords words, byte[] packed) {
     this.words = words;
     this.packed = packed;
-    this.plain = new byte[(packed[1] & Packing.BYTE) << Byte.SIZE | (packed[2] & Packing.BYTE)];
+    this.plain = new byte[(packed[2] & Packing.MASK) << Byte.SIZE | (packed[3] & Packing.MASK)];
   }
 
   byte[] plain() throws IOException {
-    while (next < packed.length) {
+    while (size < plain.length) {
       int control = read();
-      if (control < Packing.LITERALS) {
+      if (control < Packing.REPEATED) {
         takeLiterals(control + 1);
       } else {
         takeRepeated(control);
       }
     }
-    if (size < plain.length) {
-      throw new IOException("It ends too early");
+    if (packed[1] != Packing.check(plain)) {
+      throw new IOException("It was changed since it was packed");
     }
     return plain;
   }
 
+  /** How many bytes it was packed in. */
+  int taken() {
+    return next;
+  }
+
   private int read() {
-    return packed[next++] & Packing.BYTE;
+    return packed[next++] & Packing.MASK;
   }
 
   private void takeLiterals(int count) {
@@ -43,11 +48,11 @@ final class Unpacker {
 
   /** Byte by byte, for a part may go on into what it repeats. */
   private void takeRepeated(int control) {
-    int length = (control >> Packing.FAR_BITS) + Packer.LEAST - 1;
-    if (length == Packing.SHORT_PARTS) {
+    int length = (control >> Packing.FAR_BITS) + Packing.SHORTEST_PART - 1;
+    if (length == Packing.LONG_PART) {
       length += read();
     }
-    int distance = ((control & (Packing.LITERALS - 1)) << Byte.SIZE | read()) + 1;
+    int distance = ((control & (Packing.REPEATED - 1)) << Byte.SIZE | read()) + 1;
     for (int end = size + length; size < end; size++) {
       int from = size - distance;
       plain[size] = from < 0 ? words.at(words.length() + from) : plain[from];

@@ -16,6 +16,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.StoredRecord;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
@@ -267,6 +268,15 @@ class ArchiveTest {
           .extracting(Message::content)
           .anyMatch(said -> said.contains("Good morning."));
     }
+  }
+
+  @Test
+  void aRecordThatCannotBeReadIsNotExportedAndNamed() {
+    byte[] later = {2, 0, 0, 9};
+    assertThatThrownBy(() -> Archive.line(new StoredRecord(5, 1, "step:1", later)))
+        .isInstanceOf(ArchiveException.class)
+        .hasMessageContaining("Record 5 (step:1) cannot be exported")
+        .hasMessageContaining("release that wrote it");
   }
 
   @Test

@@ -285,7 +285,7 @@ class JournalFormatTest {
   private List<String> fresh() {
     List<String> lines = new ArrayList<>();
     for (JournalRecord entry : latest()) {
-      byte[] bytes = serializer.toBinary(entry);
+      byte[] bytes = JournalSerializer.cbor(entry);
       lines.add(serializer.manifest(entry) + " " + Base64.getEncoder().encodeToString(bytes));
     }
     return lines;

@@ -61,25 +61,48 @@ class PackingTest {
   @Test
   void everythingComesOutAsItWentIn() throws IOException {
     Random random = new Random(7);
-    for (int size : List.of(1, 63, 64, 65, 300, 5_000, Packing.MOST, Packing.MOST + 1, 200_000)) {
-      byte[] noise = random(random, size);
-      byte[] words = noise.clone();
+    byte[] typical = typical();
+    for (int size : List.of(1, 63, 64, 65, 300, 5_000, 9_000, 65_535, 65_536, 200_000)) {
+      byte[] words = random(random, size);
       for (int i = 1; i < size; i++) {
-        words[i] = typical()[i % typical().length];
+        words[i] = typical[i % typical.length];
       }
       byte[] zeros = new byte[size];
       zeros[0] = MAP;
-      for (byte[] plain : List.of(noise, words, zeros)) {
+      for (byte[] plain : List.of(random(random, size), words, zeros, patched(random, size))) {
         byte[] packed = Packing.packed(plain);
         assertThat(packed.length).isLessThanOrEqualTo(size);
         assertThat(Packing.unpacked(packed)).isEqualTo(plain);
       }
     }
+    for (int round = 0; round < 300; round++) {
+      byte[] plain = patched(random, 64 + random.nextInt(40_000));
+      assertThat(Packing.unpacked(Packing.packed(plain))).isEqualTo(plain);
+    }
+  }
+
+  /** Noise with parts of the dictionary and of itself in it, of lengths and from places of note. */
+  private static byte[] patched(Random random, int size) {
+    int[] distances = {1, 2, 3, 500, 8_191, 8_192, 8_193};
+    int[] lengths = {2, 3, 8, 9, 10, 31, 32, 33, 263, 264, 265, 1_000};
+    byte[] bytes = random(random, size);
+    int at = 1;
+    while (at < size) {
+      int length = Math.min(lengths[random.nextInt(lengths.length)], size - at);
+      int distance = distances[random.nextInt(distances.length)];
+      boolean fromWords = random.nextInt(3) == 0 && length < Packing.WORDS.length();
+      int place = fromWords ? random.nextInt(Packing.WORDS.length() - length) : at - distance;
+      for (int i = 0; i < length && place >= 0 && random.nextInt(300) > 0; i++) {
+        bytes[at + i] = fromWords ? Packing.WORDS.at(place + i) : bytes[place + i];
+      }
+      at += length + random.nextInt(70);
+    }
+    return bytes;
   }
 
   @Test
   void whatIsLargeOrDoesNotGetSmallerIsLeftAsItIs() {
-    byte[] large = new byte[Packing.MOST + 1];
+    byte[] large = new byte[Packing.LONGEST_RECORD + 1];
     large[0] = MAP;
     assertThat(Packing.packed(large)).isSameAs(large);
     byte[] noise = random(new Random(1), 500);
@@ -98,19 +121,29 @@ class PackingTest {
   }
 
   @Test
-  void noChangedByteIsMoreThanAnUnreadableRecord() {
+  void whatWasChangedIsRefusedWithFewExceptions() {
     byte[] packed = Packing.packed(typical());
+    int read = 0;
     for (int i = 0; i < packed.length; i++) {
       for (int bit = 0; bit < Byte.SIZE; bit++) {
         byte[] changed = packed.clone();
         changed[i] ^= (byte) (1 << bit);
         try {
           new JournalSerializer().fromBinary(changed, "step:1");
+          read++;
         } catch (IOException refused) {
           assertThat(refused).isInstanceOf(UnreadableRecord.class);
         }
       }
     }
+    assertThat(read).isLessThan(packed.length * Byte.SIZE / 50);
+  }
+
+  @Test
+  void whatIsZeroedIsNoRecordOfALaterRelease() {
+    assertThatThrownBy(() -> new JournalSerializer().fromBinary(new byte[200], "step:1"))
+        .isInstanceOf(UnreadableRecord.class)
+        .hasMessageContaining("backup");
   }
 
   @Test
@@ -129,19 +162,30 @@ class PackingTest {
     byte[] packed =
         Base64.getDecoder()
             .decode(
-                "AQFgwBkEoMRQbADjF+wBYXPjAq/vASPjBaND1uMMpwBl4wOtK0AFIHRyYXZlzPQAoECA4x"
-                    + "W7Q0rgBtrgATXjAmZDcuMDaSaLggQAdCPk4wAoAmlXaCFXAyB0bz+jMiXF4wJ44wQc4Adt"
-                    + "4giVYFoEZEdyYXrgAysCAf//");
+                "ASYBYMAYBKDEUGwA4xfeAWFz4wKh7gHq4wWWQ8jjDJoAZeMDoCsUBSB0cmF2ZczCAKBAgO"
+                    + "MVr0NA4AbY4AE14wJcQ2jjA18mdIIBAHQj2eMAHgJpV2ghVQMgdG8/oyglsuMCbuMEEuAH"
+                    + "beIIkWBaBGRHcmF64AMrIpA=");
     Object read = new JournalSerializer().fromBinary(packed, "step:1");
     assertThat(Json.tree(read)).isEqualTo(Json.tree(step()));
   }
 
   @Test
   void theDictionaryNeverChanges() throws Exception {
-    try (var in = Objects.requireNonNull(getClass().getResourceAsStream("/packing-1.txt"))) {
+    try (var in = Objects.requireNonNull(getClass().getResourceAsStream("packing-1.txt"))) {
       byte[] words = Base64.getMimeDecoder().decode(in.readAllBytes());
       assertThat(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(words)))
-          .isEqualTo("d6a7bd6cdaf38bc3c79030cd6776444b15926b6ef3c34935c601711d28101e5f");
+          .isEqualTo("610eea421041ff904b92f10c692d8fd79da9c12101dfc31e8ca843e3b938c990");
     }
+  }
+
+  @Test
+  void aDictionaryThatIsNotFermatasIsRefused() {
+    assertThatThrownBy(() -> PackingWords.of("packing-1.txt", 7))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("io/fermata/session/packing-1.txt")
+        .hasMessageContaining("repair the jar");
+    assertThatThrownBy(() -> PackingWords.of("none.txt", 7))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("none.txt");
   }
 }

@@ -447,12 +447,12 @@ class PromisesTest {
   void whatIsLeftOfACompletedRunIsOneRecordWithoutItsData() throws Exception {
     try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
       Client client = host.client();
+      StoreFiles files = new StoreFiles(dir);
       client.start("from", "Castrop-Rauxel");
+      assertThat(files.records()).anyMatch(record -> record.contains("Castrop"));
       client.proceed("to", "Bonn");
       await(() -> rows("select count(*) from event_journal") == 1);
-      assertThat(
-              rows("select count(*) from event_journal where instr(event_payload,'Castrop') > 0"))
-          .isZero();
+      assertThat(files.records()).hasSize(1).noneMatch(record -> record.contains("Castrop"));
       assertThat(rows("select count(*) from snapshot")).isZero();
       assertThat(code(client.proceed())).isEqualTo("run_completed");
       host.crash();

@@ -325,7 +325,7 @@ class SealTest {
                 : sealing
                     .snapshots(SessionState.class, SessionState.EMPTY)
                     .toJournal((SessionState) plain);
-        String bytes = Base64.getEncoder().encodeToString(serializer.toBinary(stored));
+        String bytes = Base64.getEncoder().encodeToString(JournalSerializer.cbor(stored));
         lines.add(serializer.manifest(stored) + " " + bytes);
       }
     }

@@ -10,6 +10,7 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -17,9 +18,15 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** What the files in the folder of a SQLite store hold, of records also what is packed in them. */
+/**
+ * What the files in the folder of a SQLite store hold, of records also what is packed in them,
+ * whether they are listed still or only left behind in a page or in the log.
+ */
 final class StoreFiles {
   private static final int TRACE = 20;
+
+  /** No record of these tests is longer. */
+  private static final int LONGEST = 8 * 1024;
 
   private final Path folder;
   private final Set<String> traces = new HashSet<>();
@@ -28,49 +35,74 @@ final class StoreFiles {
     this.folder = folder;
   }
 
-  /** The bytes of every file, and with them what its records and snapshots hold, by its name. */
+  /** The bytes of every file, and with them what can be unpacked anywhere in it, by its path. */
   Map<String, String> texts() throws IOException {
     Map<String, String> texts = new TreeMap<>();
     for (Path file : files()) {
-      String bytes = new String(Files.readAllBytes(file), ISO_8859_1);
-      StringBuilder text = new StringBuilder(bytes);
-      if (bytes.startsWith("SQLite format 3")) {
-        for (byte[] record : records(file)) {
-          text.append('\n').append(new String(Packing.unpacked(record), ISO_8859_1));
+      byte[] bytes = Files.readAllBytes(file);
+      StringBuilder text = new StringBuilder(new String(bytes, ISO_8859_1));
+      for (int at = 0; at < bytes.length - Packing.HEADER; at++) {
+        if (bytes[at] == Packing.NUMBER) {
+          text.append('\n').append(unpackedAt(bytes, at));
         }
       }
-      texts.put(file.getFileName().toString(), text.toString());
+      if (isDatabase(file)) {
+        records(file).forEach(record -> text.append('\n').append(unpacked(record)));
+      }
+      texts.put(folder.relativize(file).toString(), text.toString());
     }
     return texts;
   }
 
+  /** What is packed at a place, nothing if it is something else that is there. */
+  private static String unpackedAt(byte[] bytes, int at) {
+    int end = Math.min(bytes.length, at + LONGEST);
+    try {
+      byte[] plain = new Unpacker(Packing.WORDS, Arrays.copyOfRange(bytes, at, end)).plain();
+      return new String(plain, ISO_8859_1);
+    } catch (IOException | IndexOutOfBoundsException somethingElse) {
+      return "";
+    }
+  }
+
+  /** Every record and snapshot that is there. */
+  List<String> records() throws IOException {
+    List<String> records = new ArrayList<>();
+    for (Path file : databases()) {
+      records(file).forEach(record -> records.add(unpacked(record)));
+    }
+    return records;
+  }
+
   /**
    * The files in which a text is, or which have a trace of a record that held it when this was
-   * asked before: a record that is no longer listed could not be unpacked any more.
+   * asked before: of a record that lay across pages only parts may be left.
    */
   List<String> with(String marker) throws IOException {
     List<String> found = new ArrayList<>();
-    for (Map.Entry<String, String> file : texts().entrySet()) {
-      if (file.getValue().contains(marker)
-          || traces.stream().anyMatch(trace -> file.getValue().contains(trace))) {
-        found.add(file.getKey());
-      }
-    }
-    for (Path file : files()) {
-      if (file.getFileName().toString().endsWith(".db")) {
-        remember(file, marker);
+    texts()
+        .forEach(
+            (file, text) -> {
+              if (text.contains(marker) || traces.stream().anyMatch(text::contains)) {
+                found.add(file);
+              }
+            });
+    for (Path file : databases()) {
+      for (byte[] record : records(file)) {
+        String stored = new String(record, ISO_8859_1);
+        if (unpacked(record).contains(marker) && stored.length() > TRACE) {
+          traces.add(stored.substring(stored.length() - TRACE));
+        }
       }
     }
     return found;
   }
 
-  private void remember(Path file, String marker) throws IOException {
-    for (byte[] record : records(file)) {
-      String stored = new String(record, ISO_8859_1);
-      if (new String(Packing.unpacked(record), ISO_8859_1).contains(marker)
-          && stored.length() > TRACE) {
-        traces.add(stored.substring(stored.length() - TRACE));
-      }
+  private static String unpacked(byte[] record) {
+    try {
+      return new String(Packing.unpacked(record), ISO_8859_1);
+    } catch (IOException e) {
+      throw new AssertionError("It cannot be unpacked", e);
     }
   }
 
@@ -78,6 +110,14 @@ final class StoreFiles {
     try (Stream<Path> files = Files.walk(folder)) {
       return files.filter(Files::isRegularFile).toList();
     }
+  }
+
+  private List<Path> databases() throws IOException {
+    return files().stream().filter(StoreFiles::isDatabase).toList();
+  }
+
+  private static boolean isDatabase(Path file) {
+    return file.getFileName().toString().endsWith(".db");
   }
 
   private static List<byte[]> records(Path file) throws IOException {
