@@ -140,7 +140,24 @@ final class PostgresSchema {
               CREATE INDEX directory_since_standing
               ON directory (kind, standing, since, persistence_id)
               """,
-                  "CREATE TABLE directory_mark (number bigint NOT NULL)")));
+                  "CREATE TABLE directory_mark (number bigint NOT NULL)"),
+              // A foreign key is looked after for every record that comes or goes; by a trigger
+              // the tags of all that go together go together, found by their index alone.
+              List.of(
+                  "ALTER TABLE event_tag DROP CONSTRAINT event_tag_event_id_fkey",
+                  """
+              CREATE FUNCTION event_tag_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+              BEGIN
+                DELETE FROM event_tag WHERE event_id = ANY (ARRAY(SELECT ordering FROM gone));
+                RETURN NULL;
+              END
+              $$
+              """,
+                  """
+              CREATE TRIGGER event_tag_follow AFTER DELETE ON event_journal
+              REFERENCING OLD TABLE AS gone
+              FOR EACH STATEMENT EXECUTE FUNCTION event_tag_follow()
+              """)));
 
   private final PostgresAddress address;
   private final Connection connection;

@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.persistence.Note.Conclusion;
 import io.fermata.persistence.Note.Plan;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -13,6 +14,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 final class PostgresStoreTest extends SqlContract {
@@ -88,6 +90,47 @@ final class PostgresStoreTest extends SqlContract {
       host.open("a").write(new Plan("one"));
     }
     assertThat(database().numbers("SELECT 1 FROM seen WHERE setting = 'on'")).hasSize(1);
+  }
+
+  @Test
+  void tablesOfVersionTwoAreBroughtUpToDateAndTheirTagsStillGoWithTheirRecords() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Plan("one")).write(new Conclusion("over", 0, 9));
+    }
+    database().execute("DROP TRIGGER event_tag_follow ON event_journal");
+    database().execute("DROP FUNCTION event_tag_follow");
+    database()
+        .execute(
+            "ALTER TABLE event_tag ADD FOREIGN KEY (event_id) REFERENCES event_journal (ordering)"
+                + " ON DELETE CASCADE");
+    database().execute("UPDATE fermata_meta SET value = '2' WHERE key = 'schema_version'");
+    try (Host host = Host.on(store())) {
+      host.sweep();
+      assertThat(tags()).isEqualTo(1);
+      assertThat(database().number("SELECT count(*) FROM pg_constraint WHERE contype = 'f'"))
+          .as("only that of the directory's tags")
+          .isEqualTo(1);
+    }
+    assertThat(
+            database().number("SELECT value::int FROM fermata_meta WHERE key = 'schema_version'"))
+        .isEqualTo(3);
+  }
+
+  @Test
+  void theTagsOfManyRecordsGoWithThemByTheirIndex() throws SQLException {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      IntStream.rangeClosed(1, 200).forEach(plan -> desk.write(new Plan("plan " + plan)));
+      assertThat(tags()).isEqualTo(200);
+      assertThat(Host.await(host.store().forget(List.of("a"))).records()).isEqualTo(200);
+      assertThat(tags()).isZero();
+    }
+    PostgresAddress address = PostgresAddress.parse(database().address(), Map.of());
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      String gone = "DELETE FROM event_tag WHERE event_id = ANY (ARRAY(SELECT ? ::bigint))";
+      assertThat(plan(connection, gone))
+          .anyMatch(step -> step.contains("Index Scan using event_tag_pkey on event_tag"));
+    }
   }
 
   @Test
