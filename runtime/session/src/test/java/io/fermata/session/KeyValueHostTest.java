@@ -18,8 +18,10 @@ import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -134,6 +136,13 @@ class KeyValueHostTest {
     now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
   }
 
+  /** A text in which nothing is said twice, so that it is as large in the store. */
+  private static String page(int number) {
+    byte[] bytes = new byte[1_500];
+    new Random(number).nextBytes(bytes);
+    return Base64.getEncoder().encodeToString(bytes);
+  }
+
   private static List<String> texts(Fermata host, String id) throws Exception {
     return now(host.threads().messages("ann", id, null, 100, 0, true)).messages().stream()
         .map(m -> String.valueOf(m.content()))
@@ -150,11 +159,11 @@ class KeyValueHostTest {
     }
     try (Fermata host = desk()) {
       for (int i = 0; i < 25; i++) {
-        said(host, id, i + "x".repeat(2_000));
+        said(host, id, page(i));
       }
       assertThat(texts(host, id))
           .hasSizeBetween(4, 51)
-          .startsWith("Heard.", "24" + "x".repeat(2_000))
+          .startsWith("Heard.", page(24))
           .doesNotContain("Hello");
       assertThat(now(host.threads().get("ann", id)).threadId()).isEqualTo(id);
     }
@@ -165,7 +174,7 @@ class KeyValueHostTest {
     try (Fermata host = desk()) {
       String id = created(host);
       for (int i = 0; i < 25; i++) {
-        said(host, id, i + "x".repeat(2_000));
+        said(host, id, page(i));
       }
       CompletableFuture<@Nullable Throwable> ended = new CompletableFuture<>();
       Threads.Feed feed =
