@@ -225,7 +225,7 @@ class ThreadEventsTest {
     String thread = alice.thread();
     try (Desk.Listening listening = alice.listen(thread + "/events")) {
       // What nobody has heard by then is deleted with the rest.
-      listening.upTo("thread.created");
+      assertThat(types(listening.upTo("thread.created"))).startsWith("thread.created");
       alice.send("DELETE", thread, null).is(204);
 
       assertThat(types(listening.upTo("thread.deleted"))).endsWith("thread.deleted");
