@@ -81,9 +81,10 @@ final class JournalFormats {
       throw unknown(manifest);
     }
     try {
+      byte[] plain = Packing.unpacked(bytes);
       return type == null
-          ? upcast(mapper.readTree(Packing.unpacked(bytes)), manifest, mapper)
-          : mapper.readValue(Packing.unpacked(bytes), type);
+          ? upcast(mapper.readTree(plain), manifest, mapper)
+          : mapper.readValue(plain, type);
     } catch (Packing.UnknownPackingException e) {
       throw new UnreadableRecord(manifest, " " + e.getMessage() + UNKNOWN_HERE, NEWER, e);
     } catch (InvalidTypeIdException e) {

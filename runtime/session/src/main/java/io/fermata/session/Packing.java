@@ -1,7 +1,6 @@
 package io.fermata.session;
 
 import java.io.IOException;
-import java.util.zip.CRC32;
 
 /**
  * Makes records small. Most of what one says every one says, so it says where that is in a
@@ -84,9 +83,7 @@ final class Packing {
   }
 
   static byte check(byte[] plain) {
-    CRC32 sum = new CRC32();
-    sum.update(plain);
-    return (byte) sum.getValue();
+    return (byte) PackingWords.sum(plain);
   }
 
   /** What a later release packed. */

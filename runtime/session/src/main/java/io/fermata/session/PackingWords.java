@@ -40,9 +40,7 @@ final class PackingWords {
     try (InputStream in = PackingWords.class.getResourceAsStream(resource)) {
       byte[] text = in == null ? new byte[0] : in.readAllBytes();
       byte[] words = Base64.getMimeDecoder().decode(text);
-      CRC32 sum = new CRC32();
-      sum.update(words);
-      if (sum.getValue() != check) {
+      if (sum(words) != check) {
         throw new IllegalStateException(
             "The resource io/fermata/session/" + resource + " is not Fermata's; repair the jar");
       }
@@ -50,6 +48,12 @@ final class PackingWords {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  static long sum(byte[] bytes) {
+    CRC32 sum = new CRC32();
+    sum.update(bytes);
+    return sum.getValue();
   }
 
   private static int slot(int hash) {
