@@ -80,8 +80,17 @@ public sealed interface ThreadInput {
   /** The moment of a timer has come. */
   record EffectDue(ThreadEffect effect, long at) implements ThreadInput {}
 
-  /** The thread was read back from its journal: attempts that were under way are gone. */
-  record Recovered(long at) implements ThreadInput {}
+  /**
+   * The thread was read back from its journal: attempts that were running are lost.
+   *
+   * @param running the keys of the effects that are not
+   */
+  record Recovered(Set<String> running, long at) implements ThreadInput {
+    /** After the process was lost, and every attempt with it. */
+    public Recovered(long at) {
+      this(Set.of(), at);
+    }
+  }
 
   /**
    * How an effect ended. Changes are what authors' code brought about meanwhile: before the message

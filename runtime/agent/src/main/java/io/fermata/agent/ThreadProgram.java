@@ -10,6 +10,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * <p>It holds no state of its own, so one instance serves any number of threads at once.
  */
 public final class ThreadProgram
-    implements Program<ThreadState, ThreadInput, ThreadEvent, ThreadEffect> {
+    implements Program<
+        ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
   /** Models have guards of their own against standing still, and no bound on the whole. */
   private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
 
@@ -51,8 +53,8 @@ public final class ThreadProgram
   }
 
   @Override
-  public ThreadState apply(ThreadState state, ThreadEvent event) {
-    return state.apply(List.of(event), 0);
+  public ThreadState apply(ThreadState state, List<ThreadEvent> events, long seq) {
+    return state.apply(events, seq);
   }
 
   // --- what comes in ---------------------------------------------------------------------------
@@ -161,7 +163,7 @@ public final class ThreadProgram
       due(loop, state, due);
       return null;
     }
-    recovered(loop, state, input.at());
+    recovered(loop, state, (ThreadInput.Recovered) input);
     loop.advance();
     return null;
   }
@@ -539,13 +541,16 @@ public final class ThreadProgram
 
   // --- after a crash ---------------------------------------------------------------------------
 
-  private void recovered(TurnLoop loop, ThreadState state, long at) {
+  private void recovered(TurnLoop loop, ThreadState state, ThreadInput.Recovered recovered) {
+    long at = recovered.at();
+    Set<String> running = recovered.running();
     loop.widen();
     for (Frame frame : state.frames().values()) {
-      boolean acts = frame.stage() == Frame.Stage.THINKING || frame.stage() == Frame.Stage.HANDLING;
-      if (acts && frame.attempt() >= CUT_OFFS) {
+      ThreadEffect turn = turn(frame);
+      boolean lost = turn != null && !running.contains(turn.key());
+      if (lost && frame.attempt() >= CUT_OFFS) {
         giveUp(loop, frame);
-      } else if (frame.stage() == Frame.Stage.THINKING) {
+      } else if (lost && frame.stage() == Frame.Stage.THINKING) {
         loop.emit(
             new ThreadEvent.StepBegan(
                 frame.path(),
@@ -555,7 +560,7 @@ public final class ThreadProgram
                 frame.attempt() + 1,
                 String.valueOf(frame.messageId()),
                 at));
-      } else if (frame.stage() == Frame.Stage.HANDLING) {
+      } else if (lost) {
         loop.emit(
             new ThreadEvent.TurnBegan(
                 frame.side(),
@@ -564,15 +569,36 @@ public final class ThreadProgram
                 frame.attempt() + 1,
                 at));
       }
-      frame.calls().stream()
-          .filter(call -> call.phase() == CallState.Phase.RUNNING)
-          .forEach(call -> resume(loop, frame, call, at));
+      for (CallState call : frame.calls()) {
+        if (call.phase() == CallState.Phase.RUNNING
+            && !running.contains(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt()))) {
+          resume(loop, frame, call, at);
+        }
+      }
     }
     for (ScheduledEffect effect : state.effects().values()) {
-      if (effect.status() == ScheduledEffect.Status.RUNNING) {
+      if (effect.status() == ScheduledEffect.Status.RUNNING
+          && !running.contains(
+              effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
         resume(loop, effect, at);
       }
     }
+  }
+
+  /** The key of an effect that has no timer. */
+  private static String effect(ThreadEffect.Kind kind, String id, int attempt) {
+    return effect(kind, id, attempt, Policy.DEFAULT).key();
+  }
+
+  /** What a frame's participant does now; null if it waits for calls. */
+  private static @Nullable ThreadEffect turn(Frame frame) {
+    return switch (frame.stage()) {
+      case THINKING ->
+          effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG);
+      case HANDLING ->
+          effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG);
+      default -> null;
+    };
   }
 
   private void resume(TurnLoop loop, Frame frame, CallState call, long at) {
@@ -676,10 +702,9 @@ public final class ThreadProgram
   }
 
   private void of(Agent agent, Frame frame, List<ThreadEffect> wanted) {
-    if (frame.stage() == Frame.Stage.THINKING) {
-      wanted.add(effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG));
-    } else if (frame.stage() == Frame.Stage.HANDLING) {
-      wanted.add(effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG));
+    ThreadEffect turn = turn(frame);
+    if (turn != null) {
+      wanted.add(turn);
     }
     for (CallState call : frame.calls()) {
       if (call.phase() == CallState.Phase.RUNNING) {
@@ -737,23 +762,35 @@ public final class ThreadProgram
 
   // --- doing it --------------------------------------------------------------------------------
 
-  /**
-   * Carries out an effect: the one method that calls models, tools and hooks. It may block, so its
-   * caller chooses the thread. The stage never fails; failures are results.
-   */
+  @Override
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {
     return new Performance(agents, state, outside).of(effect);
   }
 
-  /** How a failure inside an effect is told. */
+  @Override
   public ThreadInput.Failed failed(ThreadEffect effect, Throwable thrown) {
     Throwable cause = Failures.survivable(thrown);
     return new ThreadInput.Failed("failed", Failures.reason(cause), cause.toString());
   }
 
-  /** An effect that did not end in its time. */
+  @Override
   public ThreadInput.Failed timedOut(ThreadEffect effect) {
     return new ThreadInput.Failed("timeout", "no result within " + effect.policy().timeout(), null);
+  }
+
+  @Override
+  public ThreadInput completed(ThreadEffect effect, ThreadInput.Result result, long at) {
+    return new ThreadInput.EffectEnded(effect, result, at);
+  }
+
+  @Override
+  public ThreadInput due(ThreadEffect timer, long at) {
+    return new ThreadInput.EffectDue(timer, at);
+  }
+
+  @Override
+  public ThreadInput recovered(Set<String> running, long at) {
+    return new ThreadInput.Recovered(running, at);
   }
 }

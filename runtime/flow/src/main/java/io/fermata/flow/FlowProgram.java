@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p>It holds no state of its own, so one instance serves any number of runs at once.
  */
 public final class FlowProgram<S extends Record>
-    implements Program<RunState, Input, Event, StepEffect> {
+    implements Program<RunState, Input, Event, StepEffect, Input.Result, World> {
   private static final Place BEGINNING = new Place(Flow.START, 1);
 
   private final Flow<S> flow;
@@ -51,8 +51,8 @@ public final class FlowProgram<S extends Record>
   }
 
   @Override
-  public RunState apply(RunState state, Event event) {
-    return state.apply(event);
+  public RunState apply(RunState state, List<Event> events, long seq) {
+    return state.apply(events);
   }
 
   @Override
@@ -128,35 +128,21 @@ public final class FlowProgram<S extends Record>
     return new Pause<>(standing.pause(state), timers, standing.until(state));
   }
 
-  /**
-   * Carries out an effect: the one method that calls actions and async validators. It may block, so
-   * its caller chooses the thread. The stage never fails; failures are results.
-   */
-  public CompletionStage<Input.Result> perform(RunState state, StepEffect effect) {
-    return perform(state, effect, Progress.NONE, Caller.NONE);
-  }
-
-  /**
-   * Carries out an effect.
-   *
-   * @param progress hears at once what the effect tells while it works
-   * @param caller who called the flow as a tool
-   */
-  public CompletionStage<Input.Result> perform(
-      RunState state, StepEffect effect, Progress progress, Caller caller) {
+  @Override
+  public CompletionStage<Input.Result> perform(RunState state, StepEffect effect, World world) {
     try {
       Spot<?> spot =
           effect.kind() == StepEffect.Kind.UNDO
               ? Spot.asOf(Wanted.undo(state, effect.place()).data(), effect.place(), graph)
               : Spot.of(state, effect.place(), graph);
-      return perform(effect, spot, state, progress, caller);
+      return perform(effect, spot, state, world);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       return CompletableFuture.completedStage(failed(effect, e));
     }
   }
 
-  /** How a failure inside an effect is told to the client, and how to the operator. */
+  @Override
   public Input.Failed failed(StepEffect effect, Throwable thrown) {
     Throwable cause =
         thrown instanceof CompletionException && thrown.getCause() != null
@@ -167,7 +153,7 @@ public final class FlowProgram<S extends Record>
         code, Failures.message(effect.place(), code, cause), Failures.detail(cause));
   }
 
-  /** An effect that did not end in its time. */
+  @Override
   public Input.Failed timedOut(StepEffect effect) {
     return new Input.Failed(
         ErrorCode.STEP_TIMEOUT,
@@ -177,6 +163,21 @@ public final class FlowProgram<S extends Record>
             + ErrorCode.STEP_TIMEOUT.repair()
             + ".",
         "no result within " + effect.policy().timeout());
+  }
+
+  @Override
+  public Input completed(StepEffect effect, Input.Result result, long at) {
+    return new Input.EffectEnded(effect, result, at);
+  }
+
+  @Override
+  public Input due(StepEffect timer, long at) {
+    return new Input.EffectDue(timer, at);
+  }
+
+  @Override
+  public Input recovered(Set<String> running, long at) {
+    return new Input.Recovered(running, at);
   }
 
   // --- calls ----------------------------------------------------------------------------------
@@ -492,40 +493,43 @@ public final class FlowProgram<S extends Record>
   /** Begins anew what a crash interrupted, and goes on where a journal ends within a step. */
   private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
     Drive drive = new Drive(flow, limits, state, recovered.at());
-    wanted.of(state).stream().filter(e -> !e.timer()).forEach(drive::recover);
+    wanted.of(state).stream()
+        .filter(e -> !e.timer() && !recovered.running().contains(e.key()))
+        .forEach(drive::recover);
     return new Accepted<>(drive.run());
   }
 
   private <T extends Record> CompletionStage<Input.Result> perform(
-      StepEffect effect, Spot<T> spot, RunState state, Progress progress, Caller caller)
-      throws Exception {
+      StepEffect effect, Spot<T> spot, RunState state, World world) throws Exception {
     Node<T> node = spot.step().node();
     return switch (effect.kind()) {
       case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
       case UNDO -> {
         Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
-        yield act(undo.action(), run(state, effect, spot, List.of(), progress, caller), effect);
+        yield act(undo.action(), run(state, effect, spot, List.of(), world), effect);
       }
       case REMIND -> {
         AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
-        yield act(reminder, run(state, effect, spot, List.of(), progress, caller), effect);
+        yield act(reminder, run(state, effect, spot, List.of(), world), effect);
       }
       default -> {
         Node.Act<T> act = (Node.Act<T>) Objects.requireNonNull(node);
-        yield act(act.action(), run(state, effect, spot, act.reads(), progress, caller), effect);
+        yield act(act.action(), run(state, effect, spot, act.reads(), world), effect);
       }
     };
   }
 
   private static <T extends Record> Run<T> run(
-      RunState state,
-      StepEffect effect,
-      Spot<T> spot,
-      List<String> reads,
-      Progress progress,
-      Caller caller) {
+      RunState state, StepEffect effect, Spot<T> spot, List<String> reads, World world) {
     return new Run<>(
-        spot.schema(), state, effect, spot.data(), spot.prefix(), reads, progress, caller);
+        spot.schema(),
+        state,
+        effect,
+        spot.data(),
+        spot.prefix(),
+        reads,
+        world.progress(),
+        world.caller());
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(

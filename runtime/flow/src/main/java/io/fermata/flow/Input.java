@@ -3,6 +3,7 @@ package io.fermata.flow;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** What comes into a run from outside. Times are milliseconds of the epoch. */
@@ -38,8 +39,17 @@ public sealed interface Input {
   /** The moment of a timer has come. */
   record EffectDue(StepEffect effect, long at) implements Input {}
 
-  /** The run was read back from its journal: attempts that were under way are gone. */
-  record Recovered(long at) implements Input {}
+  /**
+   * The run was read back from its journal: attempts that were running are lost.
+   *
+   * @param running the keys of the effects that are not
+   */
+  record Recovered(Set<String> running, long at) implements Input {
+    /** After the process was lost, and every attempt with it. */
+    public Recovered(long at) {
+      this(Set.of(), at);
+    }
+  }
 
   /** How an effect ended. */
   sealed interface Result {}

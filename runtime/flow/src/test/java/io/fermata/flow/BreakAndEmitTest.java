@@ -276,18 +276,19 @@ class BreakAndEmitTest {
         .perform(
             talk.state,
             effect,
-            new Progress() {
-              @Override
-              public void emitted(Place place, String name, @Nullable JsonNode payload) {
-                heard.add(place + " " + name + " " + payload);
-              }
+            new World(
+                new Progress() {
+                  @Override
+                  public void emitted(Place place, String name, @Nullable JsonNode payload) {
+                    heard.add(place + " " + name + " " + payload);
+                  }
 
-              @Override
-              public void streamed(Place place, String text) {
-                heard.add(text);
-              }
-            },
-            Caller.NONE)
+                  @Override
+                  public void streamed(Place place, String text) {
+                    heard.add(text);
+                  }
+                },
+                Caller.NONE))
         .toCompletableFuture()
         .join();
     assertThat(heard).containsExactly("Look", "ing", "tell#1 found 3");

@@ -106,7 +106,7 @@ final class Driver {
     }
     for (Event event : events) {
       journal.add(event);
-      state = program.apply(state, event);
+      state = program.apply(state, List.of(event), 0);
     }
   }
 
@@ -171,7 +171,7 @@ final class Driver {
   }
 
   Input.Result result(StepEffect effect) {
-    Future<Input.Result> result = program.perform(state, effect).toCompletableFuture();
+    Future<Input.Result> result = program.perform(state, effect, World.NONE).toCompletableFuture();
     try {
       return result.get();
     } catch (InterruptedException | ExecutionException e) {

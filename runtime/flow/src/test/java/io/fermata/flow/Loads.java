@@ -197,7 +197,7 @@ final class Loads {
     RunState now = fold(program, state, input, recording);
     while (program.next(now) instanceof Program.Perform<StepEffect> perform) {
       for (StepEffect effect : perform.effects()) {
-        Input.Result result = program.perform(now, effect).toCompletableFuture().join();
+        Input.Result result = program.perform(now, effect, World.NONE).toCompletableFuture().join();
         now = fold(program, now, new Input.EffectEnded(effect, result, 3), recording);
       }
     }

@@ -10,6 +10,7 @@ import io.fermata.flow.Progress;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
 import io.fermata.flow.Verdict;
+import io.fermata.flow.World;
 import java.util.Locale;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
@@ -28,7 +29,7 @@ record StepPerformer(
 
   @Override
   public CompletionStage<Input.Result> perform(StepEffect effect) {
-    return program.perform(run, effect, progress(effect), callers.apply(effect));
+    return program.perform(run, effect, new World(progress(effect), callers.apply(effect)));
   }
 
   @Override

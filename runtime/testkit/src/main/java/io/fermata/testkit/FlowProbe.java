@@ -327,7 +327,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     for (Event event : events) {
       unjournaled.add(event);
       history.add(Story.of(event));
-      state = program.apply(state, event);
+      state = program.apply(state, List.of(event), 0);
       visit(event);
     }
   }

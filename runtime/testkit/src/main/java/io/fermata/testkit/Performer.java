@@ -4,6 +4,7 @@ import io.fermata.flow.FlowProgram;
 import io.fermata.flow.Input;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
+import io.fermata.flow.World;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -61,7 +62,7 @@ final class Performer {
         new Thread(
             () ->
                 program
-                    .perform(state, effect)
+                    .perform(state, effect, World.NONE)
                     .whenComplete(
                         (ended, thrown) ->
                             result.complete(

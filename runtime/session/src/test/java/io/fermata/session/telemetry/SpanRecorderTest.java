@@ -19,6 +19,7 @@ import io.fermata.flow.Recorder;
 import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
+import io.fermata.flow.World;
 import io.fermata.flow.StepException;
 import io.fermata.flow.record.Redaction;
 import io.opentelemetry.api.common.AttributeKey;
@@ -92,7 +93,7 @@ class SpanRecorderTest {
       StepEffect effect = perform.effects().get(0);
       feed(
           new Input.EffectEnded(
-              effect, program.perform(state, effect).toCompletableFuture().join(), now));
+              effect, program.perform(state, effect, World.NONE).toCompletableFuture().join(), now));
     }
     now += 1_000;
   }
@@ -100,7 +101,7 @@ class SpanRecorderTest {
   private void feed(Input input) {
     List<Event> events = ((Program.Accepted<Event>) program.accept(state, input)).events();
     for (Event event : events) {
-      state = program.apply(state, event);
+      state = program.apply(state, List.of(event), 0);
     }
     recording.record(++seq, now, events);
   }

@@ -1,0 +1,12 @@
+package io.fermata.flow;
+
+/**
+ * What a step's effect can reach while it runs.
+ *
+ * @param progress receives at once what the step emits
+ * @param caller who called the flow as a tool
+ */
+public record World(Progress progress, Caller caller) {
+  /** Nobody follows the progress, and nobody called. */
+  public static final World NONE = new World(Progress.NONE, Caller.NONE);
+}
