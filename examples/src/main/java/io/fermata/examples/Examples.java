@@ -3,6 +3,7 @@ package io.fermata.examples;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -26,7 +27,7 @@ final class Examples implements AutoCloseable {
     return start(store, desk, host -> host);
   }
 
-  static Examples start(Store store, SupportDesk desk, UnaryOperator<Fermata.Builder> more) {
+  static Examples start(Store store, SupportDesk desk, UnaryOperator<HostBuilder> more) {
     return open(desk.openedAt(more.apply(Fermata.host().store(store))));
   }
 
@@ -35,7 +36,7 @@ final class Examples implements AutoCloseable {
     return open(DeskOptions.scripted().openedAt(Fermata.host().store(store)).dormant());
   }
 
-  private static Examples open(Fermata.Builder builder) {
+  private static Examples open(HostBuilder builder) {
     Restaurant restaurant = Restaurant.open();
     try {
       return new Examples(restaurant, host(builder, restaurant, new TravelAgency()));
@@ -45,7 +46,7 @@ final class Examples implements AutoCloseable {
     }
   }
 
-  private static Fermata host(Fermata.Builder builder, Restaurant restaurant, TravelAgency agency) {
+  private static Fermata host(HostBuilder builder, Restaurant restaurant, TravelAgency agency) {
     flows(restaurant, agency).forEach(builder::flow);
     Fermata host = builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
     agency.whenPaid(

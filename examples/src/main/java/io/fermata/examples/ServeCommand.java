@@ -4,6 +4,7 @@ import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.persistence.OpenStore;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.Telemetry;
 import java.io.PrintWriter;
 import java.net.URI;
@@ -117,7 +118,7 @@ final class ServeCommand implements Callable<Integer> {
     return 0;
   }
 
-  private Fermata.Builder accepting(Fermata.Builder host) {
+  private HostBuilder accepting(HostBuilder host) {
     for (String spec : handlesOf) {
       try (OpenStore old = StoreOption.present(StoreOption.parse(spec, commandLine())).open()) {
         host.acceptHandlesOf(old.serverKey());

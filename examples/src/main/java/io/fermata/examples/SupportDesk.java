@@ -22,6 +22,7 @@ import io.fermata.flow.Describe;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.FlowTool;
 import java.time.Duration;
 import java.util.Map;
@@ -87,7 +88,7 @@ public final class SupportDesk {
   }
 
   /** A host that offers the desk. */
-  public Fermata.Builder openedAt(Fermata.Builder host) {
+  public HostBuilder openedAt(HostBuilder host) {
     return host.tool(refund()).agent(desk()).agent(billing());
   }
 

@@ -578,8 +578,7 @@ public final class ThreadProgram
     }
     for (ScheduledEffect effect : state.effects().values()) {
       if (effect.status() == ScheduledEffect.Status.RUNNING
-          && !running.contains(
-              effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
+          && !running.contains(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
         resume(loop, effect, at);
       }
     }
@@ -593,10 +592,8 @@ public final class ThreadProgram
   /** What a frame's participant does now; null if it waits for calls. */
   private static @Nullable ThreadEffect turn(Frame frame) {
     return switch (frame.stage()) {
-      case THINKING ->
-          effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG);
-      case HANDLING ->
-          effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG);
+      case THINKING -> effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG);
+      case HANDLING -> effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG);
       default -> null;
     };
   }

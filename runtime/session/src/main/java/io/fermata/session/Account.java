@@ -16,11 +16,11 @@ import org.jspecify.annotations.Nullable;
 
 /** The journal of a tool's present run, kept so that the run can be told when it has finished. */
 final class Account {
-  private final List<JournalRecord.Step> steps = new ArrayList<>();
+  private final List<Entry<Event>> steps = new ArrayList<>();
 
-  void add(JournalRecord entry) {
-    if (entry instanceof JournalRecord.Step step) {
-      steps.add(step);
+  void add(Entry<Event> entry) {
+    if (entry.end() == null) {
+      steps.add(entry);
     } else {
       steps.clear();
     }
@@ -34,26 +34,26 @@ final class Account {
     return changes;
   }
 
-  /** Who opened the session of the run; null if its beginning is not journaled yet. */
-  JournalRecord.@Nullable Origin origin() {
-    return steps.isEmpty() ? null : steps.get(0).origin();
+  /** The name of the session that the run was started in; null until that is journaled. */
+  @Nullable String session() {
+    return steps.isEmpty() ? null : steps.get(0).origin().session();
   }
 
   /** The account of the run, with what happened and is not journaled yet; made when it is read. */
   Supplier<String> narrative(Flow<?> flow, List<Event> last, long at) {
-    List<JournalRecord.Step> journaled = List.copyOf(steps);
+    List<Entry<Event>> journaled = List.copyOf(steps);
     List<Event> unjournaled = List.copyOf(last);
     return () -> narrative(flow, journaled, unjournaled, at);
   }
 
   private static String narrative(
-      Flow<?> flow, List<JournalRecord.Step> steps, List<Event> last, long at) {
+      Flow<?> flow, List<Entry<Event>> steps, List<Event> last, long at) {
     Narrative narrative = new Narrative();
     Recorder told = Redaction.ofSecrets(List.of(flow)).over(narrative);
     Recording recording =
         Recording.from(RunState.NONE, flow, "", List.of(Attached.everywhere(told)));
     long seq = 0;
-    for (JournalRecord.Step step : steps) {
+    for (Entry<Event> step : steps) {
       recording.record(++seq, step.at(), step.events());
     }
     recording.record(++seq, at, last);

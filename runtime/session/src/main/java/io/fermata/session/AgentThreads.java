@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.agent.Agents;
 import io.fermata.agent.Attachment;
 import io.fermata.agent.Message;
 import io.fermata.agent.Rewind;
@@ -24,14 +25,8 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
-import java.util.function.Supplier;
-import org.apache.pekko.actor.typed.ActorRef;
-import org.apache.pekko.actor.typed.ActorSystem;
-import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,54 +40,51 @@ final class AgentThreads implements Threads {
 
   private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
-  private final Seals seals;
-  private final Supplier<ActorSystem<GatewayCommand>> system;
+  private final Gateway gateway;
+  private final Agents agents;
   private final OpenStore store;
-  private final AgentHost host;
+  private final Subscriptions subscriptions;
+  private final Seals seals;
   private final InstantSource clock;
   private final Executor executor;
   private final Executor feedThreads;
-  private final int callsInFlight;
   private final BooleanSupplier closed;
-  private final AtomicInteger inFlight;
 
-  /** What all that it tells is part of. */
+  /** What its calls are part of. */
   private final TraceContext trace;
 
   AgentThreads(
-      Supplier<ActorSystem<GatewayCommand>> system,
+      Gateway gateway,
+      Agents agents,
       OpenStore store,
-      AgentHost host,
+      Subscriptions subscriptions,
+      Seals seals,
       InstantSource clock,
       Executor executor,
       Executor feedThreads,
-      int callsInFlight,
-      BooleanSupplier closed,
-      Seals seals) {
-    this.seals = seals;
-    this.system = system;
+      BooleanSupplier closed) {
+    this.gateway = gateway;
+    this.agents = agents;
     this.store = store;
-    this.host = host;
+    this.subscriptions = subscriptions;
+    this.seals = seals;
     this.clock = clock;
     this.executor = executor;
     this.feedThreads = feedThreads;
-    this.callsInFlight = callsInFlight;
     this.closed = closed;
-    this.inFlight = new AtomicInteger();
     this.trace = TraceContext.NONE;
   }
 
   private AgentThreads(AgentThreads same, TraceContext trace) {
-    this.seals = same.seals;
-    this.system = same.system;
+    this.gateway = same.gateway;
+    this.agents = same.agents;
     this.store = same.store;
-    this.host = same.host;
+    this.subscriptions = same.subscriptions;
+    this.seals = same.seals;
     this.clock = same.clock;
     this.executor = same.executor;
     this.feedThreads = same.feedThreads;
-    this.callsInFlight = same.callsInFlight;
     this.closed = same.closed;
-    this.inFlight = same.inFlight;
     this.trace = trace;
   }
 
@@ -105,7 +97,7 @@ final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> create(NewThread wanted) {
-    if (host.agents().find(wanted.agent()) == null) {
+    if (agents.find(wanted.agent()) == null) {
       return failed("unknown_agent", "There is no agent " + wanted.agent());
     }
     ThreadKey key =
@@ -115,7 +107,7 @@ final class AgentThreads implements Threads {
     return view(create(key, wanted, null));
   }
 
-  CompletionStage<ThreadCommand.Reply> create(
+  CompletionStage<ThreadReply> create(
       ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
     ThreadInput input =
         new ThreadInput.Create(
@@ -148,7 +140,7 @@ final class AgentThreads implements Threads {
               requireSame(message, reply.state());
               String known = message.key() == null ? null : reply.state().keys().get(message.key());
               String id = known == null ? "m-u" + reply.state().received() : known;
-              return new Posted(threadId, id, !reply.news(), reply.seq());
+              return new Posted(threadId, id, !reply.changed(), reply.seq());
             },
             executor);
   }
@@ -163,8 +155,7 @@ final class AgentThreads implements Threads {
     }
   }
 
-  CompletionStage<ThreadCommand.Reply> post(
-      ThreadKey key, @Nullable String principal, NewMessage message) {
+  CompletionStage<ThreadReply> post(ThreadKey key, @Nullable String principal, NewMessage message) {
     return tell(
         key,
         principal,
@@ -213,9 +204,9 @@ final class AgentThreads implements Threads {
     return view(keyed(threadId, key -> tell(key, principal, input)));
   }
 
-  private CompletionStage<View> view(CompletionStage<ThreadCommand.Reply> reply) {
+  private CompletionStage<View> view(CompletionStage<ThreadReply> reply) {
     return reply.thenApplyAsync(
-        told -> ThreadViews.view(told.state(), told.standing(), told.seq()), executor);
+        current -> ThreadViews.view(current.state(), current.standing(), current.seq()), executor);
   }
 
   private static <T> CompletionStage<T> failed(String code, String message) {
@@ -232,83 +223,38 @@ final class AgentThreads implements Threads {
     return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
   }
 
-  /**
-   * Nobody outside tells a host something that closes; how a thread stands can still be looked at.
-   */
-  CompletionStage<ThreadCommand.Reply> tell(
-      ThreadKey key, @Nullable String principal, ThreadInput input) {
+  /** A host that closes takes no calls from outside; the state of a thread can still be seen. */
+  CompletionStage<ThreadReply> tell(ThreadKey key, @Nullable String principal, ThreadInput input) {
     if (principal != null && closed.getAsBoolean()) {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
-    return ask(
-        key,
-        principal,
-        PATIENCE,
-        replyTo -> new ThreadCommand.Tell(principal, input, trace, replyTo));
+    return ask(key, principal, new Request.OfThread(input), PATIENCE);
   }
 
-  /** How a thread stands, for the host itself. */
+  /** The state of a thread, for the host itself. */
   CompletionStage<ThreadState> state(String threadId) {
-    return look(null, threadId, null).thenApply(ThreadCommand.Reply::state);
+    return look(null, threadId, null).thenApply(ThreadReply::state);
   }
 
-  private CompletionStage<ThreadCommand.Reply> look(
+  private CompletionStage<ThreadReply> look(
       @Nullable String principal, String threadId, @Nullable Duration settling) {
-    Duration patience = settling == null ? PATIENCE : PATIENCE.plus(settling);
     return keyed(
         threadId,
         key ->
             ask(
                 key,
                 principal,
-                patience,
-                replyTo -> new ThreadCommand.Look(principal, settling, replyTo)));
+                new Request.View(settling != null),
+                settling == null ? PATIENCE : settling));
   }
 
-  /**
-   * Those outside ask only so much at once. What threads want of each other is part of the work
-   * that they have under way.
-   */
-  private CompletionStage<ThreadCommand.Reply> ask(
-      ThreadKey key,
-      @Nullable String principal,
-      Duration patience,
-      Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
-    if (principal == null) {
-      return asked(key, patience, command);
-    } else if (inFlight.incrementAndGet() > callsInFlight) {
-      inFlight.decrementAndGet();
-      Outcome.Failure refusal = HostError.OVERLOADED.failure();
-      return failed(refusal.code(), refusal.message());
-    }
-    return asked(key, patience, command)
-        .whenComplete((reply, thrown) -> inFlight.decrementAndGet());
+  private CompletionStage<ThreadReply> ask(
+      ThreadKey key, @Nullable String principal, Request request, Duration patience) {
+    Entry.Origin origin = principal == null ? Entry.Origin.HOST : Entry.Origin.caller(principal);
+    return gateway.call(key, origin, request, patience, trace).thenApply(AgentThreads::checked);
   }
 
-  private CompletionStage<ThreadCommand.Reply> asked(
-      ThreadKey key,
-      Duration patience,
-      Function<ActorRef<ThreadCommand.Reply>, ThreadCommand> command) {
-    ActorSystem<GatewayCommand> actors = system.get();
-    CompletionStage<ThreadCommand.Reply> reply =
-        AskPattern.ask(
-            actors,
-            replyTo -> new GatewayCommand.ToThread(key.entityId(), command.apply(replyTo)),
-            patience,
-            actors.scheduler());
-    return reply.handleAsync(AgentThreads::checked, executor);
-  }
-
-  private static ThreadCommand.Reply checked(
-      ThreadCommand.@Nullable Reply reply, @Nullable Throwable thrown) {
-    if (reply == null) {
-      String why =
-          thrown instanceof TimeoutException
-              ? "The thread's journal could not be read or written in time"
-              : "The thread could not be reached";
-      throw new ThreadException(
-          "store_unavailable", why + "; what was not acknowledged may be missing. Try again");
-    }
+  private static ThreadReply checked(ThreadReply reply) {
     Outcome.Failure failure = reply.failure();
     if (failure != null) {
       throw new ThreadException(failure.code(), failure.message());
@@ -348,7 +294,7 @@ final class AgentThreads implements Threads {
         .thenComposeAsync(
             records -> {
               for (StoredRecord stored : records) {
-                List<ThreadEvent> events = turn(entityId, stored).events();
+                List<ThreadEvent> events = entry(entityId, stored).events();
                 if (events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance)) {
                   throw new ThreadException("unknown_thread", "The thread was deleted");
                 }
@@ -364,9 +310,10 @@ final class AgentThreads implements Threads {
             executor);
   }
 
-  private JournalRecord.Turn turn(String entityId, StoredRecord stored) {
+  @SuppressWarnings("unchecked") // the entries of a thread
+  private Entry<ThreadEvent> entry(String entityId, StoredRecord stored) {
     try {
-      return (JournalRecord.Turn) seals.read(entityId, stored);
+      return (Entry<ThreadEvent>) seals.read(entityId, stored);
     } catch (SealException e) {
       throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (NotSerializableException e) {
@@ -397,7 +344,7 @@ final class AgentThreads implements Threads {
         .thenApplyAsync(
             records -> {
               for (StoredRecord stored : records) {
-                List<ThreadEvent> events = turn(entityId, stored).events();
+                List<ThreadEvent> events = entry(entityId, stored).events();
                 if (file.index() < events.size()
                     && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
                   return written.data();
@@ -447,9 +394,9 @@ final class AgentThreads implements Threads {
                       index,
                       listener,
                       (from, max, received) -> read(key.entityId(), from, max, received),
-                      host.feeds(),
+                      subscriptions,
                       feedThreads);
-              host.feeds().add(feed);
+              subscriptions.add(key.entityId(), feed);
               return feed;
             },
             executor);
@@ -464,9 +411,9 @@ final class AgentThreads implements Threads {
                 return;
               }
               try {
-                List<JournalRecord.Turn> turns = new ArrayList<>(records.size());
-                records.forEach(stored -> turns.add(turn(entityId, stored)));
-                received.records(turns, null);
+                List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
+                records.forEach(stored -> entries.add(entry(entityId, stored)));
+                received.records(entries, null);
               } catch (RuntimeException e) {
                 received.records(null, e);
               }

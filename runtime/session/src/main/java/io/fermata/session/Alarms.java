@@ -8,8 +8,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
-import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
@@ -28,7 +28,7 @@ final class Alarms extends AbstractBehavior<Alarms.Message> {
   /** How far ahead the store is asked. A session that has less to wait had better stay awake. */
   static final Duration HORIZON = LOOK.multipliedBy(2);
 
-  /** How many more sessions than are known may be found at once: what the gateway wakes in LOOK. */
+  /** How many more sessions than are known may be found at once: what the region wakes in LOOK. */
   static final int FOUND_AT_ONCE = 10_000;
 
   /** How long a session that was woken may stay due before it is woken again; then twice that. */
@@ -75,7 +75,7 @@ final class Alarms extends AbstractBehavior<Alarms.Message> {
   private final Calendar calendar;
   private final Predicate<String> ours;
   private final InstantSource clock;
-  private final ActorRef<? super GatewayCommand.Wake> gateway;
+  private final Consumer<List<String>> wakeUp;
   private final TimerScheduler<Message> timers;
   private Map<String, Alarm> alarms = new HashMap<>();
   private int foreign;
@@ -86,13 +86,13 @@ final class Alarms extends AbstractBehavior<Alarms.Message> {
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
-      ActorRef<? super GatewayCommand.Wake> gateway) {
+      Consumer<List<String>> wakeUp) {
     super(context);
     this.timers = timers;
     this.calendar = calendar;
     this.ours = ours;
     this.clock = clock;
-    this.gateway = gateway;
+    this.wakeUp = wakeUp;
   }
 
   /**
@@ -102,13 +102,13 @@ final class Alarms extends AbstractBehavior<Alarms.Message> {
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
-      ActorRef<? super GatewayCommand.Wake> gateway) {
+      Consumer<List<String>> wakeUp) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers -> {
                   context.getSelf().tell(new Look());
-                  return new Alarms(context, timers, calendar, ours, clock, gateway);
+                  return new Alarms(context, timers, calendar, ours, clock, wakeUp);
                 }));
   }
 
@@ -170,7 +170,7 @@ final class Alarms extends AbstractBehavior<Alarms.Message> {
           return alarm.rung(now);
         });
     if (!woken.isEmpty()) {
-      gateway.tell(new GatewayCommand.Wake(List.copyOf(woken)));
+      wakeUp.accept(List.copyOf(woken));
     }
     alarms.values().stream()
         .mapToLong(Alarm::next)

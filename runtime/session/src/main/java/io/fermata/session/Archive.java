@@ -6,6 +6,7 @@ import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.ThreadState;
 import io.fermata.flow.Event;
 import io.fermata.flow.Json;
+import io.fermata.flow.RunState;
 import io.fermata.persistence.NewRecord;
 import io.fermata.persistence.StoredRecord;
 import java.io.BufferedReader;
@@ -122,15 +123,15 @@ record Archive(Header header, List<NewRecord> records) {
       }
     }
 
-    private static @Nullable Owner of(JournalRecord entry) {
-      if (entry instanceof JournalRecord.Step step && step.origin() != null) {
-        return new Owner(step.origin().principal(), step.origin().session());
-      } else if (entry instanceof JournalRecord.Turn turn
-          && !turn.events().isEmpty()
-          && turn.events().get(0) instanceof ThreadEvent.Created created) {
-        return new Owner(created.principal(), null);
+    private static @Nullable Owner of(Entry<?> entry) {
+      Entry.Owner owner = entry.origin().owner();
+      if (owner != null) {
+        return new Owner(owner.principal(), owner.session());
       }
-      return null;
+      return !entry.events().isEmpty()
+              && entry.events().get(0) instanceof ThreadEvent.Created created
+          ? new Owner(created.principal(), null)
+          : null;
     }
   }
 
@@ -172,7 +173,7 @@ record Archive(Header header, List<NewRecord> records) {
         seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
   }
 
-  private static JournalRecord record(StoredRecord stored, String journal, Seals seals) {
+  private static Entry<?> record(StoredRecord stored, String journal, Seals seals) {
     try {
       return seals.read(journal, stored);
     } catch (NotSerializableException e) {
@@ -196,17 +197,19 @@ record Archive(Header header, List<NewRecord> records) {
       throw wrong(1, "the host has no flow " + header.name() + "; register it first");
     }
     List<NewRecord> records = new ArrayList<>();
-    List<JournalRecord> entries = new ArrayList<>();
-    Sealing sealing = seals.of(header.journal());
+    List<Entry<?>> entries = new ArrayList<>();
+    EntryEncryption encryption = seals.of(header.journal());
     int number = 2;
     JsonNode line = parsed(lines.readLine(), number);
     while (!line.has("end")) {
       StoredRecord stored = stored(line, number);
-      JournalRecord entry = entry(stored, header.journal(), seals, number);
+      Entry<?> entry = entry(stored, header.journal(), seals, number);
       requireNext(records, stored, number);
       entries.add(entry);
       StoredRecord written =
-          sealing.stored(entry) instanceof Sealed sealed ? written(stored.seq(), sealed) : stored;
+          encryption.stored(entry) instanceof Sealed sealed
+              ? written(stored.seq(), sealed)
+              : stored;
       records.add(new NewRecord(written, now, entry.tags()));
       number++;
       line = parsed(lines.readLine(), number);
@@ -249,7 +252,7 @@ record Archive(Header header, List<NewRecord> records) {
     }
   }
 
-  private static JournalRecord entry(StoredRecord stored, String journal, Seals seals, int number) {
+  private static Entry<?> entry(StoredRecord stored, String journal, Seals seals, int number) {
     try {
       return record(stored, journal, seals);
     } catch (RuntimeException e) {
@@ -266,7 +269,7 @@ record Archive(Header header, List<NewRecord> records) {
   }
 
   /** Whether it is the journal that it says it is, and one that can be gone on with. */
-  private static void requireConsistent(Header header, List<JournalRecord> entries) {
+  private static void requireConsistent(Header header, List<Entry<?>> entries) {
     try {
       if (header.isRun()) {
         requireRun(header, entries);
@@ -281,39 +284,45 @@ record Archive(Header header, List<NewRecord> records) {
     }
   }
 
-  private static void requireRun(Header header, List<JournalRecord> entries) {
-    SessionState state = SessionState.EMPTY;
-    for (JournalRecord entry : entries) {
-      if (entry instanceof JournalRecord.Turn) {
-        throw new ArchiveException("A run has no turns; nothing was imported");
-      } else if (entry instanceof JournalRecord.Step step) {
-        step.events().stream()
-            .filter(Event.Started.class::isInstance)
-            .map(event -> ((Event.Started) event).runId())
-            .forEach(id -> requireOwn(header, SessionKey.entityOf(header.name(), id)));
-        JournalRecord.Origin origin = step.origin();
-        if (origin != null) {
-          requireOwn(
-              header,
-              new SessionKey(origin.principal(), header.name(), origin.session()).entityId());
+  private static void requireRun(Header header, List<Entry<?>> entries) {
+    SessionState<RunState> state = SessionState.of(RunState.NONE);
+    for (Entry<?> entry : entries) {
+      for (Object happened : entry.events()) {
+        if (!(happened instanceof Event)) {
+          throw new ArchiveException("A run has no events of a thread; nothing was imported");
+        } else if (happened instanceof Event.Started started) {
+          requireOwn(header, SessionKey.entityOf(header.name(), started.runId()));
         }
       }
-      state = state.apply(entry);
+      Entry.Owner owner = entry.origin().owner();
+      if (owner != null) {
+        requireOwn(
+            header, new SessionKey(owner.principal(), header.name(), owner.session()).entityId());
+      }
+      state = SessionState.replay(state, entry);
     }
   }
 
-  private static void requireThread(Header header, List<JournalRecord> entries) {
+  private static void requireThread(Header header, List<Entry<?>> entries) {
     ThreadState state = ThreadState.NONE;
-    for (JournalRecord entry : entries) {
-      if (!(entry instanceof JournalRecord.Turn turn)) {
-        throw new ArchiveException("A thread has turns only; nothing was imported");
-      }
-      state = state.apply(turn.events(), turn.seq());
+    for (Entry<?> entry : entries) {
+      state = state.apply(threadEvents(entry), entry.seq());
     }
     if (!state.exists() || !state.threadId().equals(header.id())) {
       throw new ArchiveException(
-          "Its records are not those of the thread " + header.id() + "; nothing was imported");
+          "Its entries are not those of the thread " + header.id() + "; nothing was imported");
     }
+  }
+
+  private static List<ThreadEvent> threadEvents(Entry<?> entry) {
+    List<ThreadEvent> events = new ArrayList<>();
+    for (Object happened : entry.events()) {
+      if (!(happened instanceof ThreadEvent event)) {
+        throw new ArchiveException("A thread has no events of a run; nothing was imported");
+      }
+      events.add(event);
+    }
+    return events;
   }
 
   private static void requireOwn(Header header, String entityId) {

@@ -29,7 +29,7 @@ record Archives(
     OpenStore store,
     Eraser eraser,
     Seals seals,
-    Consumer<GatewayCommand> gateway,
+    Consumer<SessionRegion.Message> region,
     Runnable adopted,
     Executor threads) {
   private static final int PAGE = 100;
@@ -124,7 +124,7 @@ record Archives(
         .thenApplyAsync(
             written -> {
               adopted.run();
-              gateway.accept(new GatewayCommand.Wake(List.of(header.journal())));
+              region.accept(new SessionRegion.WakeUp(List.of(header.journal())));
               return new Imported(header.kind(), header.name(), header.id(), written);
             },
             threads);

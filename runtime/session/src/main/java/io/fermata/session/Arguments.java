@@ -37,6 +37,18 @@ record Arguments(
   private static final int LONGEST_CALL_ID = 200;
   private static final int LONGEST_INTENT = 8_192;
 
+  /** What the call wants of its run. */
+  Request.OfRun request() {
+    boolean any = expectedSeq == null && asked == null;
+    return new Request.OfRun(
+        action,
+        intent,
+        updates,
+        resolution,
+        null,
+        any ? null : new Request.Only(null, expectedSeq, asked));
+  }
+
   /** The arguments, or everything that is wrong with them. */
   sealed interface Reading {}
 

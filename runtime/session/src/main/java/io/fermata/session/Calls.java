@@ -1,8 +1,6 @@
 package io.fermata.session;
 
-import io.fermata.flow.Event;
-import io.fermata.flow.Place;
-import io.fermata.session.RunCommand.Call;
+import io.fermata.session.SessionCommand.Call;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -40,7 +38,7 @@ final class Calls {
 
     Waiting(Call call) {
       this.call = call;
-      this.hasty = call.manner() == Manner.LEAVES;
+      this.hasty = call.mode() == ReplyMode.LEAVES;
       this.all.add(call);
     }
 
@@ -86,41 +84,44 @@ final class Calls {
 
     /** Whether somebody waits who takes a run as a task. */
     boolean takesTasks() {
-      return listeners().stream().anyMatch(c -> c.manner().takesTasks());
+      return listeners().stream().anyMatch(c -> c.mode().takesTasks());
     }
 
     /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */
     boolean fromClient() {
-      return listeners().stream().anyMatch(c -> c.key() != null);
+      return listeners().stream().anyMatch(c -> c.origin().session() != null);
     }
 
     /** Whether somebody waits who goes on where a run stops, as no schedule does. */
     boolean callsAgain() {
       return listeners().stream()
-          .map(Call::key)
-          .anyMatch(key -> key != null && !key.principal().equals(Schedule.PRINCIPAL));
+          .map(Call::origin)
+          .anyMatch(by -> by.session() != null && !Schedule.PRINCIPAL.equals(by.principal()));
+    }
+
+    boolean waitsFor(long id) {
+      return listeners().stream().anyMatch(call -> call.id() == id);
+    }
+
+    /**
+     * Takes out one of several callers who wait for the same view; null if all of them stop
+     * waiting.
+     */
+    @Nullable Call leave(long id) {
+      if (!(call.request() instanceof Request.View) || all.size() == 1) {
+        return null;
+      }
+      Call left = all.stream().filter(each -> each.id() == id).findFirst().orElse(null);
+      all.remove(left);
+      return left;
     }
 
     boolean isNamed(String callId) {
       return listeners().stream().anyMatch(c -> callId.equals(c.callId()));
     }
 
-    void visit(Event event, long at) {
-      if (event instanceof Event.Moved moved) {
-        visit(moved.to(), moved.at());
-      } else if (event instanceof Event.Forked forked) {
-        forked.heads().forEach(head -> visit(head.place(), forked.at()));
-      } else if (event instanceof Event.Retried retried) {
-        visit(retried.place(), at);
-      } else if (event instanceof Event.Reset reset) {
-        reset.to().forEach(back -> visit(back.place(), at));
-      }
-    }
-
-    private void visit(Place place, long at) {
-      if (place.declared()) {
-        visited.add(new Visit(place.node(), at));
-      }
+    void visit(String node, long at) {
+      visited.add(new Visit(node, at));
     }
   }
 
@@ -146,9 +147,15 @@ final class Calls {
     return released;
   }
 
-  /** Whether the call is a repetition of one that waits; then it waits with it. */
+  /** Whether the call repeats one that waits, or waits for the same; then it waits with it. */
   boolean joins(Call call) {
     Waiting same = same(call.callId());
+    if (same == null
+        && current != null
+        && call.request() instanceof Request.View
+        && current.call.request() instanceof Request.View) {
+      same = current;
+    }
     if (same != null) {
       same.all.add(call);
     }

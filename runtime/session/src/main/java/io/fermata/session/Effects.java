@@ -17,72 +17,80 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The effects of one session that are under way. Handlers run on the host's handler threads; what
- * comes of them arrives as messages.
+ * The effects of one session that are running or whose results are not journaled yet. Handlers run
+ * on the host's handler threads; their results arrive as messages.
+ *
+ * <p>It outlives its actor where the store fails: a result is kept until the journal has it, and
+ * delivered once more to the next actor of the session, see {@link LostEffects}.
  *
  * @param <F> what is to be done
- * @param <T> what comes of it
+ * @param <R> how it ended
  */
-final class Effects<F extends Effect, T> {
+final class Effects<F extends Effect, R> {
 
-  /** Does what a program wants done. */
-  interface Performer<F extends Effect, T> {
+  /** Performs the effects of a program. */
+  interface Performer<F extends Effect, R> {
 
-    /** Carries out an effect, on a thread that it may block. */
-    CompletionStage<T> perform(F effect);
+    /** Performs an effect, on a thread that it may block. */
+    CompletionStage<R> perform(F effect);
 
-    /** What comes of an effect whose handler threw. */
-    T failed(F effect, Throwable thrown);
+    /** The result of an effect whose handler threw. */
+    R failed(F effect, Throwable thrown);
 
-    /** What those are told who time it. */
-    Telemetry.Effect told(F effect);
+    /** The effect as telemetry has it. */
+    Telemetry.Effect described(F effect);
 
-    /** In a word, what came of it: one of those of {@link Activity.End}. */
-    String inAWord(T result);
+    /** The result as telemetry has it: one of those of {@link Activity.End}. */
+    String described(R result);
 
-    /** What is logged meanwhile is about this. */
-    LogLabels labelled(F effect);
+    /** The labels of what is logged meanwhile. */
+    LogLabels labels(F effect);
   }
 
-  /** An effect that is under way, until its result is fetched or it is given up. */
-  private static final class UnderWay<F extends Effect, T> {
+  /** One effect, until its result is journaled or it is cancelled. */
+  private static final class Running<F extends Effect, R> {
     private final F effect;
 
-    /** A moment that the program only waits for: it can sleep meanwhile, and be woken. */
-    private final @Nullable Long patientUntil;
+    /** The moment that the program only waits for: it can sleep until then. */
+    private final @Nullable Long sleepsUntil;
 
-    /** The handler's turn on a thread; null while its time has not come. */
+    /** The handler's turn on a thread; null for a timer. */
     private @Nullable Future<?> task;
+
+    private boolean started;
+
+    /** Whether the program has the result, which the journal may not have yet. */
+    private boolean delivered;
 
     private volatile Activity activity = Activity.NONE;
 
-    private volatile @Nullable T result;
+    private volatile @Nullable R result;
 
-    private UnderWay(F effect, @Nullable Long patientUntil) {
+    private Running(F effect, @Nullable Long sleepsUntil) {
       this.effect = effect;
-      this.patientUntil = patientUntil;
+      this.sleepsUntil = sleepsUntil;
     }
 
-    private void giveUp() {
-      if (task != null) {
-        // Before the handler says what the interruption did to it.
+    private void cancel() {
+      if (task != null && result == null) {
+        // Before the handler reports what the interruption did to it.
         activity.end(Activity.End.of(Activity.End.GIVEN_UP));
         task.cancel(true);
       }
     }
   }
 
-  /** An effect, and what came of it. */
-  record Ended<F extends Effect, T>(F effect, T result) {}
+  /** An effect and its result. */
+  record Ended<F extends Effect, R>(F effect, R result) {}
 
   /** A timer cannot be set for much longer; what lies further ahead is looked at again then. */
   private static final Duration LONGEST = Duration.ofDays(100);
 
   private final ExecutorService threads;
   private final Telemetry telemetry;
-  private final TimerScheduler<SessionCommand> timers;
-  private final ActorRef<SessionCommand> session;
-  private final Map<String, UnderWay<F, T>> underWay = new HashMap<>();
+  private final Map<String, Running<F, R>> running = new HashMap<>();
+  private TimerScheduler<SessionCommand> timers;
+  private volatile ActorRef<SessionCommand> session;
 
   Effects(
       ExecutorService threads,
@@ -95,154 +103,219 @@ final class Effects<F extends Effect, T> {
     this.session = session;
   }
 
-  /** Whether every handler has ended, and only moments are waited for that no call hangs on. */
+  // --- across the life of its actor ------------------------------------------------------------
+
+  /** The session has a new actor, which knows what the journal has and nothing more. */
+  void moveTo(ActorRef<SessionCommand> next, TimerScheduler<SessionCommand> itsTimers) {
+    session = next;
+    timers = itsTimers;
+    running.values().removeIf(each -> each.task == null && each.result == null);
+    running.values().forEach(each -> each.delivered = false);
+  }
+
+  /** Delivers the results that were not journaled, and keeps the timeouts of what still runs. */
+  void deliverAgain() {
+    running.forEach(
+        (key, each) -> {
+          if (each.result != null) {
+            session.tell(new SessionCommand.EffectEnded(key));
+          } else if (each.started) {
+            keepTimeout(key, each);
+          }
+        });
+  }
+
+  /** The keys of the effects whose result is still to be journaled. */
+  Set<String> keys() {
+    return Set.copyOf(running.keySet());
+  }
+
+  boolean isEmpty() {
+    return running.isEmpty();
+  }
+
+  // --- what is running -------------------------------------------------------------------------
+
+  /** Whether every handler has ended, and only moments are waited for that are far enough ahead. */
   boolean nothingPressing(long now) {
     long soon = now + Alarms.HORIZON.toMillis();
-    return underWay.values().stream()
-        .allMatch(work -> work.patientUntil != null && work.patientUntil > soon);
+    return running.values().stream()
+        .filter(each -> !each.delivered)
+        .allMatch(each -> each.sleepsUntil != null && each.sleepsUntil > soon);
   }
 
-  /** Whether no handler is at work; attempts may still wait for their time. */
+  /** Whether no handler is running; retries may still wait for their time. */
   boolean noneRunning() {
-    return underWay.values().stream().allMatch(work -> work.task == null);
+    return running.values().stream().allMatch(each -> each.task == null || each.delivered);
   }
 
-  boolean underWay(String key) {
-    return underWay.containsKey(key);
+  boolean isRunning(String key) {
+    return running.containsKey(key);
   }
 
-  /** Gives up what the program does not want any more. Returns what is not under way yet. */
+  /** Cancels what the program does not want any more. Returns what is not running yet. */
   List<F> retain(List<F> wanted) {
     List<F> fresh = new ArrayList<>();
     Set<String> keys = new HashSet<>();
     for (F effect : wanted) {
       String key = effect.key();
       keys.add(key);
-      if (!underWay.containsKey(key)) {
+      Running<F, R> known = running.get(key);
+      if (known == null || known.delivered) {
         fresh.add(effect);
       }
     }
-    Iterator<Map.Entry<String, UnderWay<F, T>>> all = underWay.entrySet().iterator();
+    Iterator<Map.Entry<String, Running<F, R>>> all = running.entrySet().iterator();
     while (all.hasNext()) {
-      Map.Entry<String, UnderWay<F, T>> entry = all.next();
-      if (!keys.contains(entry.getKey())) {
+      Map.Entry<String, Running<F, R>> entry = all.next();
+      if (!entry.getValue().delivered && !keys.contains(entry.getKey())) {
         timers.cancel(entry.getKey());
         all.remove();
-        entry.getValue().giveUp();
+        entry.getValue().cancel();
       }
     }
     return fresh;
   }
 
   /**
-   * Performs an effect now, or has it announced when it is due.
+   * Performs an effect now, or sets its timer.
    *
    * @param onlyWaits whether the program can sleep until it is due
    */
-  void start(F effect, Performer<F, T> performer, boolean onlyWaits, long now) {
+  void start(F effect, Performer<F, R> performer, boolean onlyWaits, long now) {
     String key = effect.key();
     Long due = effect.due();
-    UnderWay<F, T> work = new UnderWay<>(effect, onlyWaits ? due : null);
-    underWay.put(key, work);
+    Running<F, R> started = new Running<>(effect, onlyWaits ? due : null);
+    running.put(key, started);
     if (due == null) {
-      work.task = threads.submit(() -> perform(key, work, performer));
+      started.task = threads.submit(() -> perform(key, started, performer));
     } else {
-      announce(key, due - now);
+      setTimer(key, due - now);
     }
   }
 
-  private void announce(String key, long millis) {
+  private void setTimer(String key, long millis) {
     boolean far = millis > LONGEST.toMillis();
     timers.startSingleTimer(
         key,
-        new ShellCommand.EffectDue(key, !far),
+        new SessionCommand.TimerFired(key, !far),
         far ? LONGEST : Duration.ofMillis(Math.max(0, millis)));
   }
 
   @SuppressWarnings("try") // What is entered is only left again.
-  private void perform(String key, UnderWay<F, T> work, Performer<F, T> performer) {
-    session.tell(new ShellCommand.EffectBegun(key));
+  private void perform(String key, Running<F, R> each, Performer<F, R> performer) {
+    session.tell(new SessionCommand.EffectStarted(key));
     Activity activity =
         telemetry == Telemetry.NONE
             ? Activity.NONE
-            : telemetry.performing(performer.told(work.effect));
-    work.activity = activity;
+            : telemetry.performing(performer.described(each.effect));
+    each.activity = activity;
     try (Activity.Entered here = activity.enter();
-        LogLabels labels = performer.labelled(work.effect)) {
+        LogLabels labels = performer.labels(each.effect)) {
       performer
-          .perform(work.effect)
+          .perform(each.effect)
           .whenComplete(
               (result, thrown) ->
                   end(
                       key,
-                      work,
+                      each,
                       performer,
-                      thrown == null ? result : performer.failed(work.effect, thrown)));
+                      thrown == null ? result : performer.failed(each.effect, thrown)));
     } catch (Throwable thrown) { // an Error of a handler must not leave its program waiting
-      end(key, work, performer, performer.failed(work.effect, thrown));
+      end(key, each, performer, performer.failed(each.effect, thrown));
     }
   }
 
-  private void end(String key, UnderWay<F, T> work, Performer<F, T> performer, T result) {
-    work.activity.end(Activity.End.of(performer.inAWord(result)));
-    work.result = result;
-    session.tell(new ShellCommand.EffectEnded(key));
+  private void end(String key, Running<F, R> each, Performer<F, R> performer, R result) {
+    each.activity.end(Activity.End.of(performer.described(result)));
+    each.result = result;
+    session.tell(new SessionCommand.EffectEnded(key));
   }
 
-  /** From now on its time runs; what it spent waiting for a thread is not its fault. */
-  void begun(String key) {
-    UnderWay<F, T> work = underWay.get(key);
-    if (work != null) {
-      Duration timeout = work.effect.policy().timeout();
-      timers.startSingleTimer(
-          key,
-          new ShellCommand.EffectOverdue(key),
-          timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST);
+  /** From now on its time runs; what it spent waiting for a thread does not count. */
+  void started(String key) {
+    Running<F, R> each = running.get(key);
+    if (each != null) {
+      each.started = true;
+      keepTimeout(key, each);
     }
   }
 
-  /** Takes an effect off the list; null if it was not on it, so that late results are ignored. */
-  @Nullable Ended<F, T> ended(String key) {
-    UnderWay<F, T> work = underWay.get(key);
-    T result = work == null ? null : work.result;
-    if (work == null || result == null) {
+  private void keepTimeout(String key, Running<F, R> each) {
+    Duration timeout = each.effect.policy().timeout();
+    timers.startSingleTimer(
+        key,
+        new SessionCommand.EffectTimedOut(key),
+        timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST);
+  }
+
+  // --- results ---------------------------------------------------------------------------------
+
+  /** Delivers a result; null if it was cancelled, or is delivered already. */
+  @Nullable Ended<F, R> ended(String key) {
+    Running<F, R> each = running.get(key);
+    R result = each == null ? null : each.result;
+    if (each == null || result == null || each.delivered) {
       return null;
     }
     timers.cancel(key);
-    underWay.remove(key);
-    return new Ended<>(work.effect, result);
+    each.delivered = true;
+    return new Ended<>(each.effect, result);
   }
 
-  /** The effect whose time has come; null if it is given up, or its time is still to come. */
-  @Nullable F due(String key, boolean arrived, long now) {
-    if (arrived) {
-      return giveUp(key);
+  /** Ends an effect that takes too long: its thread is interrupted, its own result ignored. */
+  @Nullable F expire(String key) {
+    Running<F, R> each = running.get(key);
+    if (each == null || each.delivered || each.result != null) {
+      return null;
     }
-    UnderWay<F, T> work = underWay.get(key);
-    Long due = work == null ? null : work.effect.due();
+    timers.cancel(key);
+    each.cancel();
+    running.remove(key);
+    return each.effect;
+  }
+
+  /** Keeps the result of an effect that was ended from here, until it is journaled. */
+  void deliver(F effect, R result) {
+    Running<F, R> ended = new Running<>(effect, null);
+    ended.result = result;
+    ended.delivered = true;
+    running.put(effect.key(), ended);
+  }
+
+  /** The timer whose moment has come; null if it is cancelled, or its moment still to come. */
+  @Nullable F due(String key, boolean arrived, long now) {
+    Running<F, R> each = running.get(key);
+    if (each == null) {
+      return null;
+    } else if (arrived) {
+      running.remove(key);
+      return each.effect;
+    }
+    Long due = each.effect.due();
     if (due != null) {
-      announce(key, due - now);
+      setTimer(key, due - now);
     }
     return null;
   }
 
-  /** Gives up an effect: its thread is interrupted and its result ignored. */
-  @Nullable F giveUp(String key) {
-    timers.cancel(key);
-    UnderWay<F, T> given = underWay.remove(key);
-    if (given == null) {
-      return null;
-    }
-    given.giveUp();
-    return given.effect;
+  /** The journal has all that the program has. */
+  void journaled() {
+    running.values().removeIf(each -> each.delivered);
   }
 
-  void giveUpAll() {
-    underWay.forEach(
-        (key, work) -> {
+  void cancelAll() {
+    running.forEach(
+        (key, each) -> {
           timers.cancel(key);
-          work.giveUp();
+          each.cancel();
         });
-    underWay.clear();
+    running.clear();
+  }
+
+  /** As {@link #cancelAll}, for effects whose actor has stopped. */
+  void abandonAll() {
+    running.values().forEach(Running::cancel);
+    running.clear();
   }
 }

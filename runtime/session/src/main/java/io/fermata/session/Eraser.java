@@ -29,7 +29,7 @@ final class Eraser {
   private static final int ATTEMPTS = 3;
 
   private final OpenStore store;
-  private final Consumer<GatewayCommand> gateway;
+  private final Consumer<SessionRegion.Message> region;
   private final Audience audience;
   private final Consumer<String> gone;
   private final RunLedger ledger;
@@ -42,13 +42,13 @@ final class Eraser {
    */
   Eraser(
       OpenStore store,
-      Consumer<GatewayCommand> gateway,
+      Consumer<SessionRegion.Message> region,
       Audience audience,
       Consumer<String> gone,
       RunLedger ledger,
       Executor executor) {
     this.store = store;
-    this.gateway = gateway;
+    this.region = region;
     this.audience = audience;
     this.gone = gone;
     this.ledger = ledger;
@@ -67,7 +67,7 @@ final class Eraser {
     return barred(scope)
         .thenComposeAsync(nothing -> work.get(), executor)
         .whenComplete(
-            (done, thrown) -> gateway.accept(new GatewayCommand.Unbar(scope, thrown != null)));
+            (done, thrown) -> region.accept(new SessionRegion.Unbar(scope, thrown != null)));
   }
 
   /** The threads that are found may have begun more, whose names begin with theirs. */
@@ -108,7 +108,7 @@ final class Eraser {
   /** Lets nobody in any more; completes when nobody is in. */
   private CompletionStage<Void> barred(Scope scope) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
-    gateway.accept(new GatewayCommand.Bar(scope, stopped));
+    region.accept(new SessionRegion.Bar(scope, stopped));
     return stopped
         .orTimeout(STOPPING.toMillis(), TimeUnit.MILLISECONDS)
         .exceptionally(

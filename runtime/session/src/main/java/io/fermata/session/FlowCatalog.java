@@ -84,11 +84,13 @@ final class FlowCatalog {
   }
 
   /** How a caller waits who takes tasks. */
-  Manner manner(String tool) {
+  ReplyMode replyMode(String tool) {
     if (!offers(tool)) {
-      return Manner.WAITS;
+      return ReplyMode.WAITS;
     }
-    return newest(tool).flow().tasks() == TaskUse.WHEN_LATE ? Manner.TAKES_A_TASK : Manner.LEAVES;
+    return newest(tool).flow().tasks() == TaskUse.WHEN_LATE
+        ? ReplyMode.TAKES_A_TASK
+        : ReplyMode.LEAVES;
   }
 
   /** The newest version of each flow that clients may call, in the order they were registered. */

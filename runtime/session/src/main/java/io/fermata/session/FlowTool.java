@@ -16,9 +16,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A flow as a tool of an agent, or as a {@linkplain Fermata.Builder#job job} of clients. Every call
- * of it is a run of its own, with nothing left over from another; a run that pauses pauses its
- * caller.
+ * A flow as a tool of an agent, or as a {@linkplain HostBuilder#job job} of clients. Every call of
+ * it is a run of its own, with nothing left over from another; a run that pauses pauses its caller.
  *
  * <pre>{@code
  * FlowTool triage =

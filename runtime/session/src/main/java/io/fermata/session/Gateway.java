@@ -7,385 +7,267 @@ import io.fermata.flow.Outcome;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
-import org.apache.pekko.actor.typed.Behavior;
-import org.apache.pekko.actor.typed.PostStop;
-import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
-import org.apache.pekko.actor.typed.javadsl.ActorContext;
-import org.apache.pekko.actor.typed.javadsl.Behaviors;
-import org.apache.pekko.actor.typed.javadsl.Receive;
+import org.apache.pekko.actor.typed.ActorSystem;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns tool calls into commands to sessions, and what they say into replies. It knows every call
- * under way, so it can refuse more than the host can hold and answer for a session that is lost.
+ * Turns calls of tools and of threads into commands to sessions, and their replies into results. It
+ * knows every call in flight, so it can refuse more than the host can hold, and reply for a session
+ * that is lost. It is no actor: a call is admitted on its caller's thread.
  */
-final class Gateway extends AbstractBehavior<GatewayCommand> {
-  /** How long after its deadline a call is answered for a session that stays silent. */
+final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Losses {
+  /** How long after its deadline a call is replied to for a session that stays silent. */
   private static final Duration GRACE = Duration.ofSeconds(10);
 
   /** How precisely deadlines are kept; one timer serves them all. */
   private static final Duration TICK = Duration.ofMillis(50);
 
-  private static final class Pending {
-    final CompletableFuture<ToolReply> reply;
-    final String entityId;
-    final Conversation conversation;
-    long deadline;
-    final Consumer<ToolProgress> progress;
-    boolean told;
-
-    Pending(
-        CompletableFuture<ToolReply> reply,
-        Consumer<ToolProgress> progress,
-        String entityId,
-        Conversation conversation,
-        long deadline) {
-      this.reply = reply;
-      this.progress = progress;
-      this.entityId = entityId;
-      this.conversation = conversation;
-      this.deadline = deadline;
-    }
-  }
-
   /** Calls of one session beyond those that it lets wait: repetitions, and calls for status. */
   private static final int MARGIN = 64;
 
-  /** How many sessions are woken at once when a host takes up unfinished work. */
-  private static final int WOKEN = 200;
+  /** A call in flight. */
+  private static final class Pending {
+    final String entityId;
+    final CompletableFuture<SessionReply> reply = new CompletableFuture<>();
+    final Consumer<ToolProgress> progress;
+    volatile long deadline;
+    volatile boolean stopsWaiting;
 
-  private static final Duration BETWEEN_WAKES = Duration.ofMillis(100);
+    Pending(String entityId, Consumer<ToolProgress> progress, long deadline) {
+      this.entityId = entityId;
+      this.progress = progress;
+      this.deadline = deadline;
+    }
+  }
 
   private final Settings settings;
   private final InstantSource clock;
   private final Handles handles;
   private final Executor replies;
   private final HostGauges gauges;
-  private final Map<Long, Pending> pending = new HashMap<>();
-  private final Map<String, Integer> pendingInSession = new HashMap<>();
-  private final ActorRef<Sessions.Message> sessions;
-  private long lastId;
-  private @Nullable CompletableFuture<Void> draining;
+  private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
+  private final Map<String, Integer> pendingInSession = new ConcurrentHashMap<>();
+  private final AtomicInteger inFlight = new AtomicInteger();
+  private final AtomicLong lastId = new AtomicLong();
+  private final AtomicBoolean asleep = new AtomicBoolean();
+  private volatile @Nullable CompletableFuture<Void> draining;
+  private volatile @Nullable ActorRef<SessionRegion.Message> region;
 
-  private Gateway(
-      ActorContext<GatewayCommand> context,
+  Gateway(
       Settings settings,
       InstantSource clock,
       Handles handles,
       Executor replies,
-      HostGauges gauges,
-      Sessions.Birth birth) {
-    super(context);
-    this.replies = replies;
-    this.gauges = gauges;
+      HostGauges gauges) {
     this.settings = settings;
     this.clock = clock;
     this.handles = handles;
-    this.sessions =
-        context.spawn(
-            Sessions.create(birth, settings, clock, gauges, context.getSelf()), "sessions");
+    this.replies = replies;
+    this.gauges = gauges;
   }
 
-  static Behavior<GatewayCommand> create(
-      Settings settings,
-      InstantSource clock,
-      Handles handles,
-      Executor replies,
-      HostGauges gauges,
-      Sessions.Birth birth) {
-    return Behaviors.setup(
-        context ->
-            Behaviors.withTimers(
-                timers -> {
-                  timers.startTimerWithFixedDelay(new GatewayCommand.Tick(), TICK);
-                  return new Gateway(context, settings, clock, handles, replies, gauges, birth);
-                }));
+  /** Sends calls to the sessions of an actor system from now on. */
+  void start(ActorSystem<SessionRegion.Message> system) {
+    region = system;
+    system.scheduler().scheduleWithFixedDelay(TICK, TICK, this::tick, system.executionContext());
   }
 
-  @Override
-  public Receive<GatewayCommand> createReceive() {
-    return newReceiveBuilder()
-        .onMessage(GatewayCommand.Incoming.class, this::incoming)
-        .onMessage(GatewayCommand.Signalled.class, this::signalled)
-        .onMessage(GatewayCommand.ToRun.class, this::toRun)
-        .onMessage(
-            GatewayCommand.ToThread.class,
-            told -> {
-              sessions.tell(new Sessions.Envelope(told.entityId(), told.command()));
-              return this;
-            })
-        .onMessage(
-            GatewayCommand.Bar.class,
-            bar -> {
-              sessions.tell(new Sessions.Bar(bar.scope(), bar.stopped()));
-              return this;
-            })
-        .onMessage(
-            GatewayCommand.Unbar.class,
-            unbar -> {
-              sessions.tell(new Sessions.Unbar(unbar.scope(), unbar.takeUp()));
-              return this;
-            })
-        .onMessage(RunCommand.SessionReply.class, this::replied)
-        .onMessage(RunCommand.SessionProgress.class, this::progressed)
-        .onMessage(GatewayCommand.SessionLost.class, this::lost)
-        .onMessage(GatewayCommand.Tick.class, tick -> overdue())
-        .onMessage(GatewayCommand.Wake.class, this::wake)
-        .onMessage(
-            GatewayCommand.Helper.class,
-            helper -> {
-              getContext().spawn(helper.behavior(), helper.name());
-              return this;
-            })
-        .onMessage(
-            GatewayCommand.CountAwake.class,
-            count -> {
-              sessions.tell(new Sessions.CountAwake(count.replyTo()));
-              return this;
-            })
-        .onMessage(
-            GatewayCommand.StoreBack.class,
-            back -> {
-              sessions.tell(new Sessions.StoreBack());
-              return this;
-            })
-        .onMessage(GatewayCommand.HandBack.class, this::handBack)
-        .onMessage(GatewayCommand.Drain.class, this::drain)
-        .onSignal(PostStop.class, stop -> stopped())
-        .build();
-  }
-
-  private Behavior<GatewayCommand> incoming(GatewayCommand.Incoming incoming) {
-    if (draining != null) {
-      refuse(incoming, HostError.SHUTTING_DOWN.failure());
-      return this;
-    } else if (pending.size() >= settings.callsInFlight()) {
-      refuse(incoming, HostError.OVERLOADED.failure());
-      return this;
+  private void send(String entityId, SessionCommand command) {
+    ActorRef<SessionRegion.Message> to = region;
+    if (to != null) {
+      to.tell(new SessionRegion.Envelope(entityId, command));
     }
-    Arguments.Reading reading = Arguments.read(incoming.call());
+  }
+
+  // --- calls of flows --------------------------------------------------------------------------
+
+  /** A call of a flow's tool. */
+  CompletionStage<ToolReply> call(
+      ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress, TraceContext trace) {
+    HostError busy = beyondCapacity(null);
+    if (busy != null) {
+      return refused(call, busy.failure());
+    }
+    Arguments.Reading reading = Arguments.read(call);
     if (reading instanceof Arguments.Ill ill) {
-      refuse(incoming, ill.failure());
-    } else {
-      admit(incoming, ((Arguments.Well) reading).arguments());
+      return refused(call, ill.failure());
     }
-    return this;
-  }
-
-  private void admit(GatewayCommand.Incoming incoming, Arguments arguments) {
-    ToolCall call = incoming.call();
+    Arguments arguments = ((Arguments.Well) reading).arguments();
     Conversation.Finding finding = Conversation.of(call, arguments, handles);
     if (finding instanceof Conversation.None none) {
-      refuse(incoming, none.failure());
-      return;
+      return refused(call, none.failure());
     }
     Conversation conversation = ((Conversation.Found) finding).conversation();
     SessionKey key = new SessionKey(call.principal(), call.tool(), conversation.session());
     String entityId = key.entityId();
-    if (crowded(entityId)) {
-      refuse(incoming, HostError.BUSY.failure());
-      return;
+    if (isCrowded(entityId)) {
+      return refused(call, HostError.BUSY.failure());
     }
-    Pending waiting =
-        new Pending(incoming.reply(), incoming.progress(), entityId, conversation, deadline());
-    pass(
-        waiting,
-        command(
-            ++lastId, key, conversation.fresh(), arguments, incoming.manner(), incoming.trace()));
+    Pending waiting = new Pending(entityId, progress, deadline(settings.callDeadline()));
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(),
+            new Entry.Origin(Entry.By.CALLER, key.principal(), key.session()),
+            arguments.callId(),
+            conversation.fresh(),
+            arguments.request(),
+            mode,
+            trace,
+            this);
+    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, conversation));
   }
 
-  private boolean crowded(String entityId) {
-    return pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN;
+  /** A signal goes the way of a call, so that it is journaled before its sender gets a reply. */
+  CompletionStage<ToolReply> signal(
+      String entityId, Request.Signal signal, @Nullable String callId) {
+    return toRun(
+        entityId, Entry.Origin.SIGNAL, callId, Request.OfRun.signal(signal), ReplyMode.WAITS);
   }
 
-  private long deadline() {
-    return clock.millis() + settings.callDeadline().toMillis();
+  /** A call for one run alone, which is replied to as soon as it is journaled. */
+  CompletionStage<ToolReply> tell(TaskRun run, Request.OfRun request) {
+    return toRun(
+        run.entityId(), Entry.Origin.caller(run.principal()), null, request, ReplyMode.LEAVES);
   }
 
-  private void pass(Pending waiting, RunCommand.Call command) {
-    pending.put(command.id(), waiting);
-    pendingInSession.merge(waiting.entityId, 1, Integer::sum);
-    gauges.callsInFlight(pending.size());
-    sessions.tell(new Sessions.Envelope(waiting.entityId, command));
-  }
-
-  private RunCommand.Call command(
-      long id,
-      SessionKey key,
-      boolean fresh,
-      Arguments arguments,
-      Manner manner,
-      TraceContext trace) {
-    return new RunCommand.Call(
-        id,
-        key,
-        fresh,
-        arguments.action(),
-        arguments.intent(),
-        arguments.updates(),
-        arguments.callId(),
-        arguments.expectedSeq(),
-        arguments.resolution(),
-        null,
-        null,
-        arguments.asked(),
-        manner,
-        trace,
-        getContext().getSelf().narrow());
-  }
-
-  /** A signal goes the way of a call, so that it is journaled before its sender is told. */
-  private Behavior<GatewayCommand> signalled(GatewayCommand.Signalled signalled) {
-    return passToRun(
-        signalled.entityId(),
-        signalled.reply(),
-        new RunCommand.Call(
-            ++lastId,
-            null,
-            false,
-            Action.SIGNAL,
-            "",
-            Json.object(),
-            signalled.callId(),
-            null,
-            null,
-            signalled.signal(),
-            null,
-            null,
-            Manner.WAITS,
-            TraceContext.NONE,
-            getContext().getSelf().narrow()));
-  }
-
-  private Behavior<GatewayCommand> toRun(GatewayCommand.ToRun told) {
-    return passToRun(
-        told.entityId(),
-        told.reply(),
-        new RunCommand.Call(
-            ++lastId,
-            null,
-            false,
-            told.action(),
-            "",
-            told.updates(),
-            null,
-            null,
-            null,
-            null,
-            told.runId(),
-            told.asked(),
-            Manner.LEAVES,
-            TraceContext.NONE,
-            getContext().getSelf().narrow()));
-  }
-
-  /** Passes on what is for a run, and not part of a conversation. */
-  private Behavior<GatewayCommand> passToRun(
-      String entityId, CompletableFuture<ToolReply> reply, RunCommand.Call call) {
-    HostError refusal = null;
-    if (draining != null) {
-      refusal = HostError.SHUTTING_DOWN;
-    } else if (pending.size() >= settings.callsInFlight()) {
-      refusal = HostError.OVERLOADED;
-    } else if (crowded(entityId)) {
-      refusal = HostError.BUSY;
-    }
+  private CompletionStage<ToolReply> toRun(
+      String entityId,
+      Entry.Origin origin,
+      @Nullable String callId,
+      Request.OfRun request,
+      ReplyMode mode) {
+    HostError refusal = beyondCapacity(entityId);
     if (refusal != null) {
-      ToolReply refused = HostTasks.reply(refusal);
-      replies.execute(() -> reply.complete(refused));
-    } else {
-      Conversation nobody = new Conversation("", false, false);
-      pass(new Pending(reply, progress -> {}, entityId, nobody, deadline()), call);
+      return later(HostTasks.reply(refusal));
     }
-    return this;
+    Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(),
+            origin,
+            callId,
+            false,
+            request,
+            mode,
+            TraceContext.NONE,
+            this);
+    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, null));
   }
 
-  private Behavior<GatewayCommand> progressed(RunCommand.SessionProgress progressed) {
-    Pending call = pending.get(progressed.id());
-    if (call != null) {
-      call.progress.accept(progressed.progress());
-    }
-    return this;
-  }
-
-  private Behavior<GatewayCommand> replied(RunCommand.SessionReply replied) {
-    complete(replied.id(), replied.reply());
-    finishDraining();
-    return this;
-  }
-
-  private void complete(long id, JournalRecord.Reply reply) {
-    Pending call = pending.remove(id);
-    if (call != null) {
-      gauges.callsInFlight(pending.size());
-      pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
-      // Whatever the caller does with its reply must not hold up the gateway.
-      replies.execute(() -> call.reply.complete(toolReply(call, reply)));
-    }
-  }
-
-  private static ToolReply toolReply(Pending call, JournalRecord.Reply reply) {
-    ObjectNode structured = Json.object();
-    structured.setAll((ObjectNode) reply.body());
-    if (call.conversation.told()) {
-      structured.put("sessionId", call.conversation.session());
-    }
-    ObjectNode meta = Json.object();
-    boolean task = reply.run().has(Replies.TASK);
-    if (!reply.run().isEmpty()) {
-      meta.set("fermata/run", task ? Replies.withoutTask(reply.run()) : reply.run());
-    }
-    return new ToolReply(structured, meta, task);
-  }
-
-  private void refuse(GatewayCommand.Incoming incoming, Outcome.Failure failure) {
+  private CompletionStage<ToolReply> refused(ToolCall call, Outcome.Failure failure) {
     ObjectNode body = Wire.body(failure);
-    JsonNode handle = incoming.call().arguments().path("sessionId");
+    JsonNode handle = call.arguments().path("sessionId");
     if (handle.isTextual() && handles.minted(handle.textValue())) {
       body.set("sessionId", handle);
     }
-    replies.execute(() -> incoming.reply().complete(new ToolReply(body, Json.object())));
+    return later(new ToolReply(body, Json.object()));
   }
 
-  private Behavior<GatewayCommand> lost(GatewayCommand.SessionLost lost) {
-    answerFor(
-        (id, call) -> id <= lost.lastCall() && call.entityId.equals(lost.entityId()), lost.why());
-    return this;
+  private <T> CompletionStage<T> later(T value) {
+    return CompletableFuture.supplyAsync(() -> value, replies);
   }
 
-  private Behavior<GatewayCommand> overdue() {
-    long now = clock.millis();
-    stopWaiting(now);
-    answerFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
-    return this;
+  private static ToolReply toolReply(RunReply reply, @Nullable Conversation conversation) {
+    ObjectNode structured = Json.object();
+    structured.setAll((ObjectNode) reply.body());
+    if (conversation != null && conversation.told()) {
+      structured.put("sessionId", conversation.session());
+    }
+    ObjectNode meta = Json.object();
+    if (!reply.run().isEmpty()) {
+      meta.set("fermata/run", reply.run());
+    }
+    return new ToolReply(structured, meta, reply.task());
   }
 
-  private void stopWaiting(long now) {
-    pending.forEach(
-        (id, call) -> {
-          if (call.deadline < now && !call.told) {
-            call.told = true;
-            sessions.tell(new Sessions.Envelope(call.entityId, new RunCommand.DeadlinePassed(id)));
-          }
-        });
+  // --- calls of threads ------------------------------------------------------------------------
+
+  /**
+   * A call of a thread. What threads and the host want of each other is part of the work that is in
+   * flight already, and never refused.
+   *
+   * @param patience how long the caller waits
+   */
+  CompletionStage<ThreadReply> call(
+      ThreadKey key, Entry.Origin origin, Request request, Duration patience, TraceContext trace) {
+    String entityId = key.entityId();
+    boolean outside = origin.principal() != null;
+    if (outside && inFlight.get() >= settings.callsInFlight()) {
+      return later(ThreadReply.refused(HostError.OVERLOADED.failure()));
+    }
+    Pending waiting = new Pending(entityId, progress -> {}, deadline(patience));
+    ReplyMode mode = request.immediate() ? ReplyMode.LEAVES : ReplyMode.WAITS;
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(), origin, null, false, request, mode, trace, this);
+    return dispatch(waiting, command).thenApply(reply -> (ThreadReply) reply);
   }
 
-  private Behavior<GatewayCommand> handBack(GatewayCommand.HandBack handBack) {
-    long now = clock.millis();
-    pending.values().forEach(call -> call.deadline = Math.min(call.deadline, now - 1));
-    stopWaiting(now);
-    return this;
+  // --- calls in flight -------------------------------------------------------------------------
+
+  private @Nullable HostError beyondCapacity(@Nullable String entityId) {
+    if (draining != null) {
+      return HostError.SHUTTING_DOWN;
+    } else if (inFlight.get() >= settings.callsInFlight()) {
+      return HostError.OVERLOADED;
+    }
+    return entityId != null && isCrowded(entityId) ? HostError.BUSY : null;
   }
 
-  private void answerFor(BiPredicate<Long, Pending> which, HostError why) {
+  private boolean isCrowded(String entityId) {
+    return pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN;
+  }
+
+  private long deadline(Duration patience) {
+    return clock.millis() + patience.toMillis();
+  }
+
+  private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
+    pending.put(command.id(), waiting);
+    pendingInSession.merge(waiting.entityId, 1, Integer::sum);
+    gauges.callsInFlight(inFlight.incrementAndGet());
+    send(waiting.entityId, command);
+    return waiting.reply;
+  }
+
+  @Override
+  public void progress(long id, ToolProgress progress) {
+    Pending call = pending.get(id);
+    if (call != null) {
+      call.progress.accept(progress);
+    }
+  }
+
+  @Override
+  public void reply(long id, SessionReply reply) {
+    Pending call = pending.remove(id);
+    if (call != null) {
+      pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
+      gauges.callsInFlight(inFlight.decrementAndGet());
+      // Whatever the caller does with its reply must not hold up the session.
+      replies.execute(() -> call.reply.complete(reply));
+      finishDraining();
+    }
+  }
+
+  @Override
+  public void lost(String entityId, long lastCall, HostError why) {
+    replyFor((id, call) -> id <= lastCall && call.entityId.equals(entityId), why);
+  }
+
+  private void replyFor(BiPredicate<Long, Pending> which, HostError why) {
     List<Long> silent = new ArrayList<>();
     pending.forEach(
         (id, call) -> {
@@ -393,41 +275,57 @@ final class Gateway extends AbstractBehavior<GatewayCommand> {
             silent.add(id);
           }
         });
-    silent.forEach(
-        id -> complete(id, new JournalRecord.Reply(Wire.body(why.failure()), Json.object())));
-    finishDraining();
-  }
-
-  private Behavior<GatewayCommand> stopped() {
-    answerFor((id, call) -> true, HostError.SHUTTING_DOWN);
-    return this;
-  }
-
-  private Behavior<GatewayCommand> wake(GatewayCommand.Wake wake) {
-    if (draining != null) {
-      // Whoever is woken now would never be told to sleep; the next start wakes it.
-      return this;
+    for (Long id : silent) {
+      Pending call = pending.get(id);
+      if (call != null) {
+        reply(id, SessionReply.failure(call.entityId, why.failure()));
+      }
     }
-    List<String> all = wake.entityIds();
-    int now = Math.min(WOKEN, all.size());
-    all.subList(0, now)
-        .forEach(id -> sessions.tell(new Sessions.Envelope(id, new ShellCommand.Wake())));
-    if (now < all.size()) {
-      GatewayCommand rest = new GatewayCommand.Wake(all.subList(now, all.size()));
-      getContext().scheduleOnce(BETWEEN_WAKES, getContext().getSelf(), rest);
-    }
-    return this;
   }
 
-  private Behavior<GatewayCommand> drain(GatewayCommand.Drain drain) {
-    draining = drain.drained();
+  private void tick() {
+    long now = clock.millis();
+    stopWaiting(now);
+    replyFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
+  }
+
+  private void stopWaiting(long now) {
+    pending.forEach(
+        (id, call) -> {
+          if (call.deadline < now && !call.stopsWaiting) {
+            call.stopsWaiting = true;
+            send(call.entityId, new SessionCommand.DeadlinePassed(id));
+          }
+        });
+  }
+
+  // --- the end ---------------------------------------------------------------------------------
+
+  /** Lets no caller wait any longer: the work goes on, and its outcome is fetched later. */
+  void handBack() {
+    long now = clock.millis();
+    pending.values().forEach(call -> call.deadline = Math.min(call.deadline, now - 1));
+    stopWaiting(now);
+  }
+
+  /** Refuses new calls; completes when the last is replied to and every session sleeps. */
+  CompletableFuture<Void> drain() {
+    CompletableFuture<Void> drained = new CompletableFuture<>();
+    draining = drained;
     finishDraining();
-    return this;
+    return drained;
   }
 
   private void finishDraining() {
-    if (draining != null && pending.isEmpty()) {
-      sessions.tell(new Sessions.SleepAll(draining));
+    CompletableFuture<Void> drained = draining;
+    ActorRef<SessionRegion.Message> to = region;
+    if (drained != null && to != null && pending.isEmpty() && asleep.compareAndSet(false, true)) {
+      to.tell(new SessionRegion.SleepAll(drained));
     }
+  }
+
+  /** The sessions are gone: nobody else replies to what is left. */
+  void stop() {
+    replyFor((id, call) -> true, HostError.SHUTTING_DOWN);
   }
 }

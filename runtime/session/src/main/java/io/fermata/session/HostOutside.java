@@ -20,7 +20,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -33,14 +32,14 @@ final class HostOutside implements Outside {
    */
   record Shared(
       AgentThreads threads,
-      ThreadFeeds feeds,
+      Subscriptions subscriptions,
       ToolUses flows,
       OpenStore store,
       Eraser eraser,
+      RunLedger ledger,
       InstantSource clock,
       Function<String, @Nullable String> env,
-      Executor executor,
-      Executor handlers) {}
+      HostThreads pools) {}
 
   private final Shared shared;
   private final String threadId;
@@ -59,7 +58,7 @@ final class HostOutside implements Outside {
 
   @Override
   public void tell(Tiding tiding) {
-    shared.feeds().heard(key.entityId(), tiding);
+    shared.subscriptions().streamed(key.entityId(), tiding);
   }
 
   @Override
@@ -116,7 +115,7 @@ final class HostOutside implements Outside {
           return new FlowOutcome.Result(
               undecided.code() + ": " + undecided.message(), true, List.of());
         },
-        shared.handlers());
+        shared.pools().handlers());
   }
 
   // --- other threads ---------------------------------------------------------------------------
@@ -220,7 +219,8 @@ final class HostOutside implements Outside {
     }
     // Its own journal is the last to go: whoever finds that erases the rest again.
     return done.thenCompose(nothing -> familyErased())
-        .thenCompose(erased -> shared.store().forget(List.of(key.entityId())))
+        .thenCompose(erased -> shared.ledger().forget(key.entityId()::equals))
+        .thenCompose(unlisted -> shared.store().forget(List.of(key.entityId())))
         .thenCompose(forgotten -> shared.store().scrub())
         .thenAccept(scrubbed -> {});
   }

@@ -20,22 +20,21 @@ final class HostTasks implements Tasks {
   static final String CHANGED_AT = "changedAt";
   static final String KEPT_UNTIL = "keptUntil";
 
-  /** A way to the sessions. */
-  interface Way {
-    CompletionStage<ToolReply> call(ToolCall call, Manner manner, Consumer<ToolProgress> progress);
-
-    CompletionStage<ToolReply> tell(
-        TaskRun run, Action action, ObjectNode updates, @Nullable Asked asked);
+  /** Calls the tools of the host. */
+  interface Caller {
+    CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress);
   }
 
-  private final Way way;
+  private final Caller caller;
+  private final Gateway gateway;
   private final FlowCatalog catalog;
-  private final TaskWatches watches;
+  private final Subscriptions subscriptions;
 
-  HostTasks(Way way, FlowCatalog catalog, TaskWatches watches) {
-    this.way = way;
+  HostTasks(Caller caller, Gateway gateway, FlowCatalog catalog, Subscriptions subscriptions) {
+    this.caller = caller;
+    this.gateway = gateway;
     this.catalog = catalog;
-    this.watches = watches;
+    this.subscriptions = subscriptions;
   }
 
   static ToolReply reply(HostError error) {
@@ -49,7 +48,7 @@ final class HostTasks implements Tasks {
 
   @Override
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-    return way.call(call, catalog.manner(call.tool()), progress);
+    return caller.call(call, catalog.replyMode(call.tool()), progress);
   }
 
   @Override
@@ -75,13 +74,30 @@ final class HostTasks implements Tasks {
   private CompletionStage<ToolReply> tell(
       TaskRun run, Action action, ObjectNode updates, @Nullable Asked asked) {
     return run.possible() && catalog.offers(run.tool())
-        ? way.tell(run, action, updates, asked)
-        : CompletableFuture.completedFuture(Replies.unknown());
+        ? gateway.tell(
+            run, Request.OfRun.of(action, updates, new Request.Only(run.runId(), null, asked)))
+        : CompletableFuture.completedFuture(RunReplies.unknown());
   }
 
   @Override
   public Runnable watch(TaskRun run, Runnable changed) {
-    return run.possible() ? watches.watch(run.entityId(), changed) : () -> {};
+    if (!run.possible()) {
+      return () -> {};
+    }
+    Subscriptions.Subscriber watcher =
+        new Subscriptions.Subscriber() {
+          @Override
+          public void persisted(Entry<?> entry, boolean last) {
+            changed.run();
+          }
+
+          @Override
+          public void ended(@Nullable Throwable why) {
+            changed.run();
+          }
+        };
+    subscriptions.add(run.entityId(), watcher);
+    return () -> subscriptions.remove(run.entityId(), watcher);
   }
 
   private static TaskView viewed(ToolReply reply) {

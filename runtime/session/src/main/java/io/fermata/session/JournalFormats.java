@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -21,9 +22,8 @@ final class JournalFormats {
   private static final String UNKNOWN_HERE = ", which this release does not know";
   private static final String NEWER = "run the release that wrote it, or a newer one";
 
-  private final Map<String, Class<?>> written;
+  private final Map<String, JavaType> written;
   private final Map<String, Upcaster> upcasters;
-  private final Map<Class<?>, String> names;
 
   /**
    * Brings a record of an earlier version into the next one.
@@ -53,29 +53,23 @@ final class JournalFormats {
    * @param written what is written now, by its name
    * @param upcasters what was written earlier, by its name
    */
-  JournalFormats(Map<String, Class<?>> written, Map<String, Upcaster> upcasters) {
+  JournalFormats(Map<String, JavaType> written, Map<String, Upcaster> upcasters) {
     this.written = Map.copyOf(written);
     this.upcasters = Map.copyOf(upcasters);
-    this.names =
-        written.entrySet().stream()
-            .collect(Collectors.toUnmodifiableMap(Map.Entry::getValue, Map.Entry::getKey));
   }
 
   /** What is written now, by its name. */
-  Map<String, Class<?>> written() {
+  Map<String, JavaType> written() {
     return written;
   }
 
-  String name(Class<?> type) {
-    String name = names.get(type);
-    if (name == null) {
-      throw new IllegalArgumentException("Not a record of a journal: " + type);
-    }
-    return name;
+  /** Writes an object under its name; the type says of what kind the parts of it are. */
+  byte[] write(Object object, String manifest, ObjectMapper mapper) throws IOException {
+    return mapper.writerFor(written.get(manifest)).writeValueAsBytes(object);
   }
 
   Object read(byte[] bytes, String manifest, ObjectMapper mapper) throws UnreadableRecord {
-    Class<?> type = written.get(manifest);
+    JavaType type = written.get(manifest);
     Upcaster upcaster = upcasters.get(manifest);
     if (type == null && upcaster == null) {
       throw unknown(manifest);

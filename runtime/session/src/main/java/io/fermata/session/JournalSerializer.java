@@ -2,11 +2,16 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.type.TypeFactory;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
+import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.ThreadState;
+import io.fermata.flow.Event;
+import io.fermata.flow.RunState;
 import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.Map;
@@ -19,6 +24,13 @@ import org.apache.pekko.serialization.SerializerWithStringManifest;
 public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
 
+  private static final String RUN = "run:1";
+  private static final String THREAD = "thread:1";
+  private static final String RUN_STATE = "run-state:1";
+  private static final String THREAD_STATE = "thread-state:1";
+  private static final String ENCRYPTED = "encrypted:1";
+  private static final String SCHEDULE = "schedule:1";
+
   /**
    * What is written, and what was written by earlier releases. Whoever changes the form of a record
    * gives it its next version here, and what was under the old one an upcaster.
@@ -26,14 +38,17 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   static final JournalFormats FORMATS =
       new JournalFormats(
           Map.of(
-              "step:1", JournalRecord.Step.class,
-              "ended:1", JournalRecord.Ended.class,
-              "sealed:1", Sealed.class,
-              "schedule:1", ScheduleRecord.class,
-              "session:1", SessionState.class,
-              "turn:1", JournalRecord.Turn.class,
-              "thread:1", ThreadState.class),
+              RUN, of(Entry.class, Event.class),
+              THREAD, of(Entry.class, ThreadEvent.class),
+              RUN_STATE, of(SessionState.class, RunState.class),
+              THREAD_STATE, of(SessionState.class, ThreadState.class),
+              ENCRYPTED, TypeFactory.defaultInstance().constructType(Sealed.class),
+              SCHEDULE, TypeFactory.defaultInstance().constructType(ScheduleRecord.class)),
           Map.of());
+
+  private static JavaType of(Class<?> container, Class<?> content) {
+    return TypeFactory.defaultInstance().constructParametricType(container, content);
+  }
 
   static final ObjectMapper MAPPER =
       CBORMapper.builder()
@@ -51,7 +66,21 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public String manifest(Object object) {
-    return FORMATS.name(object.getClass());
+    return name(object);
+  }
+
+  private static String name(Object object) {
+    if (object instanceof Entry<?> entry) {
+      boolean thread = !entry.events().isEmpty() && entry.events().get(0) instanceof ThreadEvent;
+      return thread ? THREAD : RUN;
+    } else if (object instanceof SessionState<?> state) {
+      return state.program() instanceof ThreadState ? THREAD_STATE : RUN_STATE;
+    } else if (object instanceof Sealed) {
+      return ENCRYPTED;
+    } else if (object instanceof ScheduleRecord) {
+      return SCHEDULE;
+    }
+    throw new IllegalArgumentException("No entry of a journal: " + object.getClass());
   }
 
   @Override
@@ -59,10 +88,12 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     return Packing.packed(cbor(object));
   }
 
-  /** A record, snapshot or part of one as it is before it is packed. */
+  /** An entry, snapshot or part of one as it is before it is packed. */
   static byte[] cbor(Object object) {
     try {
-      return MAPPER.writeValueAsBytes(object);
+      return object instanceof JsonNode
+          ? MAPPER.writeValueAsBytes(object)
+          : FORMATS.write(object, name(object), MAPPER);
     } catch (IOException e) {
       throw new IllegalStateException("A journal record could not be written", e);
     }

@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.flow.Attached;
+import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
@@ -24,12 +25,12 @@ import org.apache.pekko.persistence.typed.javadsl.Recovery;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
 
 /** Reads a session's journal from its beginning, beside the session, and writes nothing. */
-final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, List<JournalRecord>> {
+final class Reading extends EventSourcedBehavior<Reading.Done, Entry<Event>, List<Entry<Event>>> {
   /** The journal has been read. */
   record Done() {}
 
   /** What a journal holds, and the number of the last record. */
-  record Journal(List<JournalRecord> records, long lastSeq) {
+  record Journal(List<Entry<Event>> records, long lastSeq) {
 
     /**
      * Tells one run of it to recorders. Returns how often they threw; nothing if there is nothing
@@ -43,10 +44,10 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
       Recording recording = null;
       long failures = 0;
       long seq = lastSeq - records.size();
-      for (JournalRecord entry : records) {
+      for (Entry<Event> entry : records) {
         seq++;
-        if (entry instanceof JournalRecord.Step step) {
-          RunState after = state.apply(step.events());
+        if (!entry.events().isEmpty()) {
+          RunState after = state.apply(entry.events());
           if (runId.equals(state.runId()) || runId.equals(after.runId())) {
             Flow<?> own = catalog.telling(flow, after);
             if (recording == null || own != by) {
@@ -54,7 +55,7 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
               by = own;
             }
             long before = recording.failures();
-            recording.record(seq, step.at(), step.events());
+            recording.record(seq, entry.at(), entry.events());
             failures += recording.failures() - before;
           }
           state = after;
@@ -66,12 +67,12 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
 
   private final ActorContext<Done> context;
   private final CompletableFuture<Journal> read;
-  private final Sealing sealing;
+  private final EntryEncryption encryption;
 
   private Reading(
       String entityId, Seals seals, ActorContext<Done> context, CompletableFuture<Journal> read) {
     super(PersistenceId.ofUniqueId(entityId));
-    this.sealing = seals.of(entityId);
+    this.encryption = seals.of(entityId);
     this.context = context;
     this.read = read;
   }
@@ -81,7 +82,7 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   }
 
   @Override
-  public List<JournalRecord> emptyState() {
+  public List<Entry<Event>> emptyState() {
     return new ArrayList<>();
   }
 
@@ -91,12 +92,12 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   }
 
   @Override
-  public EventAdapter<JournalRecord, Object> eventAdapter() {
-    return sealing.events();
+  public EventAdapter<Entry<Event>, Object> eventAdapter() {
+    return encryption.entries();
   }
 
   @Override
-  public EventHandler<List<JournalRecord>, JournalRecord> eventHandler() {
+  public EventHandler<List<Entry<Event>>, Entry<Event>> eventHandler() {
     return (records, entry) -> {
       records.add(entry);
       return records;
@@ -104,12 +105,12 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
   }
 
   @Override
-  public CommandHandler<Done, JournalRecord, List<JournalRecord>> commandHandler() {
+  public CommandHandler<Done, Entry<Event>, List<Entry<Event>>> commandHandler() {
     return (records, done) -> Effect().stop();
   }
 
   @Override
-  public SignalHandler<List<JournalRecord>> signalHandler() {
+  public SignalHandler<List<Entry<Event>>> signalHandler() {
     return newSignalHandlerBuilder()
         .onSignal(RecoveryCompleted.instance(), this::end)
         .onSignal(
@@ -123,8 +124,8 @@ final class Reading extends EventSourcedBehavior<Reading.Done, JournalRecord, Li
         .build();
   }
 
-  private void end(List<JournalRecord> records) {
-    SealException unreadable = sealing.unreadable();
+  private void end(List<Entry<Event>> records) {
+    SealException unreadable = encryption.unreadable();
     if (unreadable != null) {
       read.completeExceptionally(unreadable);
     }

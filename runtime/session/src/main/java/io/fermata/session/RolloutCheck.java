@@ -47,10 +47,10 @@ final class RolloutCheck {
   /** What becomes of the run in a journal; null if it has ended. */
   private Rollout.@Nullable Fate fate(String journal) {
     String flow = SessionKey.flowOf(journal);
-    Sealing sealing = seals.of(journal);
+    EntryEncryption encryption = seals.of(journal);
     try {
-      RunState run = run(journal, sealing);
-      return run.running() ? masked(fate(flow, run), sealing) : null;
+      RunState run = run(journal, encryption);
+      return run.running() ? masked(fate(flow, run), encryption) : null;
     } catch (NotSerializableException | SealException e) {
       return new Rollout.Fate(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
@@ -58,28 +58,28 @@ final class RolloutCheck {
   }
 
   /** A migration may quote in its refusal what the run holds. */
-  private static Rollout.Fate masked(Rollout.Fate fate, Sealing sealing) {
+  private static Rollout.Fate masked(Rollout.Fate fate, EntryEncryption encryption) {
     return new Rollout.Fate(
-        fate.flow(), fate.runId(), fate.version(), fate.verdict(), sealing.masked(fate.why()));
+        fate.flow(), fate.runId(), fate.version(), fate.verdict(), encryption.masked(fate.why()));
   }
 
-  private RunState run(String journal, Sealing sealing) throws NotSerializableException {
+  private RunState run(String journal, EntryEncryption encryption) throws NotSerializableException {
     List<StoredRecord> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
-    if (last.isEmpty() || seals.read(journal, last.get(0)) instanceof JournalRecord.Ended) {
+    if (last.isEmpty() || seals.read(journal, last.get(0)).end() != null) {
       return RunState.NONE;
     }
-    SessionState state = SessionState.EMPTY;
+    SessionState<RunState> state = SessionState.of(RunState.NONE);
     List<StoredRecord> records = Stages.now(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredRecord stored : records) {
-        JournalRecord entry = seals.read(journal, stored);
-        sealing.learn(entry);
-        state = state.apply(entry);
+        Entry<?> entry = seals.read(journal, stored);
+        encryption.learn(entry);
+        state = SessionState.replay(state, entry);
       }
       long next = records.get(records.size() - 1).seq() + 1;
       records = Stages.now(store.read(journal, next, AT_ONCE));
     }
-    return state.run();
+    return state.program();
   }
 
   private Rollout.Fate fate(String flow, RunState run) {
@@ -90,7 +90,7 @@ final class RolloutCheck {
     }
     Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
     if (heir.isEmpty()) {
-      String why = new Replies(flow, catalog).versionChanged(run).message();
+      String why = new RunReplies(flow, catalog).versionChanged(run).message();
       return fate(flow, run, Rollout.Verdict.STRANDED, why);
     }
     Program.Acceptance<Event> taken = heir.get().migrate(run, now);

@@ -9,15 +9,14 @@ import org.jspecify.annotations.Nullable;
 final class RunChanges {
   private RunChanges() {}
 
-  static void tell(String flow, List<JournalRecord> journaled, Telemetry telemetry) {
-    for (JournalRecord entry : journaled) {
-      if (entry instanceof JournalRecord.Step step) {
-        for (Event event : step.events()) {
-          RunChange change = of(event);
-          if (change != null) {
-            telemetry.changed(flow, change);
-          }
-        }
+  static void report(String flow, List<Event> events, Telemetry telemetry) {
+    if (telemetry == Telemetry.NONE) {
+      return;
+    }
+    for (Event event : events) {
+      RunChange change = of(event);
+      if (change != null) {
+        telemetry.changed(flow, change);
       }
     }
   }

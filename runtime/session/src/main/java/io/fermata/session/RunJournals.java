@@ -100,7 +100,7 @@ final class RunJournals {
             });
   }
 
-  private JournalRecord opened(String entityId, StoredRecord stored) {
+  private Entry<?> opened(String entityId, StoredRecord stored) {
     try {
       return seals.read(entityId, stored);
     } catch (NotSerializableException e) {
@@ -113,7 +113,7 @@ final class RunJournals {
     final String entityId;
     private final String flow;
     private final List<End> ended = new ArrayList<>();
-    private SessionState state = SessionState.EMPTY;
+    private SessionState<RunState> state = SessionState.of(RunState.NONE);
     long seq;
 
     Fold(String entityId) {
@@ -121,24 +121,25 @@ final class RunJournals {
       this.flow = SessionKey.flowOf(entityId);
     }
 
-    void add(long number, JournalRecord entry) {
+    void add(long number, Entry<?> entry) {
       seq = number;
-      SessionState before = state;
-      state = before.apply(entry);
-      if (entry instanceof JournalRecord.Ended end && began(before, end)) {
-        RunRow row = new RunRow(flow, end.last(before.run()), before.origin(), seq);
-        ended.add(new End(row, end.keptUntil()));
+      SessionState<RunState> before = state;
+      state = SessionState.replay(before, entry);
+      RunEnd end = entry.end();
+      if (end != null && began(before, end)) {
+        RunState last = end.last(before.program(), entry.at());
+        ended.add(new End(new RunRow(flow, last, before.owner(), seq), end.keptUntil()));
       }
     }
 
-    /** Whether this is the end of the run before it, and not the second word of one. */
-    private static boolean began(SessionState before, JournalRecord.Ended end) {
-      return before.origin() != null && before.run().runId().equals(end.runId());
+    /** Whether this is the end of the run before it, and not fetched once more. */
+    private static boolean began(SessionState<RunState> before, RunEnd end) {
+      return before.owner() != null && before.program().runId().equals(end.runId());
     }
 
     Told told() {
-      RunState run = state.run();
-      RunRow live = run.running() ? new RunRow(flow, run, state.origin(), seq) : null;
+      RunState run = state.program();
+      RunRow live = run.running() ? new RunRow(flow, run, state.owner(), seq) : null;
       return new Told(entityId, seq, live, List.copyOf(ended));
     }
   }

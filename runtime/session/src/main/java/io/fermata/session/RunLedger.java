@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.persistence.Directory;
+import io.fermata.persistence.DirectoryEntry;
 import io.fermata.persistence.OpenStore;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
@@ -61,6 +62,9 @@ final class RunLedger {
    */
   private record Stands(RunRow row, boolean fresh) implements News {}
 
+  /** The entry of a thread is to be there. */
+  private record Listed(DirectoryEntry entry) implements News {}
+
   /** The run is to be taken out. */
   private record Gone() implements News {}
 
@@ -101,9 +105,6 @@ final class RunLedger {
 
   @SuppressWarnings("FutureReturnValueIgnored") // a tick tells of its failures itself
   void start() {
-    if (!store.lists()) {
-      return;
-    }
     thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
   }
 
@@ -156,6 +157,16 @@ final class RunLedger {
         row.id(), (id, old) -> old instanceof Stands before && before.fresh() ? null : GONE);
   }
 
+  /** A thread is listed so. Its journal is long, so the entry waits here until it is written. */
+  void lists(DirectoryEntry entry) {
+    news.put(entry.persistenceId(), new Listed(entry));
+  }
+
+  /** A thread is deleted, and its entry erased with the rest. */
+  void forgets(String entityId) {
+    news.remove(entityId);
+  }
+
   /** Journals were written to that no session speaks of. */
   void lookAgain() {
     behind.set(true);
@@ -164,14 +175,16 @@ final class RunLedger {
   /** Enters nothing any more of what it was told of sessions that are to be erased. */
   CompletionStage<Void> forget(Predicate<String> entityIds) {
     return CompletableFuture.runAsync(
-        () -> news.keySet().removeIf(id -> entityIds.test(RunRow.session(id))), thread);
+        () -> news.keySet().removeIf(id -> entityIds.test(session(id))), thread);
+  }
+
+  private static String session(String id) {
+    return SessionKey.agentOf(id) == null ? RunRow.session(id) : id;
   }
 
   /** Enters what it knows so far. */
   CompletionStage<Void> entered() {
-    return store.lists()
-        ? unlessClosed(() -> CompletableFuture.runAsync(this::tick, thread))
-        : CompletableFuture.completedFuture(null);
+    return unlessClosed(() -> CompletableFuture.runAsync(this::tick, thread));
   }
 
   // --- following -------------------------------------------------------------------------------
@@ -179,10 +192,12 @@ final class RunLedger {
   private void tick() {
     try {
       enter();
-      if (behind.get()) {
-        catchUp();
+      if (store.lists()) {
+        if (behind.get()) {
+          catchUp();
+        }
+        mark();
       }
-      mark();
       troubled = false;
     } catch (RuntimeException e) {
       behind.set(true);
@@ -196,10 +211,14 @@ final class RunLedger {
   /** Enters what was told. If that fails, it is found in the journals again. */
   private void enter() {
     List<CompletionStage<?>> writes = new ArrayList<>();
+    List<DirectoryEntry> threads = new ArrayList<>();
     for (String id : List.copyOf(news.keySet())) {
       News latest = news.remove(id);
       if (latest instanceof Stands stands) {
         entering.put(stands.row(), writes);
+      } else if (latest instanceof Listed listed) {
+        threads.add(listed.entry());
+        writes.add(directory.put(listed.entry()));
       } else if (latest != null) {
         writes.add(directory.remove(id));
       }
@@ -208,6 +227,7 @@ final class RunLedger {
       Stages.all(writes);
     } catch (CompletionException e) {
       behind.set(true);
+      threads.forEach(entry -> news.putIfAbsent(entry.persistenceId(), new Listed(entry)));
       throw e;
     }
   }

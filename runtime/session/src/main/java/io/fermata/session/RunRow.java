@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param origin whom the session belongs to; null if nobody knows
  * @param seq the number of the record
  */
-record RunRow(String flow, RunState run, JournalRecord.@Nullable Origin origin, long seq) {
+record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, long seq) {
   static final String KIND = "run";
 
   private static final String VERSION = "version";

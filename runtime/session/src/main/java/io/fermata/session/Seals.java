@@ -38,8 +38,8 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
   }
 
   /** How the records of one session go into the store and come out of it. */
-  Sealing of(String entityId) {
-    return new Sealing(entityId, this, fieldsOf(entityId));
+  EntryEncryption of(String entityId) {
+    return new EntryEncryption(entityId, this, fieldsOf(entityId));
   }
 
   private SecretFields fieldsOf(String entityId) {
@@ -55,9 +55,9 @@ record Seals(Sealer sealer, Seal what, Map<String, SecretFields> fields) {
    * @throws NotSerializableException if this release cannot read it
    * @throws SealException if it cannot be opened
    */
-  JournalRecord read(String entityId, StoredRecord stored) throws NotSerializableException {
+  Entry<?> read(String entityId, StoredRecord stored) throws NotSerializableException {
     Object plain = opened(entityId, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
-    if (plain instanceof JournalRecord entry) {
+    if (plain instanceof Entry<?> entry) {
       return entry;
     }
     throw new UnreadableRecord(

@@ -3,9 +3,10 @@ package io.fermata.session;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.flow.Caller;
-import io.fermata.flow.FlowProgram;
+import io.fermata.flow.Event;
 import io.fermata.flow.Input;
 import io.fermata.flow.Place;
+import io.fermata.flow.Program;
 import io.fermata.flow.Progress;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
@@ -14,16 +15,14 @@ import io.fermata.flow.World;
 import java.util.Locale;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
-import org.apache.pekko.actor.typed.ActorRef;
 import org.jspecify.annotations.Nullable;
 
-/** Carries out the effects of a run as it is now, and lets its session hear what they tell. */
+/** Performs the effects of a run in one of its states, and publishes their progress. */
 record StepPerformer(
-    FlowProgram<?> program,
+    Program<RunState, Input, Event, StepEffect, Input.Result, World> program,
     RunState run,
-    ActorRef<SessionCommand> session,
+    SessionActor.Handle session,
     Function<StepEffect, Caller> callers,
-    String entityId,
     TraceContext cause)
     implements Effects.Performer<StepEffect, Input.Result> {
 
@@ -38,10 +37,10 @@ record StepPerformer(
   }
 
   @Override
-  public Telemetry.Effect told(StepEffect effect) {
+  public Telemetry.Effect described(StepEffect effect) {
     return new Telemetry.Effect(
         Telemetry.Kind.FLOW,
-        SessionKey.flowOf(entityId),
+        SessionKey.flowOf(session.entityId()),
         run.version(),
         effect.runId(),
         effect.place().node(),
@@ -51,7 +50,7 @@ record StepPerformer(
   }
 
   @Override
-  public String inAWord(Input.Result result) {
+  public String described(Input.Result result) {
     if (result instanceof Input.Failed) {
       return Activity.End.FAILED;
     }
@@ -61,9 +60,9 @@ record StepPerformer(
   }
 
   @Override
-  public LogLabels labelled(StepEffect effect) {
+  public LogLabels labels(StepEffect effect) {
     return LogLabels.on()
-        .session(entityId)
+        .session(session.entityId())
         .with(LogLabels.RUN, effect.runId())
         .with(LogLabels.NODE, effect.place().node())
         .with(LogLabels.ATTEMPT, String.valueOf(effect.attempt()));
@@ -82,7 +81,7 @@ record StepPerformer(
       }
 
       private void tell(ToolProgress progress) {
-        session.tell(new RunCommand.Told(effect.key(), progress));
+        session.self().tell(new SessionCommand.Progressed(effect.key(), progress));
       }
     };
   }

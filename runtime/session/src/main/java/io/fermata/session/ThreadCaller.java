@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The thread that a run works for, asked for how it stands when a step wants to know it. */
 final class ThreadCaller implements Caller {
-  private final AgentHost agents;
+  private final SessionHost.Threading agents;
   private final ToolUse use;
   private final StepEffect effect;
   private final List<JsonNode> before;
@@ -22,7 +22,8 @@ final class ThreadCaller implements Caller {
   /**
    * @param before what earlier steps of the run did to the thread
    */
-  ThreadCaller(AgentHost agents, ToolUse use, StepEffect effect, List<JsonNode> before) {
+  ThreadCaller(
+      SessionHost.Threading agents, ToolUse use, StepEffect effect, List<JsonNode> before) {
     this.agents = agents;
     this.use = use;
     this.effect = effect;

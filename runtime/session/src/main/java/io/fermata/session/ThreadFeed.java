@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * One who watches a thread: told what the journal has, from some place on, as fast as it asks for
  * it. What it is too slow for stays in the journal and is read when it asks; nothing piles up.
  */
-final class ThreadFeed implements Threads.Feed {
+final class ThreadFeed implements Threads.Feed, Subscriptions.Subscriber {
   /** Records that are read at once. */
   private static final int PAGE = 32;
 
@@ -26,7 +26,7 @@ final class ThreadFeed implements Threads.Feed {
 
   /** Takes what was read. */
   interface Received {
-    void records(@Nullable List<JournalRecord.Turn> turns, @Nullable Throwable failed);
+    void records(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed);
   }
 
   private record Item(long seq, int index, long at, ThreadEvent event) {}
@@ -36,7 +36,7 @@ final class ThreadFeed implements Threads.Feed {
   private final String entityId;
   private final Threads.Listener listener;
   private final Journal journal;
-  private final ThreadFeeds feeds;
+  private final Subscriptions subscriptions;
   private final Executor executor;
   private final Deque<Runnable> tasks = new ArrayDeque<>();
   private final Deque<Item> ready = new ArrayDeque<>();
@@ -60,14 +60,14 @@ final class ThreadFeed implements Threads.Feed {
       int index,
       Threads.Listener listener,
       Journal journal,
-      ThreadFeeds feeds,
+      Subscriptions subscriptions,
       Executor executor) {
     this.entityId = entityId;
     this.nextSeq = Math.max(1, seq);
     this.skip = seq < 1 ? 0 : index + 1;
     this.listener = listener;
     this.journal = journal;
-    this.feeds = feeds;
+    this.subscriptions = subscriptions;
     this.executor = executor;
   }
 
@@ -97,11 +97,22 @@ final class ThreadFeed implements Threads.Feed {
 
   @Override
   public void close() {
-    feeds.remove(this);
+    subscriptions.remove(entityId, this);
     in(this::finish);
   }
 
-  void journaled(long seq, long at, List<ThreadEvent> events) {
+  @Override
+  @SuppressWarnings("unchecked") // the entries of a thread
+  public void persisted(Entry<?> entry, boolean last) {
+    List<ThreadEvent> events = (List<ThreadEvent>) entry.events();
+    if (last) {
+      deleted(entry.seq(), entry.at(), events);
+    } else {
+      journaled(entry.seq(), entry.at(), events);
+    }
+  }
+
+  private void journaled(long seq, long at, List<ThreadEvent> events) {
     in(
         () -> {
           if (caughtUp && seq == nextSeq && ready.isEmpty() && !reading) {
@@ -116,8 +127,8 @@ final class ThreadFeed implements Threads.Feed {
    * The last record, after which the journal is erased: what was not read before cannot be read any
    * more, so that the end is told to everybody, whether asked for or not.
    */
-  void deleted(long seq, long at, List<ThreadEvent> events) {
-    feeds.remove(this);
+  private void deleted(long seq, long at, List<ThreadEvent> events) {
+    subscriptions.remove(entityId, this);
     in(
         () -> {
           if (over) {
@@ -136,7 +147,8 @@ final class ThreadFeed implements Threads.Feed {
   }
 
   /** A piece of what is being said is only for those who know all that was said before. */
-  void heard(Outside.Tiding tiding) {
+  @Override
+  public void streamed(Outside.Tiding tiding) {
     in(
         () -> {
           if (caughtUp && ready.isEmpty() && !reading && newest < nextSeq) {
@@ -145,8 +157,9 @@ final class ThreadFeed implements Threads.Feed {
         });
   }
 
-  void end(@Nullable Throwable why) {
-    feeds.remove(this);
+  @Override
+  public void ended(@Nullable Throwable why) {
+    subscriptions.remove(entityId, this);
     in(
         () -> {
           finish();
@@ -185,20 +198,20 @@ final class ThreadFeed implements Threads.Feed {
     settleAwaited();
     if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
       reading = true;
-      journal.read(nextSeq, PAGE, (turns, failed) -> in(() -> received(turns, failed)));
+      journal.read(nextSeq, PAGE, (entries, failed) -> in(() -> received(entries, failed)));
     }
   }
 
-  private void received(@Nullable List<JournalRecord.Turn> turns, @Nullable Throwable failed) {
+  private void received(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed) {
     reading = false;
     if (over) {
       return;
-    } else if (turns == null) {
-      end(failed);
+    } else if (entries == null) {
+      ended(failed);
       return;
     }
-    turns.forEach(turn -> add(turn.seq(), turn.at(), turn.events()));
-    caughtUp |= turns.size() < PAGE;
+    entries.forEach(entry -> add(entry.seq(), entry.at(), entry.events()));
+    caughtUp |= entries.size() < PAGE;
     pump();
   }
 
@@ -227,7 +240,7 @@ final class ThreadFeed implements Threads.Feed {
       try {
         task.run();
       } catch (RuntimeException e) { // a listener that throws hears no more
-        feeds.remove(this);
+        subscriptions.remove(entityId, this);
         finish();
       }
     }

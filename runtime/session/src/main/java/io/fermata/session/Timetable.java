@@ -44,13 +44,13 @@ final class Timetable {
 
   /** Begins to keep the schedules, or goes on where they were. */
   void start(
-      ActorRef<? super GatewayCommand.Helper> gateway,
+      ActorRef<? super SessionRegion.Spawn> region,
       Function<ToolCall, CompletionStage<ToolReply>> host,
       InstantSource clock) {
     for (Entry entry : entries) {
       Schedule schedule = entry.schedule();
-      gateway.tell(
-          new GatewayCommand.Helper(
+      region.tell(
+          new SessionRegion.Spawn(
               "schedule-" + schedule.name(),
               ScheduleActor.create(schedule, entry.rhythm(), host, clock)));
     }

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.stream.StreamSupport;
 
@@ -39,11 +40,16 @@ final class ToolUses {
           ErrorCode.RUN_CANCELLED.wireName(),
           ErrorCode.RUN_FAILED.wireName());
 
-  private final ToolHost host;
+  private final BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls;
   private final Map<String, FlowTool> tools;
 
-  ToolUses(ToolHost host, Map<String, FlowTool> tools) {
-    this.host = host;
+  /**
+   * @param calls calls a tool of the host
+   */
+  ToolUses(
+      BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls,
+      Map<String, FlowTool> tools) {
+    this.calls = calls;
     this.tools = tools;
   }
 
@@ -99,7 +105,7 @@ final class ToolUses {
   private CompletionStage<ToolReply> send(
       ToolUse use, ObjectNode arguments, ObjectNode meta, Consumer<ToolProgress> progress) {
     meta.put(Conversation.SESSION_ID, use.session());
-    return host.call(new ToolCall(use.tool(), PRINCIPAL, arguments, meta, null), progress);
+    return calls.apply(new ToolCall(use.tool(), PRINCIPAL, arguments, meta, null), progress);
   }
 
   /**

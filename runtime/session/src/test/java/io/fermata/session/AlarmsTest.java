@@ -13,10 +13,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
-import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.DispatcherSelector;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
-import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -40,15 +38,8 @@ class AlarmsTest {
   }
 
   private void start() {
-    ActorRef<GatewayCommand> gateway =
-        kit.spawn(
-            Behaviors.receiveMessage(
-                command -> {
-                  woken.addAll(((GatewayCommand.Wake) command).entityIds());
-                  return Behaviors.same();
-                }),
-            HERE);
-    kit.spawn(Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, gateway), HERE);
+    kit.spawn(
+        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, woken::addAll), HERE);
   }
 
   private CompletionStage<List<Due>> due(long until, int max) {

@@ -60,7 +60,7 @@ class ArchiveTest {
     return Store.sqlite(directory.resolve(name + ".db"));
   }
 
-  private Fermata.Builder host(String name) {
+  private HostBuilder host(String name) {
     return Fermata.host()
         .store(store(name))
         .settings(Settings.DEFAULT.callDeadline(Duration.ofMillis(200)))

@@ -80,9 +80,8 @@ class ErasureTest {
     return Store.sqlite(directory.resolve("erased.db"));
   }
 
-  private Fermata.Builder host(Flow<?>... flows) {
-    Fermata.Builder host =
-        Fermata.host().store(store()).settings(Settings.DEFAULT.snapshotEvery(2));
+  private HostBuilder host(Flow<?>... flows) {
+    HostBuilder host = Fermata.host().store(store()).settings(Settings.DEFAULT.snapshotEvery(2));
     List.of(flows).forEach(host::flow);
     return host;
   }

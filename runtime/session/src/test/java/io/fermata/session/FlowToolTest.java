@@ -61,7 +61,7 @@ class FlowToolTest {
   }
 
   private Fermata host(FlowTool... tools) {
-    Fermata.Builder host = Fermata.host().store(store());
+    HostBuilder host = Fermata.host().store(store());
     for (FlowTool tool : tools) {
       host.tool(tool);
     }

@@ -84,7 +84,7 @@ class HostTest {
   @Test
   void aSecondHostOnTheSameFileIsRefused() {
     Path file = dir.resolve("y.db");
-    Fermata.Builder second = Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip());
+    HostBuilder second = Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip());
     Fermata first = Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip()).start();
     assertThatThrownBy(second::start)
         .isInstanceOf(StoreException.class)

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.type.TypeFactory;
 import io.fermata.flow.At;
 import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Event;
@@ -118,65 +119,41 @@ class JournalFormatTest {
         new Event.Abandoned(11));
   }
 
-  private static List<JournalRecord> records() {
-    JournalRecord.Reply reply = new JournalRecord.Reply(Json.object(), Json.object().put("seq", 1));
-    JournalRecord.Origin origin = new JournalRecord.Origin("ann", "s");
+  private static List<Entry<Event>> entries() {
+    RunReply reply = new RunReply(Json.object(), Json.object().put("seq", 1), true);
+    Entry.Origin origin = new Entry.Origin(Entry.By.CALLER, "ann", "s");
+    Entry<Event> step = Entry.of(1, 1, origin, events());
+    Entry<Event> end = Entry.of(3, 3, Entry.Origin.EFFECT, List.of());
     return List.of(
-        new JournalRecord.Step(1, origin, "call", reply, true, 5L, events()),
-        new JournalRecord.Step(2, null, null, null, false, null, List.of()),
-        new JournalRecord.Ended(
-            3,
-            "run-1",
-            3,
-            RunState.Status.COMPLETED,
-            "call",
-            reply,
-            List.of("c1"),
-            true,
-            Json.tree("r"),
-            "enough",
-            4,
-            5L,
-            false,
-            null),
-        new JournalRecord.Ended(
-            4,
-            "run-1",
-            3,
-            RunState.Status.CANCELLED,
-            null,
-            null,
-            List.of(),
-            false,
-            null,
-            null,
-            4,
-            null,
-            false,
-            null));
-  }
-
-  /** The same with what came later. */
-  private static List<JournalRecord> latest() {
-    List<JournalRecord> all = new ArrayList<>(records());
-    JournalRecord.Reply reply = new JournalRecord.Reply(Json.object(), Json.object().put("seq", 1));
-    all.add(
-        new JournalRecord.Ended(
-            4,
-            "run-2",
-            3,
-            RunState.Status.ABANDONED,
-            "call",
-            reply,
-            List.of(),
-            false,
-            null,
-            null,
-            4,
-            5L,
-            true,
-            List.of(new JournalRecord.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 3, 5))));
-    return all;
+        step.belongingTo("call", reply).waking(new Entry.Wake(5L)).asTask(),
+        Entry.<Event>of(2, 2, Entry.Origin.TIMER, List.of()).waking(Entry.Wake.NOW),
+        end.belongingTo("call", reply)
+            .ending(
+                new RunEnd(
+                    "run-1",
+                    3,
+                    RunState.Status.COMPLETED,
+                    List.of("c1"),
+                    new RunEnd.Unclaimed(Json.tree("r"), "enough"),
+                    4,
+                    5L,
+                    false,
+                    null)),
+        end.ending(
+            new RunEnd(
+                "run-1", 3, RunState.Status.CANCELLED, List.of(), null, 4, null, false, null)),
+        end.belongingTo("call", reply)
+            .ending(
+                new RunEnd(
+                    "run-2",
+                    3,
+                    RunState.Status.ABANDONED,
+                    List.of(),
+                    null,
+                    4,
+                    5L,
+                    true,
+                    List.of(new RunEnd.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 3, 5)))));
   }
 
   @Test
@@ -187,34 +164,29 @@ class JournalFormatTest {
   }
 
   @Test
-  void aRecordIsReadBackAsItWasWritten() throws Exception {
-    for (JournalRecord entry : latest()) {
+  void anEntryIsReadBackAsItWasWritten() throws Exception {
+    for (Entry<Event> entry : entries()) {
       Object read = serializer.fromBinary(serializer.toBinary(entry), serializer.manifest(entry));
       assertThat(Json.tree(read)).isEqualTo(Json.tree(entry));
     }
   }
 
   @Test
-  void recordsOfTheFirstReleaseAreStillRead() throws Exception {
-    areRead(Golden.read("journal-1.txt").lines().toList(), records());
+  void entriesOfTheFirstFormatAreRead() throws Exception {
+    areRead(golden(), entries());
   }
 
-  @Test
-  void recordsOfThePresentFormAreStillRead() throws Exception {
-    areRead(golden(), latest());
-  }
-
-  private void areRead(List<String> lines, List<JournalRecord> records) throws Exception {
-    assertThat(lines).hasSameSizeAs(records);
+  private void areRead(List<String> lines, List<Entry<Event>> entries) throws Exception {
+    assertThat(lines).hasSameSizeAs(entries);
     for (int i = 0; i < lines.size(); i++) {
       String[] parts = lines.get(i).split(" ", 2);
       Object read = serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
-      assertThat(Json.tree(read)).isEqualTo(Json.tree(records.get(i)));
+      assertThat(Json.tree(read)).isEqualTo(Json.tree(entries.get(i)));
     }
   }
 
-  private static ObjectNode tree(JournalRecord entry) {
-    return JournalSerializer.MAPPER.valueToTree(entry);
+  private static ObjectNode tree(Entry<Event> entry) throws IOException {
+    return (ObjectNode) JournalSerializer.tree(JournalSerializer.cbor(entry));
   }
 
   private String refusal(JsonNode tree, String manifest) throws IOException {
@@ -226,19 +198,18 @@ class JournalFormatTest {
 
   @Test
   void whatALaterReleaseWroteIsRefusedByName() throws Exception {
-    ObjectNode step = tree(records().get(0));
-    assertThat(refusal(step, "step:2")).contains("step:2", "knows only step:1", "newer");
+    ObjectNode step = tree(entries().get(0));
+    assertThat(refusal(step, "run:2")).contains("run:2", "knows only run:1", "newer");
     assertThat(refusal(step, "dream:1")).contains("dream:1", "does not know", "newer");
-    assertThat(refusal(step.deepCopy().put("mood", 1), "step:1"))
-        .contains("step:1", "mood", "newer");
+    assertThat(refusal(step.deepCopy().put("mood", 1), "run:1")).contains("run:1", "mood", "newer");
     ((ObjectNode) step.path("events").get(0)).put("e", "teleported");
-    assertThat(refusal(step, "step:1")).contains("step:1", "teleported", "newer");
+    assertThat(refusal(step, "run:1")).contains("run:1", "teleported", "newer");
   }
 
   @Test
   void whatIsBrokenIsRefusedWithoutSayingWhatItHolds() throws Exception {
-    ObjectNode step = tree(records().get(0)).put("at", "my secret");
-    assertThat(refusal(step, "step:1")).contains("step:1", "at", "backup").doesNotContain("secret");
+    ObjectNode step = tree(entries().get(0)).put("at", "my secret");
+    assertThat(refusal(step, "run:1")).contains("run:1", "at", "backup").doesNotContain("secret");
   }
 
   @Test
@@ -246,45 +217,45 @@ class JournalFormatTest {
       throws Exception {
     JournalFormats later =
         new JournalFormats(
-            Map.of("step:3", JournalRecord.Step.class),
             Map.of(
-                "step:1",
+                "run:3",
+                TypeFactory.defaultInstance().constructParametricType(Entry.class, Event.class)),
+            Map.of(
+                "run:1",
                 Upcaster.ofEvents(
-                    "step:2",
+                    "run:2",
                     "rejected",
                     event -> {
                       event.set("message", event.remove("why"));
                       return event;
                     }),
-                "step:2",
-                new Upcaster("step:3", entry -> entry.put("working", false))));
-    JournalRecord.Step now = (JournalRecord.Step) records().get(0);
+                "run:2",
+                new Upcaster("run:3", entry -> entry.put("task", false))));
+    Entry<Event> now = entries().get(0);
     ObjectNode before = tree(now);
     for (JsonNode event : before.path("events")) {
       if (event.path("e").asText().equals("rejected")) {
         ((ObjectNode) event).set("why", ((ObjectNode) event).remove("message"));
       }
     }
-    before.remove("working");
+    before.remove("task");
     byte[] bytes = JournalSerializer.cbor(before);
 
-    JournalRecord.Step read =
-        (JournalRecord.Step) later.read(bytes, "step:1", JournalSerializer.MAPPER);
-    assertThat(read.events()).isEqualTo(now.events());
-    assertThat(read.working()).isFalse();
-    assertThat(later.name(JournalRecord.Step.class)).isEqualTo("step:3");
+    Entry<?> read = (Entry<?>) later.read(bytes, "run:1", JournalSerializer.MAPPER);
+    assertThat((Object) read.events()).isEqualTo(now.events());
+    assertThat(read.task()).isFalse();
   }
 
   private List<String> golden() throws IOException {
     if (Golden.writes()) {
-      Golden.write("journal-2.txt", String.join("\n", fresh()));
+      Golden.write("journal-1.txt", String.join("\n", fresh()));
     }
-    return Golden.read("journal-2.txt").lines().toList();
+    return Golden.read("journal-1.txt").lines().toList();
   }
 
   private List<String> fresh() {
     List<String> lines = new ArrayList<>();
-    for (JournalRecord entry : latest()) {
+    for (Entry<Event> entry : entries()) {
       byte[] bytes = JournalSerializer.cbor(entry);
       lines.add(serializer.manifest(entry) + " " + Base64.getEncoder().encodeToString(bytes));
     }

@@ -5,11 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonValue;
+import com.fasterxml.jackson.databind.JavaType;
 import java.io.IOException;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -48,6 +51,15 @@ class JournalShapesTest {
               .map(this::described)
               .collect(Collectors.joining(", "));
       return described(of.getRawType()) + "<" + parts + ">";
+    }
+    if (type instanceof JavaType java) {
+      List<JavaType> parts = java.getBindings().getTypeParameters();
+      return described((Type) java.getRawClass())
+          + (parts.isEmpty()
+              ? ""
+              : parts.stream().map(this::described).collect(Collectors.joining(", ", "<", ">")));
+    } else if (type instanceof TypeVariable<?> variable) {
+      return variable.getName();
     }
     Class<?> kind = (Class<?>) type;
     String name = kind.getName().replaceFirst("^.*\\.", "").replace('$', '.');

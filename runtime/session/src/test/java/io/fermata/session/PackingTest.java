@@ -21,18 +21,15 @@ import org.junit.jupiter.api.Test;
 class PackingTest {
   private static final byte MAP = (byte) 0xbf;
 
-  private static JournalRecord.Step step() {
+  private static Entry<Event> step() {
     Place ask = Place.parse("ask#1");
     Event.Question question =
         new Event.Question(
             "town", "Where to?", Json.object().put("type", "string"), List.of(), null);
-    return new JournalRecord.Step(
+    return Entry.of(
+        1,
         1_790_000_000_000L,
-        new JournalRecord.Origin("local", "s"),
-        null,
-        null,
-        false,
-        null,
+        new Entry.Origin(Entry.By.CALLER, "local", "s"),
         List.of(
             new Event.Started("run", 1, "print", "to travel", 1_790_000_000_000L),
             new Event.Moved(Place.parse("__start__#1"), ask, true, 1_790_000_000_000L),

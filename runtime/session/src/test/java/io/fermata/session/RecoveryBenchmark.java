@@ -65,7 +65,7 @@ final class RecoveryBenchmark {
         for (var stored : store.read(journal, 1, RECORDS).toCompletableFuture().get()) {
           JournalSerializer serializer = new JournalSerializer();
           Object entry = serializer.fromBinary(stored.payload(), stored.manifest());
-          events += ((JournalRecord.Step) entry).events().size();
+          events += ((Entry<?>) entry).events().size();
           records++;
         }
         System.out.printf("%s has %d records, %d events%n", journal, records, events);

@@ -43,10 +43,16 @@ class SealTest {
     return new Seals(new Sealer(Keys.parse(keys)), what, Map.of("pay", FIELDS));
   }
 
-  private static JournalRecord.Step step(Event... events) {
-    JournalRecord.Reply reply =
-        new JournalRecord.Reply(Json.object().put("question", "?"), Json.object());
-    return new JournalRecord.Step(1, null, "call", reply, true, null, List.of(events));
+  private static Entry<Event> step(Event... events) {
+    RunReply reply = new RunReply(Json.object().put("question", "?"), Json.object());
+    return Entry.of(1, 1, Entry.Origin.caller("ann"), List.of(events))
+        .belongingTo("call", reply)
+        .waking(Entry.Wake.NOW);
+  }
+
+  /** As it is stored, with the kinds of its events. */
+  private static JsonNode tree(Object plain) throws IOException {
+    return JournalSerializer.tree(JournalSerializer.cbor(plain));
   }
 
   private Object written(Object stored) throws Exception {
@@ -134,33 +140,33 @@ class SealTest {
         seed++) {
       Random random = new Random(seed);
       List<String> secrets = List.of(secret(random), secret(random));
-      JournalRecord.Step step = step(events(random, secrets));
+      Entry<Event> step = step(events(random, secrets));
       Seals seals = seals(K1, random.nextInt(4) == 0 ? Seal.EVERYTHING : Seal.SECRETS);
-      Sealing writing = seals.of(ID);
+      EntryEncryption writing = seals.of(ID);
       byte[] bytes = JournalSerializer.cbor(writing.stored(step));
       secrets.forEach(
           s ->
               assertThat(visible(bytes))
                   .doesNotContain(s.toLowerCase(Locale.ROOT).substring(0, 9)));
       Object read = written(writing.stored(step));
-      assertThat(Json.tree(seals.opened(ID, read))).as("seed " + seed).isEqualTo(Json.tree(step));
-      assertThat(seals.of(ID).events().fromJournal(read, "").events().head()).isEqualTo(step);
+      assertThat(tree(seals.opened(ID, read))).as("seed " + seed).isEqualTo(tree(step));
+      assertThat(seals.of(ID).<Event>entries().fromJournal(read, "").events().head())
+          .isEqualTo(step);
 
-      SessionState state = SessionState.EMPTY.apply(step);
-      Object snapshot = written(writing.snapshots(SessionState.class, state).toJournal(state));
+      SessionState<RunState> state = SessionState.replay(SessionState.of(RunState.NONE), step);
+      Object snapshot = written(writing.snapshots(state).toJournal(state));
       assertThat(visible(JournalSerializer.cbor(snapshot)))
           .doesNotContain(secrets.get(0).toLowerCase(Locale.ROOT).substring(0, 9));
-      Sealing reading = seals.of(ID);
-      Object again =
-          reading.snapshots(SessionState.class, SessionState.EMPTY).fromJournal(snapshot);
-      assertThat(Json.tree(again)).as("seed " + seed).isEqualTo(Json.tree(state));
+      EntryEncryption reading = seals.of(ID);
+      Object again = reading.snapshots(SessionState.of(RunState.NONE)).fromJournal(snapshot);
+      assertThat(tree(again)).as("seed " + seed).isEqualTo(tree(state));
       assertThat(reading.masked("x " + secrets.get(1) + " y")).isEqualTo("x [redacted] y");
     }
   }
 
   @Test
   void aMarkedFieldIsEncryptedWhateverItHolds() throws Exception {
-    JournalRecord.Step step =
+    Entry<Event> step =
         step(
             new Event.Answered(Map.of("vip", Json.tree(true)), null, 2),
             new Event.Decided(
@@ -182,32 +188,27 @@ class SealTest {
 
   @Test
   void whatEarlierTasksCameToIsEncryptedAsTheirSecretsMayBeForgotten() throws Exception {
-    JournalRecord.Reply reply =
-        new JournalRecord.Reply(Json.tree("Of no run any more"), Json.object());
-    JournalRecord.TaskEnd task =
-        new JournalRecord.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 1, 9);
-    JournalRecord.Ended ended =
-        new JournalRecord.Ended(
-            2,
-            "run-2",
-            1,
-            RunState.Status.COMPLETED,
-            null,
-            null,
-            List.of(),
-            false,
-            null,
-            null,
-            3,
-            9L,
-            false,
-            List.of(task));
+    RunReply reply = new RunReply(Json.tree("Of no run any more"), Json.object());
+    RunEnd.TaskEnd task = new RunEnd.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 1, 9);
+    Entry<Event> ended =
+        Entry.<Event>of(2, 2, Entry.Origin.EFFECT, List.of())
+            .ending(
+                new RunEnd(
+                    "run-2",
+                    1,
+                    RunState.Status.COMPLETED,
+                    List.of(),
+                    null,
+                    3,
+                    9L,
+                    false,
+                    List.of(task)));
     Seals seals = seals(K1, Seal.SECRETS);
 
     Object read = written(seals.of(ID).stored(ended));
 
     assertThat(visible(JournalSerializer.cbor(read))).doesNotContain("of no run");
-    assertThat(Json.tree(seals.opened(ID, read))).isEqualTo(Json.tree(ended));
+    assertThat(tree(seals.opened(ID, read))).isEqualTo(Json.tree(ended));
   }
 
   // --- keys and journals ------------------------------------------------------------------------
@@ -291,7 +292,7 @@ class SealTest {
 
   private static List<Object> samples() {
     Place place = Place.parse("pay#2");
-    JournalRecord.Step step =
+    Entry<Event> step =
         step(
             new Event.Started("run", 1, "f", "why", 1),
             new Event.Answered(Map.of("card", Json.tree("Scard-one")), null, 2),
@@ -306,25 +307,43 @@ class SealTest {
                 List.of(),
                 true,
                 null));
-    RunState none = RunState.NONE;
-    SessionState state =
-        new SessionState(
-            none, null, Map.of("c", step.reply()), List.of(), null, true, null, "Scard-one", null);
+    RunReply reply = java.util.Objects.requireNonNull(step.reply());
+    RunEnd end =
+        new RunEnd(
+            "run",
+            1,
+            RunState.Status.FAILED,
+            List.of(),
+            new RunEnd.Unclaimed(null, "Scard-one"),
+            1,
+            null,
+            false,
+            null);
+    SessionState<RunState> state =
+        new SessionState<>(
+            RunState.NONE,
+            null,
+            new CallLog(Map.of("c", reply), List.of(), null),
+            false,
+            new SessionState.Ended(end, null),
+            null);
     return List.of(step, state);
+  }
+
+  private static <S> Object snapshot(EntryEncryption encryption, SessionState<S> state) {
+    return encryption.snapshots(state).toJournal(state);
   }
 
   /** What this release writes of the samples, in parts and as a whole. */
   private List<String> fresh() {
     List<String> lines = new ArrayList<>();
     for (Seal what : Seal.values()) {
-      Sealing sealing = seals(K1, what).of(ID);
+      EntryEncryption sealing = seals(K1, what).of(ID);
       for (Object plain : samples()) {
         Object stored =
-            plain instanceof JournalRecord entry
+            plain instanceof Entry<?> entry
                 ? sealing.stored(entry)
-                : sealing
-                    .snapshots(SessionState.class, SessionState.EMPTY)
-                    .toJournal((SessionState) plain);
+                : snapshot(sealing, (SessionState<?>) plain);
         String bytes = Base64.getEncoder().encodeToString(JournalSerializer.cbor(stored));
         lines.add(serializer.manifest(stored) + " " + bytes);
       }
@@ -343,8 +362,8 @@ class SealTest {
       String[] parts = lines.get(i).split(" ", 2);
       Object stored = serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
       assertThat(stored).isInstanceOf(Sealed.class);
-      assertThat(Json.tree(seals(K1, Seal.SECRETS).opened(ID, stored)))
-          .isEqualTo(Json.tree(samples().get(i % 2)));
+      assertThat(tree(seals(K1, Seal.SECRETS).opened(ID, stored)))
+          .isEqualTo(tree(samples().get(i % 2)));
     }
   }
 }

@@ -21,6 +21,7 @@ import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.flow.Computed;
+import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.flow.Migrating;
@@ -181,7 +182,7 @@ class SecretsTest {
     return Store.sqlite(folder.resolve("s.db"));
   }
 
-  private Fermata.Builder host(Flow<?> flow, String keys) {
+  private HostBuilder host(Flow<?> flow, String keys) {
     return Fermata.host()
         .store(store())
         .flow(flow)
@@ -309,7 +310,7 @@ class SecretsTest {
 
   @Test
   void aHostWithSecretFieldsAndWithoutAKeyDoesNotStart() {
-    Fermata.Builder builder = Fermata.host().store(Store.memory()).flow(pay());
+    HostBuilder builder = Fermata.host().store(Store.memory()).flow(pay());
     assertThatThrownBy(builder::start)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("pay: account, address, card, drivers.*.licence")
@@ -403,9 +404,10 @@ class SecretsTest {
 
   @Test
   void aFlowWithoutSecretsIsWrittenAsItIs() {
-    Sealing sealing = new Seals(new Sealer(Keys.parse(K1)), Seal.SECRETS, Map.of()).of("trip|x");
-    JournalRecord step = new JournalRecord.Step(1, null, null, null, false, null, List.of());
-    assertThat(sealing.stored(step)).isSameAs(step);
+    EntryEncryption encryption =
+        new Seals(new Sealer(Keys.parse(K1)), Seal.SECRETS, Map.of()).of("trip|x");
+    Entry<Event> step = Entry.of(1, 1, Entry.Origin.HOST, List.of());
+    assertThat(encryption.stored(step)).isSameAs(step);
   }
 
   @Test
@@ -528,8 +530,7 @@ class SecretsTest {
             .edge("more", "tell")
             .edge("tell", END)
             .compile();
-    Fermata.Builder builder =
-        host(flow, K1).settings(Settings.DEFAULT.snapshotEvery(1)).store(store());
+    HostBuilder builder = host(flow, K1).settings(Settings.DEFAULT.snapshotEvery(1)).store(store());
     try (Fermata host = builder.start()) {
       call(host, "start", "word", CARD);
     }

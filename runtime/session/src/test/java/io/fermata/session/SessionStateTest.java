@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.Event;
 import io.fermata.flow.Json;
 import io.fermata.flow.RunState;
 import java.util.List;
@@ -10,34 +11,26 @@ import org.junit.jupiter.api.Test;
 
 final class SessionStateTest {
 
-  private static JournalRecord.Ended ended(
-      String runId, long keptUntil, @Nullable List<JournalRecord.TaskEnd> earlier) {
-    return new JournalRecord.Ended(
-        1,
-        runId,
-        1,
-        RunState.Status.COMPLETED,
-        null,
-        new JournalRecord.Reply(Json.object(), Json.object()),
-        List.of(),
-        false,
-        null,
-        null,
-        1,
-        keptUntil,
-        true,
-        earlier);
+  private static Entry<Event> ended(
+      String runId, long keptUntil, @Nullable List<RunEnd.TaskEnd> earlier) {
+    RunEnd end =
+        new RunEnd(
+            runId, 1, RunState.Status.COMPLETED, List.of(), null, 1, keptUntil, true, earlier);
+    return Entry.<Event>of(1, 1, Entry.Origin.HOST, List.of())
+        .belongingTo(null, new RunReply(Json.object(), Json.object()))
+        .ending(end);
   }
 
   @Test
   void aTaskWhoseEndIsWrittenAgainWhenItIsToldIsKeptOnceAndForTheLongerTime() {
-    SessionState once = SessionState.EMPTY.apply(ended("r", 100, null));
-    SessionState again = once.apply(ended("r", 200, once.tasksAt(1)));
+    SessionState<RunState> once =
+        SessionState.replay(SessionState.of(RunState.NONE), ended("r", 100, null));
+    SessionState<RunState> again = SessionState.replay(once, ended("r", 200, once.tasksAt(1)));
 
     assertThat(again.tasksAt(1)).hasSize(1);
     assertThat(again.taskEnd("r"))
         .isNotNull()
-        .extracting(JournalRecord.TaskEnd::keptUntil)
+        .extracting(RunEnd.TaskEnd::keptUntil)
         .isEqualTo(200L);
   }
 }

@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.Event;
 import io.fermata.persistence.JournalTags;
 import io.fermata.persistence.Store;
 import java.nio.file.Path;
@@ -58,7 +59,7 @@ class SleepersTest {
   }
 
   private static final class Appointment
-      extends EventSourcedBehavior<String, JournalRecord, String> {
+      extends EventSourcedBehavior<String, Entry<Event>, String> {
     private final Instant at;
     private final CountDownLatch written;
 
@@ -74,21 +75,21 @@ class SleepersTest {
     }
 
     @Override
-    public CommandHandler<String, JournalRecord, String> commandHandler() {
+    public CommandHandler<String, Entry<Event>, String> commandHandler() {
       return (state, command) ->
           Effect()
-              .persist(new JournalRecord.Step(0, null, null, null, false, null, List.of()))
+              .persist(Entry.<Event>of(1, 0, Entry.Origin.HOST, List.of()))
               .thenRun(written::countDown)
               .thenStop();
     }
 
     @Override
-    public EventHandler<String, JournalRecord> eventHandler() {
+    public EventHandler<String, Entry<Event>> eventHandler() {
       return (state, event) -> state;
     }
 
     @Override
-    public Set<String> tagsFor(JournalRecord entry) {
+    public Set<String> tagsFor(Entry<Event> entry) {
       return Set.of(JournalTags.due(at.toEpochMilli()));
     }
   }

@@ -132,7 +132,7 @@ class StoreFileTest {
   }
 
   private static Fermata host(Path file, boolean writes) {
-    Fermata.Builder host = Fermata.host().store(Store.sqlite(file)).agent(echo());
+    HostBuilder host = Fermata.host().store(Store.sqlite(file)).agent(echo());
     flows(writes).forEach(host::flow);
     return host.settings(Settings.DEFAULT.callDeadline(Duration.ofMillis(500)))
         .display(DisplayTool.of("seats", "Seats", "Shows seats.", "<html></html>"))

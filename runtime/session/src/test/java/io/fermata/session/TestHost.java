@@ -44,8 +44,7 @@ final class TestHost implements AutoCloseable {
   }
 
   private Fermata start() {
-    Fermata.Builder builder =
-        Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT));
+    HostBuilder builder = Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT));
     for (Flow<?> flow : flows) {
       builder.flow(flow);
     }

@@ -70,7 +70,7 @@ class ThreadFamilyTest {
   }
 
   private Fermata host(UnaryOperator<Settings> settings, FlowTool tool, Agent... agents) {
-    Fermata.Builder builder =
+    HostBuilder builder =
         Fermata.host()
             .store(Store.sqlite(folder.resolve("t.db")))
             .settings(settings.apply(Settings.DEFAULT))

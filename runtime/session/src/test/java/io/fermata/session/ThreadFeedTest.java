@@ -14,7 +14,7 @@ class ThreadFeedTest {
 
   private final List<String> told = new ArrayList<>();
   private final List<ThreadFeed.Received> reads = new ArrayList<>();
-  private final ThreadFeeds feeds = new ThreadFeeds();
+  private final Subscriptions subscriptions = new Subscriptions();
   private final ThreadFeed feed =
       new ThreadFeed(
           "thread",
@@ -37,38 +37,39 @@ class ThreadFeedTest {
             }
           },
           (from, max, received) -> reads.add(received),
-          feeds,
+          subscriptions,
           Runnable::run);
 
   ThreadFeedTest() {
-    feeds.add(feed);
+    subscriptions.add("thread", feed);
+  }
+
+  private static Entry<ThreadEvent> deleted(long seq) {
+    return Entry.of(seq, 7, Entry.Origin.HOST, List.of(DELETED));
   }
 
   @Test
   void whoIsStillReadingWhenAThreadIsDeletedIsToldSo() {
     feed.request(16);
-    feeds.deleted("thread", 3, 7, List.of(DELETED));
+    subscriptions.persisted("thread", deleted(3), true);
     assertThat(told).containsExactly("3.0 Deleted", "ended");
 
     reads.forEach(read -> read.records(List.of(), null));
     assertThat(told).hasSize(2);
-    assertThat(feeds.watched("thread")).isFalse();
+    assertThat(subscriptions.has("thread")).isFalse();
   }
 
   @Test
   void whoHasReadOfADeletionIsNotToldAgain() {
     feed.request(1);
-    reads.forEach(
-        read ->
-            read.records(
-                List.of(new JournalRecord.Turn(1, 7, false, null, List.of(DELETED))), null));
-    feeds.deleted("thread", 1, 7, List.of(DELETED));
+    reads.forEach(read -> read.records(List.of(deleted(1)), null));
+    subscriptions.persisted("thread", deleted(1), true);
     assertThat(told).containsExactly("1.0 Deleted", "ended");
   }
 
   @Test
   void whoHasNotAskedForMoreWhenAThreadIsDeletedIsToldSo() {
-    feeds.deleted("thread", 3, 7, List.of(DELETED));
+    subscriptions.persisted("thread", deleted(3), true);
     assertThat(told).containsExactly("3.0 Deleted", "ended");
   }
 
@@ -76,8 +77,8 @@ class ThreadFeedTest {
   void whoKnowsAllBeforeIsToldOfADeletionOnce() {
     feed.request(16);
     reads.forEach(read -> read.records(List.of(), null));
-    feeds.deleted("thread", 1, 7, List.of(DELETED));
-    feeds.deleted("thread", 1, 7, List.of(DELETED));
+    subscriptions.persisted("thread", deleted(1), true);
+    subscriptions.persisted("thread", deleted(1), true);
     assertThat(told).containsExactly("1.0 Deleted", "ended");
   }
 }

@@ -3,16 +3,13 @@ package io.fermata.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.ThreadEvent;
 import io.fermata.agent.ThreadState;
 import io.fermata.flow.Json;
-import java.io.InputStream;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Comparator;
@@ -26,12 +23,12 @@ class ThreadFormatTest {
   private final JournalSerializer serializer = new JournalSerializer();
 
   /** One of every kind of event, with every part filled. */
-  private static JournalRecord.Turn turn() throws Exception {
+  private static Entry<ThreadEvent> turn() throws Exception {
     List<ThreadEvent> events = new ArrayList<>();
     for (Class<?> kind : kinds(ThreadEvent.class)) {
       events.add((ThreadEvent) sample(kind, "event"));
     }
-    return new JournalRecord.Turn(7, 8, true, 9L, events);
+    return Entry.of(7, 8, Entry.Origin.caller("ann"), events).waking(new Entry.Wake(9L));
   }
 
   private static List<Class<?>> kinds(Class<?> sealed) {
@@ -88,8 +85,8 @@ class ThreadFormatTest {
     return constructor.newInstance(values);
   }
 
-  private static JsonNode tree(Object written) {
-    return JournalSerializer.MAPPER.valueToTree(written);
+  private static JsonNode tree(Object written) throws Exception {
+    return JournalSerializer.tree(JournalSerializer.cbor(written));
   }
 
   private Object read(Object written) throws Exception {
@@ -101,45 +98,34 @@ class ThreadFormatTest {
     assertThat(tree(read(turn()))).isEqualTo(tree(turn()));
   }
 
+  private static SessionState<ThreadState> state() throws Exception {
+    return SessionState.of((ThreadState) sample(ThreadState.class, "state"));
+  }
+
   @Test
   void aSnapshotIsReadBackAsItWasWritten() throws Exception {
-    Object state = sample(ThreadState.class, "state");
-    assertThat(tree(read(state))).isEqualTo(tree(state));
+    assertThat(tree(read(state()))).isEqualTo(tree(state()));
   }
 
   @Test
-  void theRecordOfTheFirstReleaseIsStillRead() throws Exception {
-    Object first = serializer.fromBinary(golden("thread-turn-1.txt"), "turn:1");
-    assertThat(tree(first)).as("it would be written %s", base64(turn())).isEqualTo(tree(turn()));
+  void anEntryOfTheFirstFormatIsRead() throws Exception {
+    assertThat(tree(golden("thread-1.txt", turn()))).isEqualTo(tree(turn()));
   }
 
   @Test
-  void theSnapshotOfTheFirstReleaseIsStillRead() throws Exception {
-    // It knew nothing of what named messages said.
-    ObjectNode known = (ObjectNode) tree(sample(ThreadState.class, "state"));
-    known.remove("contents");
-    Object first = serializer.fromBinary(golden("thread-snapshot-1.txt"), "thread:1");
-    assertThat(tree(first)).isEqualTo(known);
+  void aSnapshotOfTheFirstFormatIsRead() throws Exception {
+    assertThat(tree(golden("thread-state-1.txt", state()))).isEqualTo(tree(state()));
   }
 
-  @Test
-  void aSnapshotThatKnowsWhatMessagesSaidIsStillRead() throws Exception {
-    Object state = sample(ThreadState.class, "state");
-    Object read = serializer.fromBinary(golden("thread-snapshot-2.txt"), "thread:1");
-    assertThat(tree(read)).as("it would be written %s", base64(state)).isEqualTo(tree(state));
+  private Object golden(String name, Object now) throws Exception {
+    if (Golden.writes()) {
+      Golden.write(name, serializer.manifest(now) + " " + base64(now));
+    }
+    String[] parts = Golden.read(name).strip().split(" ", 2);
+    return serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
   }
 
   private String base64(Object written) {
-    return Base64.getEncoder().encodeToString(serializer.toBinary(written));
-  }
-
-  private static byte[] golden(String name) throws Exception {
-    try (InputStream in = ThreadFormatTest.class.getResourceAsStream("/" + name)) {
-      if (in == null) {
-        return new byte[] {(byte) 0xf6};
-      }
-      String text = new String(in.readAllBytes(), StandardCharsets.US_ASCII);
-      return Base64.getMimeDecoder().decode(text.strip());
-    }
+    return Base64.getEncoder().encodeToString(JournalSerializer.cbor(written));
   }
 }

@@ -59,7 +59,7 @@ class ThreadSurvivalTest {
   }
 
   private Fermata host(Agent... agents) {
-    Fermata.Builder builder = Fermata.host().store(Store.sqlite(folder.resolve("t.db")));
+    HostBuilder builder = Fermata.host().store(Store.sqlite(folder.resolve("t.db")));
     for (Agent agent : agents) {
       builder.agent(agent);
     }
@@ -329,25 +329,20 @@ class ThreadSurvivalTest {
           }
         };
     FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
-    ThreadFeeds feeds = new ThreadFeeds();
+    Subscriptions subscriptions = new Subscriptions();
+    RunLedger ledger = new RunLedger(store, Seals.ofEnvironment(), InstantSource.system());
     Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Shared(
             (AgentThreads) host.threads(),
-            feeds,
-            new ToolUses(answering, Map.of()),
+            subscriptions,
+            new ToolUses(answering::call, Map.of()),
             store,
-            new Eraser(
-                store,
-                command -> {},
-                nobody,
-                erased -> {},
-                new RunLedger(store, Seals.ofEnvironment(), InstantSource.system()),
-                Runnable::run),
+            new Eraser(store, command -> {}, nobody, erased -> {}, ledger, Runnable::run),
+            ledger,
             InstantSource.system(),
             name -> null,
-            Runnable::run,
-            Runnable::run),
+            HostThreads.start(Settings.DEFAULT)),
         "echo.t1");
   }
 

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.io.TempDir;
 class TimetableTest {
   @TempDir Path dir;
 
-  private Fermata.Builder host(Schedule... schedules) {
-    Fermata.Builder builder =
+  private HostBuilder host(Schedule... schedules) {
+    HostBuilder builder =
         Fermata.host().store(Store.sqlite(dir.resolve("test.db"))).flow(TestFlows.trip());
     for (Schedule schedule : schedules) {
       builder.schedule(schedule);

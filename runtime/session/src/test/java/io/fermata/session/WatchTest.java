@@ -59,8 +59,8 @@ class WatchTest {
         .edge("bill", END);
   }
 
-  private Fermata.Builder host(Recorder... recorders) {
-    Fermata.Builder host = Fermata.host().store(store()).flow(order().compile());
+  private HostBuilder host(Recorder... recorders) {
+    HostBuilder host = Fermata.host().store(store()).flow(order().compile());
     List.of(recorders).forEach(host::recorder);
     return host;
   }

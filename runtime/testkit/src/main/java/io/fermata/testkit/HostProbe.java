@@ -10,6 +10,7 @@ import io.fermata.flow.Violation;
 import io.fermata.persistence.Store;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.ToolCall;
 import io.fermata.session.ToolReply;
 import java.time.Duration;
@@ -48,7 +49,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
   private static final Duration STEP = Duration.ofMillis(250);
 
   private final String flow;
-  private final UnaryOperator<Fermata.Builder> setup;
+  private final UnaryOperator<HostBuilder> setup;
   private final List<String> history = new ArrayList<>();
   private final List<String> visits = new ArrayList<>();
   private Fermata host;
@@ -60,7 +61,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
   private volatile Duration passed = Duration.ZERO;
 
   private HostProbe(
-      Flow<?> flow, Store store, boolean manualTime, UnaryOperator<Fermata.Builder> more) {
+      Flow<?> flow, Store store, boolean manualTime, UnaryOperator<HostBuilder> more) {
     this.flow = flow.id();
     this.manualTime = manualTime;
     this.setup = builder -> more.apply(builder.store(store).flow(flow).clock(this::now));
@@ -94,7 +95,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
         builder -> withDisplays(flow, builder).config(ManualTime.config()));
   }
 
-  private static Fermata.Builder withDisplays(Flow<?> flow, Fermata.Builder builder) {
+  private static HostBuilder withDisplays(Flow<?> flow, HostBuilder builder) {
     flow.displayTools()
         .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
     return builder;
@@ -105,7 +106,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
    *
    * @param more what else the host is given, each time it starts
    */
-  public static HostProbe of(Flow<?> flow, Store store, UnaryOperator<Fermata.Builder> more) {
+  public static HostProbe of(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
     return new HostProbe(flow, store, false, more);
   }
 

@@ -19,8 +19,8 @@ import io.fermata.flow.Recorder;
 import io.fermata.flow.Recording;
 import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
-import io.fermata.flow.World;
 import io.fermata.flow.StepException;
+import io.fermata.flow.World;
 import io.fermata.flow.record.Redaction;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.trace.StatusCode;
@@ -93,7 +93,9 @@ class SpanRecorderTest {
       StepEffect effect = perform.effects().get(0);
       feed(
           new Input.EffectEnded(
-              effect, program.perform(state, effect, World.NONE).toCompletableFuture().join(), now));
+              effect,
+              program.perform(state, effect, World.NONE).toCompletableFuture().join(),
+              now));
     }
     now += 1_000;
   }

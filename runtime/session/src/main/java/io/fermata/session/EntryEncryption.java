@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * <p>What cannot be opened is skipped, with all that follows, and told as {@link #unreadable}: the
  * session must then do nothing, so that its journal stays as it is.
  */
-final class Sealing {
+final class EntryEncryption {
   private final String entityId;
   private final Seals seals;
   private final SecretFields fields;
@@ -30,7 +30,7 @@ final class Sealing {
   private Secrets before = new Secrets();
   private @Nullable SealException unreadable;
 
-  Sealing(String entityId, Seals seals, SecretFields fields) {
+  EntryEncryption(String entityId, Seals seals, SecretFields fields) {
     this.entityId = entityId;
     this.seals = seals;
     this.fields = fields;
@@ -52,7 +52,7 @@ final class Sealing {
   // --- what goes into the store -----------------------------------------------------------------
 
   /** A record as it is stored: as it is, unless something in it is secret. */
-  Object stored(JournalRecord entry) {
+  Object stored(Entry<?> entry) {
     learn(entry);
     return seals.what() == Seal.EVERYTHING
         ? seals.whole(entityId, entry, null)
@@ -86,12 +86,12 @@ final class Sealing {
   // --- what comes out of it ---------------------------------------------------------------------
 
   /** A record as it was; null if it cannot be opened, or one before it. */
-  private @Nullable JournalRecord read(Object stored) {
+  private @Nullable Entry<?> read(Object stored) {
     Object plain = opened(stored);
     if (plain == null) {
       return null;
     }
-    JournalRecord entry = (JournalRecord) plain;
+    Entry<?> entry = (Entry<?>) plain;
     learn(entry);
     return entry;
   }
@@ -114,16 +114,18 @@ final class Sealing {
   }
 
   /** Knows the secrets that a record has. */
-  void learn(JournalRecord entry) {
-    if (fields.isEmpty() || !(entry instanceof JournalRecord.Step step)) {
+  void learn(Entry<?> entry) {
+    if (fields.isEmpty()) {
       return;
     }
-    for (Event event : step.events()) {
-      if (event instanceof Event.Started) {
+    for (Object happened : entry.events()) {
+      if (happened instanceof Event.Started) {
         before = secrets;
         secrets = new Secrets();
       }
-      secrets.learn(fields, event);
+      if (happened instanceof Event event) {
+        secrets.learn(fields, event);
+      }
     }
   }
 
@@ -134,22 +136,23 @@ final class Sealing {
     }
   }
 
-  EventAdapter<JournalRecord, Object> events() {
+  @SuppressWarnings("unchecked") // a session's journal has the entries of its own kind
+  <E> EventAdapter<Entry<E>, Object> entries() {
     return new EventAdapter<>() {
       @Override
-      public Object toJournal(JournalRecord entry) {
+      public Object toJournal(Entry<E> entry) {
         return stored(entry);
       }
 
       @Override
-      public String manifest(JournalRecord entry) {
+      public String manifest(Entry<E> entry) {
         return "";
       }
 
       @Override
-      public EventSeq<JournalRecord> fromJournal(Object stored, String manifest) {
-        JournalRecord entry = read(stored);
-        return entry == null ? EventSeq.empty() : EventSeq.single(entry);
+      public EventSeq<Entry<E>> fromJournal(Object stored, String manifest) {
+        Entry<?> entry = read(stored);
+        return entry == null ? EventSeq.empty() : EventSeq.single((Entry<E>) entry);
       }
     };
   }
@@ -157,20 +160,21 @@ final class Sealing {
   /**
    * @param empty the state when nothing is known
    */
-  <J> SnapshotAdapter<J> snapshots(Class<J> type, J empty) {
+  @SuppressWarnings("unchecked") // a session's snapshots are of its own kind
+  <S> SnapshotAdapter<SessionState<S>> snapshots(SessionState<S> empty) {
     return new SnapshotAdapter<>() {
       @Override
-      public Object toJournal(J state) {
+      public Object toJournal(SessionState<S> state) {
         return storedSnapshot(state);
       }
 
       @Override
-      public J fromJournal(Object stored) {
+      public SessionState<S> fromJournal(Object stored) {
         Object plain = opened(stored);
-        if (plain instanceof SessionState session) {
-          learn(session.run());
+        if (plain instanceof SessionState<?> session && session.program() instanceof RunState run) {
+          learn(run);
         }
-        return plain == null ? empty : type.cast(plain);
+        return plain == null ? empty : (SessionState<S>) plain;
       }
     };
   }

@@ -1,6 +1,5 @@
 package io.fermata.session;
 
-import io.fermata.flow.Json;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -25,14 +24,19 @@ import org.jspecify.annotations.Nullable;
  * go, and holds what arrives while one is falling asleep. Its protocol is that of cluster sharding,
  * which takes its place on several nodes.
  */
-final class Sessions extends AbstractBehavior<Sessions.Message> {
+final class SessionRegion extends AbstractBehavior<SessionRegion.Message> {
   /** How many of the least used sessions are looked at when another wakes. */
   private static final int LOOKED_AT = 64;
+
+  /** How many sessions are woken at once when a host takes up unfinished work. */
+  private static final int WOKEN_AT_ONCE = 200;
+
+  private static final Duration BETWEEN_WAKES = Duration.ofMillis(100);
 
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
   /** How long a session that was lost is left alone; then twice that, each time it is lost. */
-  private static final Duration RECOVERS = Duration.ofSeconds(1);
+  static final Duration RECOVERS = Duration.ofSeconds(1);
 
   private static final Duration LONGEST_RECOVERS = Duration.ofHours(1);
 
@@ -47,9 +51,6 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
 
   /** A session that was told to sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
-
-  /** A thread has read its journal, so that it answers what it is told. */
-  record Listens(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
   /** A session ends because it cannot read its journal, and never will. */
   record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
@@ -74,8 +75,24 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** Sessions can be reached again. */
   record Unbar(Scope scope, boolean takeUp) implements Message {}
 
+  /** Wake sessions whose work was cut off, or whose time has come. */
+  record WakeUp(List<String> entityIds) implements Message {}
+
+  /** Start an actor that calls or wakes sessions by itself; it ends with the host. */
+  record Spawn(String name, Behavior<?> behavior) implements Message {}
+
   /** How many sessions are in memory. */
   record CountAwake(ActorRef<Integer> replyTo) implements Message {}
+
+  /** Who answers for sessions that are lost. */
+  interface Losses {
+    /**
+     * A session's actor has ended; calls that it had not replied to get no reply from it.
+     *
+     * @param lastCall the number of the last call that reached it
+     */
+    void lost(String entityId, long lastCall, HostError why);
+  }
 
   /** How to make a session, given the region it belongs to. */
   interface Birth {
@@ -95,20 +112,13 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     long lastCall;
     @Nullable List<SessionCommand> held;
 
-    /** What a thread was told while it read its journal; what runs are told the gateway knows. */
-    @Nullable List<SessionCommand> unheard;
-
-    Awake(ActorRef<SessionCommand> session, boolean thread) {
+    Awake(ActorRef<SessionCommand> session) {
       this.session = session;
-      this.unheard = thread ? new ArrayList<>() : null;
     }
 
     void tell(SessionCommand command) {
-      if (command instanceof RunCommand.Call call) {
-        lastCall = call.id();
-      }
-      if (unheard != null) {
-        unheard.add(command);
+      if (command instanceof SessionCommand.Call call) {
+        lastCall = Math.max(lastCall, call.id());
       }
       session.tell(command);
     }
@@ -119,7 +129,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   private final Duration idle;
   private final InstantSource clock;
   private final HostGauges gauges;
-  private final ActorRef<GatewayCommand> gateway;
+  private final Losses losses;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
@@ -129,28 +139,24 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
   /** How long those that were lost have been left alone, until they sleep of their own accord. */
   private final Map<String, Duration> lost = new HashMap<>();
 
-  private Sessions(
+  private SessionRegion(
       ActorContext<Message> context,
       Birth birth,
       Settings settings,
       InstantSource clock,
       HostGauges gauges,
-      ActorRef<GatewayCommand> gateway) {
+      Losses losses) {
     super(context);
     this.birth = birth;
     this.bound = settings.awake();
     this.idle = settings.idle();
     this.clock = clock;
     this.gauges = gauges;
-    this.gateway = gateway;
+    this.losses = losses;
   }
 
   static Behavior<Message> create(
-      Birth birth,
-      Settings settings,
-      InstantSource clock,
-      HostGauges gauges,
-      ActorRef<GatewayCommand> gateway) {
+      Birth birth, Settings settings, InstantSource clock, HostGauges gauges, Losses losses) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -158,7 +164,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
                   Duration look = settings.idle().dividedBy(4);
                   timers.startTimerWithFixedDelay(
                       new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
-                  return new Sessions(context, birth, settings, clock, gauges, gateway);
+                  return new SessionRegion(context, birth, settings, clock, gauges, losses);
                 }));
   }
 
@@ -169,10 +175,16 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
         .onMessage(StayAwake.class, this::stayAwake)
-        .onMessage(Listens.class, this::listens)
         .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
         .onMessage(WakeAgain.class, this::wakeAgain)
+        .onMessage(WakeUp.class, this::wakeUp)
+        .onMessage(
+            Spawn.class,
+            spawn -> {
+              getContext().spawn(spawn.behavior(), spawn.name());
+              return this;
+            })
         .onMessage(Bar.class, this::bar)
         .onMessage(Unbar.class, this::unbar)
         .onMessage(StoreBack.class, back -> wakeLost())
@@ -191,7 +203,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     awake.forEach(
         (entityId, entry) -> {
           if (bar.scope().has(entityId)) {
-            entry.session.tell(new ShellCommand.Vanish());
+            entry.session.tell(new SessionCommand.Vanish());
           }
         });
     completeBars();
@@ -206,7 +218,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
             bar -> {
               Set<String> stopped = bars.remove(bar);
               if (unbar.takeUp() && stopped != null && !stopped.isEmpty()) {
-                gateway.tell(new GatewayCommand.Wake(List.copyOf(stopped)));
+                wakeUp(new WakeUp(List.copyOf(stopped)));
               }
             });
     return this;
@@ -233,20 +245,35 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
   }
 
-  private static void refuse(SessionCommand command) {
-    if (command instanceof RunCommand.Call call) {
-      JournalRecord.Reply erased =
-          new JournalRecord.Reply(Wire.body(HostError.ERASED.failure()), Json.object());
-      call.replyTo().tell(new RunCommand.SessionReply(call.id(), erased));
-    } else {
-      ThreadSession.reply(command, ThreadSession.NOT_THERE);
+  private void refuse(Envelope envelope) {
+    if (envelope.command() instanceof SessionCommand.Call call) {
+      call.reply(SessionReply.failure(envelope.entityId(), HostError.ERASED.failure()));
     }
+  }
+
+  /** A host that takes up unfinished work wakes its sessions in portions. */
+  private Behavior<Message> wakeUp(WakeUp wake) {
+    if (sleepingAll != null) {
+      // The next start wakes them.
+      return this;
+    }
+    List<String> all = wake.entityIds();
+    int now = Math.min(WOKEN_AT_ONCE, all.size());
+    all.subList(0, now).forEach(id -> deliver(new Envelope(id, new SessionCommand.Wake())));
+    if (now < all.size()) {
+      getContext()
+          .scheduleOnce(
+              BETWEEN_WAKES,
+              getContext().getSelf(),
+              new WakeUp(List.copyOf(all.subList(now, all.size()))));
+    }
+    return this;
   }
 
   private Behavior<Message> deliver(Envelope envelope) {
     if (isBarred(envelope.entityId())) {
-      refuse(envelope.command());
-      if (envelope.command() instanceof ShellCommand.Wake) {
+      refuse(envelope);
+      if (envelope.command() instanceof SessionCommand.Wake) {
         takeUpAfterBars(envelope.entityId());
       }
       return this;
@@ -264,35 +291,36 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
     entry.tell(envelope.command());
     if (sleepingAll != null && asleep) {
-      entry.session.tell(new ShellCommand.Sleep(true));
+      entry.session.tell(new SessionCommand.Sleep(true));
     }
     return this;
   }
 
   private Behavior<Message> wakeAgain(WakeAgain again) {
     if (sleepingAll == null && !awake.containsKey(again.entityId())) {
-      deliver(new Envelope(again.entityId(), new ShellCommand.Wake()));
+      deliver(new Envelope(again.entityId(), new SessionCommand.Wake()));
     }
     return this;
   }
 
   private Behavior<Message> wakeLost() {
     if (sleepingAll == null && !lost.isEmpty()) {
-      gateway.tell(new GatewayCommand.Wake(List.copyOf(lost.keySet())));
+      List<String> all = List.copyOf(lost.keySet());
       lost.clear();
+      wakeUp(new WakeUp(all));
     }
     return this;
   }
 
   private static boolean isFresh(SessionCommand first) {
-    return first instanceof RunCommand.Call call && call.fresh();
+    return first instanceof SessionCommand.Call call && call.fresh();
   }
 
   private Awake wake(String entityId, boolean fresh) {
     ActorRef<SessionCommand> session =
         getContext().spawnAnonymous(birth.of(entityId, fresh, getContext().getSelf()));
     getContext().watchWith(session, new Terminated(entityId, session));
-    Awake entry = new Awake(session, SessionKey.agentOf(entityId) != null);
+    Awake entry = new Awake(session);
     awake.put(entityId, entry);
     gauges.awake(awake.size());
     makeRoom();
@@ -309,7 +337,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       Awake entry = leastUsedFirst.next();
       if (!entry.asked) {
         entry.asked = true;
-        entry.session.tell(new ShellCommand.Idle());
+        entry.session.tell(new SessionCommand.Idle());
         return;
       }
     }
@@ -321,7 +349,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
       if (leastUsedFirst.lastUsed > before) {
         break;
       }
-      leastUsedFirst.session.tell(new ShellCommand.Idle());
+      leastUsedFirst.session.tell(new SessionCommand.Idle());
     }
     makeRoom();
     return this;
@@ -331,7 +359,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     Awake entry = awake.get(passivate.entityId());
     if (entry != null && entry.session.equals(passivate.session()) && entry.held == null) {
       entry.held = new ArrayList<>();
-      entry.session.tell(new ShellCommand.Sleep(false));
+      entry.session.tell(new SessionCommand.Sleep(false));
     }
     return this;
   }
@@ -345,15 +373,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     entry.held = null;
     held.forEach(entry::tell);
     if (sleepingAll != null) {
-      entry.session.tell(new ShellCommand.Sleep(true));
-    }
-    return this;
-  }
-
-  private Behavior<Message> listens(Listens listens) {
-    Awake entry = awake.get(listens.entityId());
-    if (entry != null && entry.session.equals(listens.session())) {
-      entry.unheard = null;
+      entry.session.tell(new SessionCommand.Sleep(true));
     }
     return this;
   }
@@ -373,7 +393,7 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         .forEach(
             entry -> {
               if (entry.held == null) {
-                entry.session.tell(new ShellCommand.Sleep(true));
+                entry.session.tell(new SessionCommand.Sleep(true));
               }
             });
     finishSleepingAll();
@@ -395,18 +415,6 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
     }
   }
 
-  /** What a thread was told before it had read its journal, which it never will now. */
-  private static void answerUnheard(Awake entry, HostError why) {
-    if (entry.unheard == null) {
-      return;
-    } else if (why == HostError.ERASED) {
-      entry.unheard.forEach(Sessions::refuse);
-    } else if (why == HostError.JOURNAL_UNREADABLE) {
-      ThreadCommand.Reply unreadable = ThreadSession.refused(why.failure());
-      entry.unheard.forEach(command -> ThreadSession.reply(command, unreadable));
-    }
-  }
-
   private Behavior<Message> terminated(Terminated terminated) {
     Awake entry = awake.get(terminated.entityId());
     if (entry == null || !entry.session.equals(terminated.session())) {
@@ -420,12 +428,11 @@ final class Sessions extends AbstractBehavior<Sessions.Message> {
         erased
             ? HostError.ERASED
             : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
-    gateway.tell(new GatewayCommand.SessionLost(terminated.entityId(), entry.lastCall, why));
-    answerUnheard(entry, why);
+    losses.lost(terminated.entityId(), entry.lastCall, why);
     if (erased) {
       lost.remove(terminated.entityId());
       takeUpAfterBars(terminated.entityId());
-      held.forEach(Sessions::refuse);
+      held.forEach(command -> refuse(new Envelope(terminated.entityId(), command)));
       completeBars();
       finishSleepingAll();
     } else if (sleepingAll != null) {

@@ -1,6 +1,5 @@
 package io.fermata.session;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -14,16 +13,14 @@ import io.fermata.flow.RunState;
 import io.fermata.flow.StepEffect;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** What the calls of one flow's sessions are told. Pure. */
-record Replies(String flow, FlowCatalog catalog) {
-  /** Says beside the run's name that it was handed out as a task; no client sees it. */
-  static final String TASK = "task";
-
-  JournalRecord.Reply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
+record RunReplies(String flow, FlowCatalog catalog) {
+  RunReply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
     ObjectNode meta = Json.object();
     if (run.runId().isEmpty()) {
-      return new JournalRecord.Reply(body, meta);
+      return new RunReply(body, meta);
     }
     meta.put("runId", run.runId());
     meta.put("flow", flow);
@@ -31,20 +28,20 @@ record Replies(String flow, FlowCatalog catalog) {
     meta.put("seq", seq);
     ArrayNode nodes = meta.putArray("nodesVisited");
     visited.forEach(v -> nodes.addObject().put("id", v.node()).put("at", Wire.time(v.at())));
-    return new JournalRecord.Reply(body, meta);
+    return new RunReply(body, meta);
   }
 
-  JournalRecord.Reply of(Outcome outcome, RunState run, long seq) {
+  RunReply of(Outcome outcome, RunState run, long seq) {
     return of(Wire.body(outcome), run, List.of(), seq);
   }
 
   /** A refusal that also carries what the run still waits for. */
-  JournalRecord.Reply withOpen(Outcome.Failure failure, RunState run, long seq) {
+  RunReply withOpen(Outcome.Failure failure, RunState run, long seq) {
     return of(failure.open(catalog.newest(flow).open(run)), run, seq);
   }
 
-  JournalRecord.Reply status(SessionState state, long seq, long now) {
-    RunState run = state.run();
+  RunReply status(SessionState<RunState> state, long seq, long now) {
+    RunState run = state.program();
     ObjectNode body = Wire.body(standing(state, now));
     if (run.running()) {
       body.set("run", Wire.run(run));
@@ -53,21 +50,8 @@ record Replies(String flow, FlowCatalog catalog) {
   }
 
   /** A reply that hands the run out as a task. */
-  JournalRecord.Reply stillWorking(RunState run, long seq, boolean task) {
-    return asTask(withOpen(HostError.STILL_WORKING.failure(), run, seq), task);
-  }
-
-  static JournalRecord.Reply asTask(JournalRecord.Reply reply, boolean task) {
-    if (task && reply.run() instanceof ObjectNode run) {
-      run.put(TASK, true);
-    }
-    return reply;
-  }
-
-  static JsonNode withoutTask(JsonNode run) {
-    ObjectNode told = run.deepCopy();
-    told.remove(TASK);
-    return told;
+  RunReply stillWorking(RunState run, long seq, boolean task) {
+    return withOpen(HostError.STILL_WORKING.failure(), run, seq).asTask(task);
   }
 
   /** Nothing is known of a run. */
@@ -80,9 +64,9 @@ record Replies(String flow, FlowCatalog catalog) {
   }
 
   /** How a run stands that was handed out as a task. */
-  JournalRecord.Reply task(
-      SessionState state, String runId, long seq, long now, Retention retention) {
-    RunState run = state.run();
+  RunReply task(
+      SessionState<RunState> state, String runId, long seq, long now, Retention retention) {
+    RunState run = state.program();
     if (!run.runId().equals(runId)) {
       return earlier(state, runId, now);
     }
@@ -91,7 +75,7 @@ record Replies(String flow, FlowCatalog catalog) {
     if (!run.running() && keptUntil <= now) {
       return unknown(run);
     }
-    JournalRecord.Reply reply = run.running() ? standing(state, seq, now) : end(state, seq);
+    RunReply reply = run.running() ? standing(state, seq, now) : end(state, seq);
     TaskView.Standing standing =
         switch (run.status()) {
           case RUNNING -> standing(reply);
@@ -101,7 +85,7 @@ record Replies(String flow, FlowCatalog catalog) {
               reply.body().isNull() ? TaskView.Standing.UNKNOWN : TaskView.Standing.ENDED;
           case NONE, ABANDONED -> TaskView.Standing.UNKNOWN;
         };
-    JournalRecord.Reply viewed = viewed(standing, reply);
+    RunReply viewed = viewed(standing, reply);
     ObjectNode told = (ObjectNode) viewed.run();
     told.put(HostTasks.CHANGED_AT, run.changedAt());
     if (!run.running()) {
@@ -109,7 +93,7 @@ record Replies(String flow, FlowCatalog catalog) {
       return viewed;
     }
     told.set(HostTasks.ASKED, Json.tree(Asked.names(run)));
-    String handle = state.origin() == null ? null : Conversation.handle(state.origin().session());
+    String handle = handle(state.owner());
     if (handle != null) {
       ((ObjectNode) viewed.body()).put("sessionId", handle);
     }
@@ -117,10 +101,10 @@ record Replies(String flow, FlowCatalog catalog) {
   }
 
   /** How a run stands whose session has another one now. */
-  private JournalRecord.Reply earlier(SessionState state, String runId, long now) {
-    JournalRecord.TaskEnd end = state.taskEnd(runId);
+  private RunReply earlier(SessionState<RunState> state, String runId, long now) {
+    RunEnd.TaskEnd end = state.taskEnd(runId);
     if (end == null || end.keptUntil() <= now) {
-      return unknown(state.run());
+      return unknown(state.program());
     }
     TaskView.Standing standing =
         switch (end.status()) {
@@ -128,19 +112,23 @@ record Replies(String flow, FlowCatalog catalog) {
           case EXPIRED -> TaskView.Standing.EXPIRED;
           default -> TaskView.Standing.ENDED;
         };
-    JournalRecord.Reply viewed = viewed(standing, end.reply());
+    RunReply viewed = viewed(standing, end.reply());
     ((ObjectNode) viewed.run())
         .put(HostTasks.CHANGED_AT, end.at())
         .put(HostTasks.KEPT_UNTIL, end.keptUntil());
     return viewed;
   }
 
-  private JournalRecord.Reply unknown(RunState run) {
+  private static @Nullable String handle(Entry.@Nullable Owner owner) {
+    return owner == null ? null : Conversation.handle(owner.session());
+  }
+
+  private RunReply unknown(RunState run) {
     return viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
   }
 
   /** What those are told of a run that was cancelled, be it for another. */
-  JournalRecord.Reply cancelled(RunState run, long seq) {
+  RunReply cancelled(RunState run, long seq) {
     return of(cancelled(), run, List.of(), seq);
   }
 
@@ -149,16 +137,15 @@ record Replies(String flow, FlowCatalog catalog) {
   }
 
   /** The reply with how the run stands beside it, which is nobody's but the asker's. */
-  private static JournalRecord.Reply viewed(TaskView.Standing standing, JournalRecord.Reply reply) {
+  private static RunReply viewed(TaskView.Standing standing, RunReply reply) {
     ObjectNode run = reply.run() instanceof ObjectNode told ? told.deepCopy() : Json.object();
-    run.remove(TASK);
-    return new JournalRecord.Reply(
+    return new RunReply(
         reply.body() instanceof ObjectNode body ? body.deepCopy() : Json.object(),
         run.put(HostTasks.STANDING, standing.name()));
   }
 
-  private JournalRecord.Reply standing(SessionState state, long seq, long now) {
-    RunState run = state.run();
+  private RunReply standing(SessionState<RunState> state, long seq, long now) {
+    RunState run = state.program();
     Optional<FlowProgram<?>> program = catalog.of(flow, run);
     // What was wrong with the last answers belongs to the questions that are put again.
     Outcome outcome =
@@ -170,7 +157,7 @@ record Replies(String flow, FlowCatalog catalog) {
     return of(outcome, run, seq);
   }
 
-  private static TaskView.Standing standing(JournalRecord.Reply reply) {
+  private static TaskView.Standing standing(RunReply reply) {
     String code = reply.body().path("code").asText();
     if (code.equals(HostError.STILL_WORKING.wireName())
         || code.equals(ErrorCode.WAITING.wireName())) {
@@ -184,19 +171,19 @@ record Replies(String flow, FlowCatalog catalog) {
   }
 
   /** What the run ended with, as far as it is kept; with no body where it is not. */
-  private JournalRecord.Reply end(SessionState state, long seq) {
-    JournalRecord.Reply last = state.last();
-    Outcome untold = state.untold();
+  private RunReply end(SessionState<RunState> state, long seq) {
+    RunReply last = state.lastReply();
+    Outcome untold = state.unclaimed();
     if (last != null) {
       return last;
     }
     return untold == null
-        ? new JournalRecord.Reply(NullNode.getInstance(), Json.object())
-        : of(untold, state.run(), seq);
+        ? new RunReply(NullNode.getInstance(), Json.object())
+        : of(untold, state.program(), seq);
   }
 
-  private Outcome standing(SessionState state, long now) {
-    RunState run = state.run();
+  private Outcome standing(SessionState<RunState> state, long now) {
+    RunState run = state.program();
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
     Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
@@ -212,7 +199,7 @@ record Replies(String flow, FlowCatalog catalog) {
     if (next instanceof Program.Pause<StepEffect>) {
       return program.get().now(run);
     } else if (next instanceof Program.Finish<StepEffect> finish) {
-      Outcome untold = state.untold();
+      Outcome untold = state.unclaimed();
       return untold == null ? finish.outcome() : untold;
     }
     return HostError.STILL_WORKING.failure().open(program.get().open(run));

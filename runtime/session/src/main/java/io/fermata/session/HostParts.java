@@ -1,0 +1,195 @@
+package io.fermata.session;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Outside;
+import io.fermata.agent.ThreadProgram;
+import io.fermata.agent.ThreadState;
+import io.fermata.persistence.OpenStore;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+import org.apache.pekko.actor.BootstrapSetup;
+import org.apache.pekko.actor.setup.ActorSystemSetup;
+import org.apache.pekko.actor.typed.ActorSystem;
+
+/** The parts of a host, wired together. {@link Fermata} is what others see of it. */
+final class HostParts {
+  final AtomicBoolean closed = new AtomicBoolean();
+  final OpenStore store;
+  final HostBuilder config;
+  final Settings settings;
+  final HostThreads threads;
+  final HostGauges gauges = new HostGauges();
+  final Telemetry telemetry;
+  final FlowCatalog catalog;
+  final Agents agents;
+  final Seals seals;
+  final Handles handles;
+  final Audience audience;
+  final Subscriptions subscriptions = new Subscriptions();
+  final LostEffects lostEffects = new LostEffects();
+  final RunLedger ledger;
+  final Runs runs;
+  final Gateway gateway;
+  final AgentThreads agentThreads;
+  final CallRouter router;
+  final ToolUses toolUses;
+  final List<ToolContract> tools;
+  final ActorSystem<SessionRegion.Message> system;
+  final Eraser eraser;
+  final Archives archives;
+  final Upkeep upkeep;
+  private final HostOutside.Shared outside;
+
+  HostParts(HostBuilder builder, OpenStore store) {
+    this.store = store;
+    this.config = builder;
+    this.settings =
+        builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
+    this.telemetry = Telemetries.of(builder.telemetries);
+    this.catalog =
+        new FlowCatalog(builder.flows, builder.flowTools, builder.jobs, settings.limits());
+    this.agents = new Agents(builder.agents);
+    requireFlowsOf(agents, catalog);
+    this.seals = builder.seals(catalog.secretFields());
+    this.handles = new Handles(store.serverKey(), builder.acceptedKeys);
+    this.audience =
+        new Audience(
+            builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
+    this.threads = HostThreads.start(settings);
+    this.ledger = new RunLedger(store, seals, builder.clock);
+    this.runs = new StoreRuns(store, ledger, threads.replies());
+    this.gateway = new Gateway(settings, builder.clock, handles, threads.replies(), gauges);
+    this.agentThreads =
+        new AgentThreads(
+            gateway,
+            agents,
+            store,
+            subscriptions,
+            seals,
+            builder.clock,
+            threads.replies(),
+            threads.feeds(),
+            closed::get);
+    Map<String, AgentTool> agentTools = agentTools();
+    this.router = new CallRouter(catalog, agentTools, gateway, handles, telemetry, closed::get);
+    this.toolUses = new ToolUses(router::call, catalog.tools());
+    this.tools = offered(agentTools);
+    this.system = system(sessions());
+    this.gateway.start(system);
+    this.eraser =
+        new Eraser(store, system::tell, audience, this::erased, ledger, threads.replies());
+    this.archives =
+        new Archives(
+            store,
+            eraser,
+            seals,
+            builder.dormant ? unwanted -> {} : system::tell,
+            ledger::lookAgain,
+            threads.handlers());
+    this.outside =
+        new HostOutside.Shared(
+            agentThreads,
+            subscriptions,
+            toolUses,
+            store,
+            eraser,
+            ledger,
+            builder.clock,
+            builder.env::get,
+            threads);
+    this.upkeep = new Upkeep(store, system, this::isOurs, builder.clock, closed::get);
+  }
+
+  private static void requireFlowsOf(Agents agents, FlowCatalog catalog) {
+    for (Agent agent : agents.all()) {
+      for (String flow : agent.flows()) {
+        if (!catalog.tools().containsKey(flow)) {
+          throw new IllegalStateException(
+              "The agent %s calls the flow %s, which is not registered as a tool; call tool(…) for it"
+                  .formatted(agent.name(), flow));
+        }
+      }
+    }
+  }
+
+  private Map<String, AgentTool> agentTools() {
+    Map<String, AgentTool> tools = new LinkedHashMap<>();
+    for (Agent agent : agents.all()) {
+      if (!agent.isInternal()) {
+        tools.put(agent.name(), new AgentTool(agent, agentThreads, settings.callDeadline()));
+      }
+    }
+    return tools;
+  }
+
+  private List<ToolContract> offered(Map<String, AgentTool> agentTools) {
+    return Stream.of(
+            catalog.offered().stream().map(ToolContracts::of),
+            catalog.jobs().values().stream().map(ToolContracts::of),
+            agentTools.values().stream().map(AgentTool::contract))
+        .flatMap(each -> each)
+        .toList();
+  }
+
+  private SessionHost sessions() {
+    RunTally tally = new RunTally(runs, ledger::entered, settings.unfinishedRuns());
+    return new SessionHost(
+        catalog,
+        new SessionHost.Threading(new ThreadProgram(agents), this::outside, this::state),
+        settings,
+        new Retentions(config.retention, config.retentions),
+        config.clock,
+        threads.handlers(),
+        new SessionHost.Observers(audience, subscriptions, telemetry, gauges),
+        new SessionHost.Listing(ledger, tally, store.directory()),
+        seals,
+        lostEffects);
+  }
+
+  private Outside outside(String threadId) {
+    return new HostOutside(outside, threadId);
+  }
+
+  private CompletionStage<ThreadState> state(String threadId) {
+    return agentThreads.state(threadId);
+  }
+
+  private ActorSystem<SessionRegion.Message> system(SessionHost sessions) {
+    SessionRegion.Birth birth =
+        (entityId, fresh, region) -> {
+          if (fresh) {
+            store.begins(entityId);
+          }
+          return SessionActor.create(entityId, sessions, region);
+        };
+    return ActorSystem.create(
+        SessionRegion.create(birth, settings, config.clock, gauges, gateway),
+        "fermata",
+        ActorSystemSetup.create(
+            BootstrapSetup.create(config.config.withFallback(configuration(store))),
+            store.setup()));
+  }
+
+  private static Config configuration(OpenStore store) {
+    return store
+        .config()
+        .withFallback(ConfigFactory.parseResources(Fermata.class, "/fermata-session.conf"))
+        .withFallback(ConfigFactory.load());
+  }
+
+  private void erased(String entityId) {
+    lostEffects.forget(entityId);
+    subscriptions.ended(entityId, null);
+  }
+
+  private boolean isOurs(String entityId) {
+    return SessionKey.agentOf(entityId) != null || catalog.has(SessionKey.flowOf(entityId));
+  }
+}
