@@ -6,33 +6,35 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that a thread has under way, or that waits for its turn.
+ * A call in progress, or one that waits for its turn.
  *
- * @param key what tells it from every other call of the thread
- * @param queued asked for by an author's code, not by a model
- * @param retryAt when the next attempt is due; null if none waits
+ * @param retryAt when the next attempt is due; null if none is
  * @param question what a person is asked about it; null if nobody is
- * @param answer what the person said
- * @param begun hooks have seen it begin, and what they did is journaled
- * @param child the thread that works for it; null if none does
- * @param result what came back, before hooks have seen it
- * @param message what it came to, until the calls before it are over, too
- * @param struck a hook struck it out
+ * @param answer what the person answered
+ * @param begun the hooks for its start have run, and what they did is journaled
+ * @param child the thread that works for it; null if there is none
+ * @param result what it returned, before hooks have seen it
+ * @param message its result in the conversation; null before it is over, or if a hook struck it out
  */
 public record CallState(
-    String key,
-    ToolCall call,
+    Request request,
     Phase phase,
     int attempt,
-    boolean queued,
     @Nullable Long retryAt,
     @Nullable JsonNode question,
     @Nullable Answer answer,
     boolean begun,
     @Nullable String child,
     @Nullable ToolResult result,
-    @Nullable Message message,
-    boolean struck) {
+    @Nullable Message message) {
+
+  /**
+   * What is called.
+   *
+   * @param key distinguishes it from every other call of the thread
+   * @param queued requested by author code, not by a model
+   */
+  public record Request(String key, ToolCall call, boolean queued) {}
 
   /** How far a call is. */
   public enum Phase {
@@ -70,7 +72,28 @@ public record CallState(
 
   static CallState of(String key, ToolCall call, boolean queued) {
     return new CallState(
-        key, call, Phase.WAITING, 0, queued, null, null, null, false, null, null, null, false);
+        new Request(key, call, queued),
+        Phase.WAITING,
+        0,
+        null,
+        null,
+        null,
+        false,
+        null,
+        null,
+        null);
+  }
+
+  public String key() {
+    return request.key();
+  }
+
+  public ToolCall call() {
+    return request.call();
+  }
+
+  boolean queued() {
+    return request.queued();
   }
 
   boolean over() {
@@ -137,7 +160,6 @@ public record CallState(
           draft.question = null;
           draft.answer = null;
           draft.message = told;
-          draft.struck = told == null;
         });
   }
 
@@ -158,7 +180,6 @@ public record CallState(
     private @Nullable String child;
     private @Nullable ToolResult result;
     private @Nullable Message message;
-    private boolean struck;
 
     Draft(CallState before) {
       this.before = before;
@@ -171,19 +192,7 @@ public record CallState(
 
     CallState entering(Phase phase) {
       return new CallState(
-          before.key,
-          before.call,
-          phase,
-          attempt,
-          before.queued,
-          retryAt,
-          question,
-          answer,
-          begun,
-          child,
-          result,
-          message,
-          struck);
+          before.request, phase, attempt, retryAt, question, answer, begun, child, result, message);
     }
   }
 }

@@ -6,66 +6,138 @@ import org.jspecify.annotations.Nullable;
 /**
  * Where a thread is in its turns.
  *
- * @param flowId the execution under way; null while the thread rests
- * @param side who acts, or acted last
- * @param forced who acts next whoever's turn it is; null if nobody was forced
- * @param addressed somebody spoke since the last step, and decided who acts
- * @param stopped the thread rests until somebody speaks
- * @param stopWanted an author's code wants it to rest at the end of the step
- * @param steps how often models were called in this execution
- * @param turnsA the turns of side A in the session
- * @param empty how often in a row the model said nothing and called nothing
- * @param sameError how often in a row calls failed with the same words
+ * @param flowId the current execution; null while the thread rests
+ * @param side the side that acts, or acted last
+ * @param forced the side that acts next, out of turn; null if none was forced
+ * @param addressed a message since the last step has decided which side acts
+ * @param rest why the thread rests; null if it does not, or never acted
+ * @param stopRequest author code wants the thread to rest at the end of the step; null if not
  */
 public record Course(
     @Nullable String flowId,
     Side side,
     @Nullable Side forced,
     boolean addressed,
-    boolean stopped,
-    @Nullable Side stoppedBy,
-    @Nullable String code,
-    @Nullable String detail,
-    boolean stopWanted,
-    @Nullable Side stopWantedBy,
-    @Nullable String stopReason,
-    int steps,
-    int stepsA,
-    int stepsB,
-    int turnsA,
-    int turnsB,
-    int empty,
-    @Nullable String error,
-    int sameError) {
+    @Nullable Rest rest,
+    @Nullable StopRequest stopRequest,
+    Counts counts,
+    Streak streak) {
 
   static final Course REST =
-      new Course(
-          null, Side.A, null, false, false, null, null, null, false, null, null, 0, 0, 0, 0, 0, 0,
-          null, 0);
+      new Course(null, Side.A, null, false, null, null, Counts.ZERO, Streak.NONE);
 
-  /** Whether the thread acts, or waits for what it has begun. */
+  /**
+   * Why a thread rests until somebody speaks.
+   *
+   * @param by the side that stopped it; null if neither did
+   * @param code one of {@link StopCode}
+   */
+  public record Rest(@Nullable Side by, String code, @Nullable String detail) {}
+
+  /** A stop that takes effect at the end of the step. */
+  public record StopRequest(@Nullable Side by, @Nullable String reason) {}
+
+  /**
+   * What the limits count.
+   *
+   * @param steps how often models were called in this execution
+   * @param turnsA the turns of side A in this session
+   */
+  public record Counts(int steps, int stepsA, int stepsB, int turnsA, int turnsB) {
+    static final Counts ZERO = new Counts(0, 0, 0, 0, 0);
+
+    Counts stepped(Side by) {
+      return new Counts(
+          steps + 1, stepsA + one(by, Side.A), stepsB + one(by, Side.B), turnsA, turnsB);
+    }
+
+    Counts turned(Side by) {
+      return new Counts(steps, stepsA, stepsB, turnsA + one(by, Side.A), turnsB + one(by, Side.B));
+    }
+
+    Counts newExecution() {
+      return new Counts(0, 0, 0, turnsA, turnsB);
+    }
+
+    Counts newSession() {
+      return new Counts(steps, stepsA, stepsB, 0, 0);
+    }
+
+    private static int one(Side by, Side side) {
+      return by == side ? 1 : 0;
+    }
+  }
+
+  /**
+   * Fruitless replies and calls in a row.
+   *
+   * @param empty how many replies had neither text nor calls
+   * @param error the text of the latest error, normalized; null if the latest call succeeded
+   * @param sameError how many calls failed with that text
+   */
+  public record Streak(int empty, @Nullable String error, int sameError) {
+    static final Streak NONE = new Streak(0, null, 0);
+
+    Streak replied(boolean nothing) {
+      return new Streak(nothing ? empty + 1 : 0, error, sameError);
+    }
+
+    /** After a call; null stands for a success. */
+    Streak called(@Nullable String failure) {
+      int same = failure == null ? 0 : failure.equals(error) ? sameError + 1 : 1;
+      return new Streak(empty, failure, same);
+    }
+  }
+
+  /** Whether the thread acts, or waits for what it has started. */
   public boolean running() {
     return flowId != null;
   }
 
-  int steps(Side of) {
-    return of == Side.A ? stepsA : stepsB;
+  public boolean stopped() {
+    return rest != null;
   }
 
-  int turns(Side of) {
-    return of == Side.A ? turnsA : turnsB;
+  public @Nullable Side stoppedBy() {
+    return rest == null ? null : rest.by();
+  }
+
+  public @Nullable String code() {
+    return rest == null ? null : rest.code();
+  }
+
+  public @Nullable String detail() {
+    return rest == null ? null : rest.detail();
+  }
+
+  boolean stopWanted() {
+    return stopRequest != null;
+  }
+
+  int steps() {
+    return counts.steps();
+  }
+
+  int steps(Side of) {
+    return of == Side.A ? counts.stepsA() : counts.stepsB();
+  }
+
+  int turnsA() {
+    return counts.turnsA();
+  }
+
+  int turnsB() {
+    return counts.turnsB();
   }
 
   Course woken(String flow) {
     return with(
         draft -> {
           draft.flowId = flow;
-          draft.nothingStopped();
-          draft.stopNotWanted();
-          draft.steps = 0;
-          draft.stepsA = 0;
-          draft.stepsB = 0;
-          draft.noFailures();
+          draft.rest = null;
+          draft.stopRequest = null;
+          draft.counts = counts.newExecution();
+          draft.streak = Streak.NONE;
         });
   }
 
@@ -81,13 +153,7 @@ public record Course(
 
   /** A model is asked. */
   Course stepped(Side by) {
-    return acting(by)
-        .with(
-            draft -> {
-              draft.steps++;
-              draft.stepsA += by == Side.A ? 1 : 0;
-              draft.stepsB += by == Side.B ? 1 : 0;
-            });
+    return acting(by).with(draft -> draft.counts = counts.stepped(by));
   }
 
   Course forced(Side next) {
@@ -95,11 +161,7 @@ public record Course(
   }
 
   Course counted(Side by) {
-    return with(
-        draft -> {
-          draft.turnsA += by == Side.A ? 1 : 0;
-          draft.turnsB += by == Side.B ? 1 : 0;
-        });
+    return with(draft -> draft.counts = counts.turned(by));
   }
 
   Course turnedTo(Side next) {
@@ -110,54 +172,40 @@ public record Course(
         });
   }
 
-  /** Somebody outside spoke. */
+  /** A message from outside arrived. */
   Course spokenTo() {
     return with(draft -> draft.addressed = true);
   }
 
   Course wantingStop(@Nullable Side by, @Nullable String reason) {
-    return with(
-        draft -> {
-          draft.stopWanted = true;
-          draft.stopWantedBy = by;
-          draft.stopReason = reason;
-        });
+    return with(draft -> draft.stopRequest = new StopRequest(by, reason));
   }
 
-  Course resting(@Nullable Side by, String why, @Nullable String more, boolean session) {
+  Course resting(Rest why, boolean session) {
     return with(
         draft -> {
           draft.flowId = null;
           draft.forced = null;
           draft.addressed = false;
-          draft.stopped = true;
-          draft.stoppedBy = by;
-          draft.code = why;
-          draft.detail = more;
-          draft.stopNotWanted();
-          draft.turnsA = session ? 0 : turnsA;
-          draft.turnsB = session ? 0 : turnsB;
-          draft.noFailures();
+          draft.rest = why;
+          draft.stopRequest = null;
+          draft.counts = session ? counts.newSession() : counts;
+          draft.streak = Streak.NONE;
         });
   }
 
-  /** Somebody spoke after it was stopped from outside. */
+  /** A message arrived after the thread was stopped from outside. */
   Course released() {
-    return with(Draft::nothingStopped);
+    return with(draft -> draft.rest = null);
   }
 
   Course said(boolean nothing) {
-    return with(draft -> draft.empty = nothing ? empty + 1 : 0);
+    return with(draft -> draft.streak = streak.replied(nothing));
   }
 
-  /** After a call came to something; null stands for a success. */
+  /** After a call; null stands for a success. */
   Course called(@Nullable String failure) {
-    int same = failure == null ? 0 : failure.equals(error) ? sameError + 1 : 1;
-    return with(
-        draft -> {
-          draft.error = failure;
-          draft.sameError = same;
-        });
+    return with(draft -> draft.streak = streak.called(failure));
   }
 
   private Course with(Consumer<Draft> change) {
@@ -171,84 +219,24 @@ public record Course(
     Side side;
     @Nullable Side forced;
     boolean addressed;
-    boolean stopped;
-    @Nullable Side stoppedBy;
-    @Nullable String code;
-    @Nullable String detail;
-    boolean stopWanted;
-    @Nullable Side stopWantedBy;
-    @Nullable String stopReason;
-    int steps;
-    int stepsA;
-    int stepsB;
-    int turnsA;
-    int turnsB;
-    int empty;
-    @Nullable String error;
-    int sameError;
+    @Nullable Rest rest;
+    @Nullable StopRequest stopRequest;
+    Counts counts;
+    Streak streak;
 
     Draft(Course from) {
       flowId = from.flowId;
       side = from.side;
       forced = from.forced;
       addressed = from.addressed;
-      stopped = from.stopped;
-      stoppedBy = from.stoppedBy;
-      code = from.code;
-      detail = from.detail;
-      stopWanted = from.stopWanted;
-      stopWantedBy = from.stopWantedBy;
-      stopReason = from.stopReason;
-      steps = from.steps;
-      stepsA = from.stepsA;
-      stepsB = from.stepsB;
-      turnsA = from.turnsA;
-      turnsB = from.turnsB;
-      empty = from.empty;
-      error = from.error;
-      sameError = from.sameError;
-    }
-
-    void nothingStopped() {
-      stopped = false;
-      stoppedBy = null;
-      code = null;
-      detail = null;
-    }
-
-    void stopNotWanted() {
-      stopWanted = false;
-      stopWantedBy = null;
-      stopReason = null;
-    }
-
-    void noFailures() {
-      empty = 0;
-      error = null;
-      sameError = 0;
+      rest = from.rest;
+      stopRequest = from.stopRequest;
+      counts = from.counts;
+      streak = from.streak;
     }
 
     Course course() {
-      return new Course(
-          flowId,
-          side,
-          forced,
-          addressed,
-          stopped,
-          stoppedBy,
-          code,
-          detail,
-          stopWanted,
-          stopWantedBy,
-          stopReason,
-          steps,
-          stepsA,
-          stepsB,
-          turnsA,
-          turnsB,
-          empty,
-          error,
-          sameError);
+      return new Course(flowId, side, forced, addressed, rest, stopRequest, counts, streak);
     }
   }
 }

@@ -97,7 +97,8 @@ public final class FlowState {
   /** The side that brought it to rest; null if neither did. */
   public @Nullable Side stoppedBy() {
     Course course = scribe.state().course();
-    return course.stopWanted() ? course.stopWantedBy() : course.stoppedBy();
+    Course.StopRequest request = course.stopRequest();
+    return request == null ? course.stoppedBy() : request.by();
   }
 
   /** The calls of the step under way that are not over. */

@@ -7,23 +7,17 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A step of a thread that is under way: at top level, or of a sub-prompt inside a call.
+ * A step of a thread in progress: at top level, or of a sub-prompt inside a call.
  *
- * @param path empty at top level, else the key of the call that a sub-prompt answers
- * @param prompt the prompt that speaks; null where code acts, or calls were queued at rest
  * @param step the step's number; 0 if no model was asked
- * @param messageId the message that the model's answer becomes, or that code answers
- * @param calls those of the step, in order; what is over leaves at the front
+ * @param messageId the message that the model's reply becomes, or that code answers
+ * @param calls the calls of the step, in order; finished ones leave at the front
  * @param made the calls that have left
- * @param said what was said inside a sub-prompt
+ * @param said the messages inside a sub-prompt
  * @param text what the model said in this step
  */
 public record Frame(
-    String path,
-    @Nullable String prompt,
-    Side side,
-    int depth,
-    @Nullable String parentId,
+    Level level,
     Stage stage,
     int attempt,
     long step,
@@ -35,7 +29,21 @@ public record Frame(
 
   static final String TOP = "";
 
-  /** What is under way in a step. */
+  /**
+   * Which side and prompt speak in a frame, and how deep it is nested.
+   *
+   * @param path empty at top level, else the key of the call that a sub-prompt answers
+   * @param prompt the prompt that speaks; null where code acts, or calls were queued at rest
+   * @param parentId the message of the call that a sub-prompt answers
+   */
+  public record Level(
+      String path, @Nullable String prompt, Side side, int depth, @Nullable String parentId) {
+    static Level top(@Nullable String prompt, Side side) {
+      return new Level(TOP, prompt, side, 0, null);
+    }
+  }
+
+  /** What a step is doing. */
   public enum Stage {
     /** A sub-prompt is about to ask its model. */
     @JsonProperty("opened")
@@ -54,8 +62,32 @@ public record Frame(
   /** A call of the step that is over. */
   public record Made(ToolCall call, boolean failed, @Nullable String text, boolean queued) {}
 
+  static Frame of(Level level, Stage stage) {
+    return new Frame(level, stage, 0, 0, null, List.of(), List.of(), List.of(), null);
+  }
+
+  public String path() {
+    return level.path();
+  }
+
+  public @Nullable String prompt() {
+    return level.prompt();
+  }
+
+  public Side side() {
+    return level.side();
+  }
+
+  public int depth() {
+    return level.depth();
+  }
+
+  public @Nullable String parentId() {
+    return level.parentId();
+  }
+
   boolean top() {
-    return path.equals(TOP);
+    return path().equals(TOP);
   }
 
   @Nullable CallState call(String key) {
@@ -105,14 +137,19 @@ public record Frame(
         });
   }
 
-  Frame thinking(int newAttempt, long newStep, String message) {
+  /** An attempt at a step: a model is asked, or code acts. */
+  Frame attempting(Stage what, int newAttempt, long newStep, String message) {
     return with(
         draft -> {
-          draft.stage = Stage.THINKING;
+          draft.stage = what;
           draft.attempt = newAttempt;
           draft.step = newStep;
           draft.messageId = message;
         });
+  }
+
+  Frame replyingTo(@Nullable String message) {
+    return with(draft -> draft.messageId = message);
   }
 
   private Frame with(Consumer<Draft> change) {
@@ -147,11 +184,7 @@ public record Frame(
 
     Frame frame() {
       return new Frame(
-          before.path,
-          before.prompt,
-          before.side,
-          before.depth,
-          before.parentId,
+          before.level,
           stage,
           attempt,
           step,

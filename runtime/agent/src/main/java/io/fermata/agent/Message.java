@@ -9,42 +9,62 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One message of a thread.
  *
- * @param name who speaks, or the tool that a result is from
+ * @param body what it says, and what authors keep beside it
  * @param toolCalls the calls that the message asks for
- * @param toolCallId the call that a tool's message answers
- * @param logId the step of a model that the message came from
- * @param createdAt microseconds of the epoch; later messages of a thread have later times
- * @param silent not shown to people by default; models see it all the same
- * @param depth 0 at top level, 1 and more inside sub-prompts
- * @param parentId the message of the call that a sub-prompt answers
- * @param side who a tool's message belongs to
- * @param failed a tool's message tells of a failure
- * @param attachments paths of files of the thread
- * @param metadata what authors keep beside it
+ * @param answered the call that a tool's message answers; null in other messages
  */
 public record Message(
     String id,
     Role role,
-    @Nullable String content,
-    @Nullable String name,
+    Body body,
     List<ToolCall> toolCalls,
-    @Nullable String toolCallId,
-    @Nullable String logId,
-    long createdAt,
-    Status status,
-    boolean silent,
-    int depth,
-    @Nullable String parentId,
-    @Nullable Side side,
-    boolean failed,
-    List<String> attachments,
-    @Nullable JsonNode metadata) {
+    @Nullable Answered answered,
+    Place place,
+    Status status) {
+
+  /**
+   * What a message says, which hooks may change.
+   *
+   * @param name the author of the message, or the tool that a result is from
+   * @param silent hidden from people by default; models see it all the same
+   * @param attachments paths of files of the thread
+   * @param metadata what authors keep beside it
+   */
+  public record Body(
+      @Nullable String content,
+      @Nullable String name,
+      boolean silent,
+      List<String> attachments,
+      @Nullable JsonNode metadata) {
+    public Body {
+      attachments = List.copyOf(attachments);
+    }
+  }
+
+  /**
+   * The call that a tool's message answers.
+   *
+   * @param side the side that made the call
+   */
+  public record Answered(String toolCallId, Side side, boolean failed) {}
+
+  /**
+   * Where a message is in its thread.
+   *
+   * @param createdAt microseconds of the epoch; later messages of a thread have later times
+   * @param depth 0 at top level, 1 and more inside sub-prompts
+   * @param parentId the message of the call that a sub-prompt answers
+   * @param logId the step of a model that the message came from
+   */
+  public record Place(
+      long createdAt, int depth, @Nullable String parentId, @Nullable String logId) {
+    static final Place NONE = new Place(0, 0, null, null);
+  }
 
   /** How far a message is. */
   public enum Status {
@@ -57,28 +77,12 @@ public record Message(
   }
 
   public Message {
-    toolCalls = toolCalls == null ? List.of() : List.copyOf(toolCalls);
-    attachments = attachments == null ? List.of() : List.copyOf(attachments);
+    toolCalls = List.copyOf(toolCalls);
   }
 
   public static Message of(Role role, @Nullable String content) {
-    return new Message(
-        "",
-        role,
-        content,
-        null,
-        List.of(),
-        null,
-        null,
-        0,
-        Status.COMPLETED,
-        false,
-        0,
-        null,
-        null,
-        false,
-        List.of(),
-        null);
+    Body body = new Body(content, null, false, List.of(), null);
+    return new Message("", role, body, List.of(), null, Place.NONE, Status.COMPLETED);
   }
 
   public static Message user(String content) {
@@ -93,31 +97,69 @@ public record Message(
     return of(Role.SYSTEM, content);
   }
 
-  public Message withContent(@Nullable String value) {
-    return with(draft -> draft.content = value);
+  // --- what it says and where it is ------------------------------------------------------------
+
+  public @Nullable String content() {
+    return body.content();
   }
 
-  public Message withName(@Nullable String value) {
-    return with(draft -> draft.name = value);
+  public @Nullable String name() {
+    return body.name();
   }
 
-  /** Not shown to people by default; models see it all the same. */
-  public Message asSilent() {
-    return silent(true);
+  /** Hidden from people by default; models see it all the same. */
+  public boolean silent() {
+    return body.silent();
   }
 
-  public Message withAttachments(List<String> paths) {
-    return with(draft -> draft.attachments = paths);
+  /** Paths of files of the thread. */
+  public List<String> attachments() {
+    return body.attachments();
   }
 
-  Message attached(String as, List<Attachment> files) {
-    return withAttachments(files.stream().map(file -> file.path(as)).toList());
+  public @Nullable JsonNode metadata() {
+    return body.metadata();
   }
 
-  /** Tells two messages apart by what they say: role, content, name and names of attachments. */
+  /** The call that a tool's message answers. */
+  public @Nullable String toolCallId() {
+    return answered == null ? null : answered.toolCallId();
+  }
+
+  /** The side whose call a tool's message answers. */
+  public @Nullable Side side() {
+    return answered == null ? null : answered.side();
+  }
+
+  /** Whether a tool's message reports a failure. */
+  public boolean failed() {
+    return answered != null && answered.failed();
+  }
+
+  /** Microseconds of the epoch; later messages of a thread have later times. */
+  public long createdAt() {
+    return place.createdAt();
+  }
+
+  /** 0 at top level, 1 and more inside sub-prompts. */
+  public int depth() {
+    return place.depth();
+  }
+
+  /** The message of the call that a sub-prompt answers. */
+  public @Nullable String parentId() {
+    return place.parentId();
+  }
+
+  /** The step of a model that the message came from. */
+  public @Nullable String logId() {
+    return place.logId();
+  }
+
+  /** Distinguishes messages by role, content, name, visibility and names of attachments. */
   String digest() {
-    ObjectNode said = Json.object().put("role", role.name()).put("content", content);
-    said.put("name", name).put("silent", silent).set("attachments", Json.tree(attachments));
+    ObjectNode said = Json.object().put("role", role.name()).put("content", content());
+    said.put("name", name()).put("silent", silent()).set("attachments", Json.tree(attachments()));
     try {
       byte[] text = Json.text(said).getBytes(StandardCharsets.UTF_8);
       byte[] hash = MessageDigest.getInstance("SHA-256").digest(text);
@@ -127,129 +169,78 @@ public record Message(
     }
   }
 
-  public Message withMetadata(@Nullable JsonNode value) {
-    return with(draft -> draft.metadata = value);
+  // --- change ----------------------------------------------------------------------------------
+
+  public Message withContent(@Nullable String value) {
+    return with(new Body(value, name(), silent(), attachments(), metadata()));
+  }
+
+  public Message withName(@Nullable String value) {
+    return with(new Body(content(), value, silent(), attachments(), metadata()));
+  }
+
+  /** Hidden from people by default; models see it all the same. */
+  public Message asSilent() {
+    return silent(true);
   }
 
   Message silent(boolean value) {
-    return with(draft -> draft.silent = value);
+    return with(new Body(content(), name(), value, attachments(), metadata()));
   }
 
-  Message withStatus(Status value) {
-    return with(draft -> draft.status = value);
+  public Message withAttachments(List<String> paths) {
+    return with(new Body(content(), name(), silent(), paths, metadata()));
+  }
+
+  Message attached(String as, List<Attachment> files) {
+    return withAttachments(files.stream().map(file -> file.path(as)).toList());
+  }
+
+  public Message withMetadata(@Nullable JsonNode value) {
+    return with(new Body(content(), name(), silent(), attachments(), value));
+  }
+
+  /** This message as a hook changed it: what it says may change, not what it is. */
+  Message as(Message changed) {
+    Body by = changed.body;
+    return with(
+        new Body(
+            Bounds.shortened(by.content()),
+            role == Role.TOOL ? name() : by.name(),
+            by.silent(),
+            by.attachments(),
+            by.metadata()));
   }
 
   Message withToolCalls(List<ToolCall> calls) {
-    return with(draft -> draft.toolCalls = calls);
+    return new Message(id, role, body, calls, answered, place, status);
   }
 
-  /** This message as a hook wants it: what it says and shows may change, not what it is. */
-  Message as(Message changed) {
-    return with(
-        draft -> {
-          draft.content = Bounds.shortened(changed.content);
-          draft.name = role == Role.TOOL ? name : changed.name;
-          draft.silent = changed.silent;
-          draft.attachments = changed.attachments;
-          draft.metadata = changed.metadata;
-        });
+  Message withStatus(Status value) {
+    return new Message(id, role, body, toolCalls, answered, place, value);
   }
 
-  Message placed(String newId, long at, int newDepth, @Nullable String parent) {
-    return with(
-        draft -> {
-          draft.id = newId;
-          draft.createdAt = at;
-          draft.depth = newDepth;
-          draft.parentId = parent;
-        });
+  Message placed(String newId, long at, int depth, @Nullable String parentId) {
+    Place there = new Place(at, depth, parentId, logId());
+    return new Message(newId, role, body, toolCalls, answered, there, status);
   }
 
   Message at(long microseconds) {
-    return placed(id, microseconds, depth, parentId);
+    return placed(id, microseconds, depth(), parentId());
   }
 
   Message from(@Nullable String log) {
-    return with(draft -> draft.logId = log);
+    Place there = new Place(createdAt(), depth(), parentId(), log);
+    return new Message(id, role, body, toolCalls, answered, there, status);
+  }
+
+  private Message with(Body changed) {
+    return new Message(id, role, changed, toolCalls, answered, place, status);
   }
 
   static Message result(ToolCall call, Side side, String text, boolean failed, List<String> paths) {
-    return with(
-        of(Role.TOOL, text),
-        draft -> {
-          draft.name = call.name();
-          draft.toolCallId = call.id();
-          draft.side = side;
-          draft.failed = failed;
-          draft.attachments = paths;
-        });
-  }
-
-  private Message with(Consumer<Draft> change) {
-    return with(this, change);
-  }
-
-  private static Message with(Message from, Consumer<Draft> change) {
-    Draft draft = new Draft(from);
-    change.accept(draft);
-    return draft.message();
-  }
-
-  private static final class Draft {
-    private final Message from;
-    private String id;
-    private @Nullable String content;
-    private @Nullable String name;
-    private List<ToolCall> toolCalls;
-    private @Nullable String toolCallId;
-    private @Nullable String logId;
-    private long createdAt;
-    private Status status;
-    private boolean silent;
-    private int depth;
-    private @Nullable String parentId;
-    private @Nullable Side side;
-    private boolean failed;
-    private List<String> attachments;
-    private @Nullable JsonNode metadata;
-
-    Draft(Message from) {
-      this.from = from;
-      id = from.id;
-      content = from.content;
-      name = from.name;
-      toolCalls = from.toolCalls;
-      toolCallId = from.toolCallId;
-      logId = from.logId;
-      createdAt = from.createdAt;
-      status = from.status;
-      silent = from.silent;
-      depth = from.depth;
-      parentId = from.parentId;
-      side = from.side;
-      failed = from.failed;
-      attachments = from.attachments;
-      metadata = from.metadata;
-    }
-
-    Message message() {
-      return new Message(
-          id,
-          from.role,
-          content,
-          name,
-          toolCalls,
-          toolCallId,
-          logId,
-          createdAt,
-          status,
-          silent,
-          depth,
-          parentId,
-          side,
-          failed,
-          attachments,
-          metadata);
-    }
+    Body body = new Body(text, call.name(), false, paths, null);
+    Answered answered = new Answered(call.id(), side, failed);
+    return new Message("", Role.TOOL, body, List.of(), answered, Place.NONE, Status.COMPLETED);
   }
 }

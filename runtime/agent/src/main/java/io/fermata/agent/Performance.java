@@ -171,7 +171,7 @@ final class Performance {
       told.add(SystemMessage.from(system));
     }
     told.addAll(new Dialogue(frame.side(), prompt.includesPastTools(), scribe).of(shown));
-    if (state.course().empty() > 0) {
+    if (state.course().streak().empty() > 0) {
       told.add(UserMessage.from(SAY_SOMETHING));
     }
     List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(told));

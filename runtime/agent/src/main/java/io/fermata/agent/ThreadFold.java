@@ -11,9 +11,6 @@ import org.jspecify.annotations.Nullable;
 
 /** How an event changes a thread's state. */
 final class ThreadFold {
-  /** How many named messages a thread remembers, to count each of them once. */
-  private static final int REMEMBERED_KEYS = 256;
-
   /** How many effects that are over a thread remembers. */
   private static final int REMEMBERED_EFFECTS = 50;
 
@@ -27,13 +24,13 @@ final class ThreadFold {
     } else if (event instanceof ThreadEvent.Created created) {
       return created(created);
     } else if (event instanceof ThreadEvent.Greeted) {
-      return state.with(draft -> draft.greeted = true);
+      return state.with(state.lifecycle().asGreeted());
     } else if (event instanceof ThreadEvent.Widened widened) {
       return state.with(state.history().widened(widened.window()));
     } else if (event instanceof ThreadEvent.Deleted) {
       return deleted(state);
     } else if (event instanceof ThreadEvent.Received received) {
-      return received(state, received);
+      return state.with(state.mailbox().received(received));
     } else if (event instanceof ThreadEvent.Taken taken) {
       return taken(state, taken);
     } else if (event instanceof ThreadEvent.Released) {
@@ -47,23 +44,17 @@ final class ThreadFold {
           .with(begins ? state.history().turned() : state.history())
           .with(course.turnedTo(turned.to()));
     } else if (event instanceof ThreadEvent.HandedOver over) {
-      ThreadState after = state.with(draft -> draft.agent = over.agent());
-      return after
-          .with(after.history().widened(over.window()))
-          .with(after.course().turnedTo(Side.A));
-    } else if (event instanceof ThreadEvent.Stopped stopped) {
       return state
-          .with(
-              state
-                  .course()
-                  .resting(stopped.by(), stopped.code(), stopped.detail(), stopped.session()))
-          .with(
-              draft -> {
-                draft.frames = Map.of();
-                draft.compacting = 0;
-              });
+          .with(state.lifecycle().handedOver(over.agent()))
+          .with(state.history().widened(over.window()))
+          .with(state.course().turnedTo(Side.A));
+    } else if (event instanceof ThreadEvent.Stopped stopped) {
+      Course.Rest why = new Course.Rest(stopped.by(), stopped.code(), stopped.detail());
+      return state
+          .with(state.course().resting(why, stopped.session()))
+          .with(state.steps().stopped());
     } else if (event instanceof ThreadEvent.Compacting compacting) {
-      return state.with(draft -> draft.compacting = compacting.attempt());
+      return state.with(state.steps().compacting(compacting.attempt()));
     } else if (event instanceof ThreadEvent.Compacted compacted) {
       return compacted(state, compacted);
     }
@@ -72,24 +63,7 @@ final class ThreadFold {
 
   private static ThreadState stepsAndCalls(ThreadState state, ThreadEvent event) {
     if (event instanceof ThreadEvent.TurnBegan began) {
-      return state
-          .with(
-              new Frame(
-                  Frame.TOP,
-                  null,
-                  began.side(),
-                  0,
-                  null,
-                  Frame.Stage.HANDLING,
-                  began.attempt(),
-                  began.step(),
-                  began.messageId(),
-                  List.of(),
-                  List.of(),
-                  List.of(),
-                  null))
-          .with(state.course().acting(began.side()))
-          .with(draft -> draft.steps = began.step());
+      return turnBegan(state, began);
     } else if (event instanceof ThreadEvent.StepBegan began) {
       return stepBegan(state, began);
     } else if (event instanceof ThreadEvent.StepEnded ended) {
@@ -97,24 +71,9 @@ final class ThreadFold {
     } else if (event instanceof ThreadEvent.StepFailed failed) {
       return stepFailed(state, failed);
     } else if (event instanceof ThreadEvent.FrameOpened opened) {
-      return state.with(
-          new Frame(
-              opened.frame(),
-              opened.prompt(),
-              opened.side(),
-              opened.depth(),
-              opened.parentId(),
-              opened.prompt() == null ? Frame.Stage.CALLING : Frame.Stage.OPENED,
-              0,
-              0,
-              opened.messageId(),
-              List.of(),
-              List.of(),
-              opened.said(),
-              null));
+      return frameOpened(state, opened);
     } else if (event instanceof ThreadEvent.FrameClosed closed) {
-      return state.with(
-          draft -> draft.frames = ThreadState.put(state.frames(), closed.frame(), null));
+      return state.with(state.steps().without(closed.frame()));
     } else if (event instanceof ThreadEvent.CallBegan began) {
       return call(state, began.call(), call -> call.running(began.attempt()));
     } else if (event instanceof ThreadEvent.CallFailed failed) {
@@ -132,10 +91,7 @@ final class ThreadFold {
               answered.reason(),
               answered.by());
       return call(state, answered.call(), call -> call.answered(answer))
-          .with(
-              draft ->
-                  draft.answers =
-                      remembered(state.answers(), answered.answerId(), answered.call()));
+          .with(state.mailbox().answered(answered.answerId(), answered.call()));
     } else if (event instanceof ThreadEvent.CallDelegated delegated) {
       String child = delegated.threadId().isEmpty() ? null : delegated.threadId();
       return call(state, delegated.call(), call -> call.delegated(child));
@@ -165,67 +121,41 @@ final class ThreadFold {
           ended.error() == null ? ScheduledEffect.Status.COMPLETED : ScheduledEffect.Status.FAILED;
       return forgetful(effect(state, ended.id(), status, null, null, ended.error()));
     } else if (event instanceof ThreadEvent.ChildReported reported) {
-      ChildThread child = state.children().get(reported.threadId());
-      if (child == null) {
-        return state;
-      }
-      ChildThread.Status status =
-          reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE;
-      ChildThread now = child.now(status, String.valueOf(reported.report()));
-      return state.with(
-          draft -> draft.children = ThreadState.put(state.children(), now.threadId(), now));
+      return child(
+          state,
+          reported.threadId(),
+          reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE,
+          reported.report());
     } else if (event instanceof ThreadEvent.ChildStands stands) {
-      ChildThread child = state.children().get(stands.threadId());
-      return child == null
-          ? state
-          : state.with(
-              draft ->
-                  draft.children =
-                      ThreadState.put(
-                          state.children(),
-                          child.threadId(),
-                          child.now(stands.status(), String.valueOf(stands.report()))));
+      return child(state, stands.threadId(), stands.status(), stands.report());
     } else if (event instanceof ThreadEvent.ChildGone gone) {
-      return state.with(
-          draft -> draft.children = ThreadState.put(state.children(), gone.threadId(), null));
+      return state.with(state.relations().withoutChild(gone.threadId()));
     } else if (event instanceof ThreadEvent.ReportOwed owed) {
-      List<ThreadEvent.ReportOwed> all = new ArrayList<>(state.reports());
-      all.add(owed);
-      return state.with(
-          draft -> {
-            draft.reports = List.copyOf(all);
-            draft.reported = owed.report();
-          });
-    }
-    if (event instanceof ThreadEvent.LeftBehind left) {
-      List<ThreadEvent.LeftBehind> all = new ArrayList<>(state.leftBehind());
-      all.add(left);
-      return state.with(draft -> draft.leftBehind = List.copyOf(all));
+      return state.with(state.relations().owing(owed));
+    } else if (event instanceof ThreadEvent.LeftBehind left) {
+      return state.with(state.relations().leavingBehind(left));
     } else if (event instanceof ThreadEvent.TakenBack back) {
-      return telling(state, ThreadEffect.telling(ThreadEffect.Kind.WITHDRAW, back.call()), null)
-          .with(
-              draft ->
-                  draft.leftBehind =
-                      state.leftBehind().stream()
-                          .filter(left -> !left.call().equals(back.call()))
-                          .toList());
-    }
-    if (event instanceof ThreadEvent.TellingFailed failed) {
-      return telling(state, failed.what(), new ThreadState.Telling(failed.attempt(), failed.due()));
+      return state.with(state.relations().withdrawn(back.call()));
+    } else if (event instanceof ThreadEvent.TellingFailed failed) {
+      return telling(state, failed.what(), new Relations.Telling(failed.attempt(), failed.due()));
     } else if (event instanceof ThreadEvent.TellingBegan began) {
-      return telling(state, began.what(), new ThreadState.Telling(began.attempt(), null));
+      return telling(state, began.what(), new Relations.Telling(began.attempt(), null));
     }
-    ThreadEvent.Reported told = (ThreadEvent.Reported) event;
-    return telling(state, ThreadEffect.telling(ThreadEffect.Kind.REPORT, "" + told.report()), null)
-        .with(
-            draft ->
-                draft.reports =
-                    state.reports().stream().filter(r -> r.report() != told.report()).toList());
+    ThreadEvent.Reported acknowledged = (ThreadEvent.Reported) event;
+    return state.with(state.relations().reported(acknowledged.report()));
+  }
+
+  private static ThreadState child(
+      ThreadState state, String threadId, ChildThread.Status status, long report) {
+    ChildThread child = state.children().get(threadId);
+    return child == null
+        ? state
+        : state.with(state.relations().with(child.now(status, String.valueOf(report))));
   }
 
   private static ThreadState telling(
-      ThreadState state, String what, ThreadState.@Nullable Telling telling) {
-    return state.with(draft -> draft.tellings = ThreadState.put(state.tellings(), what, telling));
+      ThreadState state, String what, Relations.@Nullable Telling telling) {
+    return state.with(state.relations().telling(what, telling));
   }
 
   private static ThreadState changed(
@@ -278,14 +208,11 @@ final class ThreadFold {
               ScheduledEffect.Status.PENDING,
               0,
               null);
-      return state.with(
-          draft -> draft.effects = ThreadState.put(state.effects(), effect.id(), effect));
+      return state.withEffects(ThreadState.put(state.effects(), effect.id(), effect));
     } else if (change instanceof ThreadEvent.Unscheduled gone) {
       return unscheduled(state, gone.id());
     } else if (change instanceof ThreadEvent.ChildCreated born) {
-      ChildThread child = born.child();
-      return state.with(
-          draft -> draft.children = ThreadState.put(state.children(), child.threadId(), child));
+      return state.with(state.relations().with(born.child()));
     }
     return state;
   }
@@ -293,8 +220,7 @@ final class ThreadFold {
   private static ThreadState created(ThreadEvent.Created created) {
     return ThreadState.NONE.with(
         draft -> {
-          draft.created = created;
-          draft.agent = created.agent();
+          draft.lifecycle = Lifecycle.of(created);
           draft.history = History.empty(created.window());
           draft.shelf =
               new Shelf(Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
@@ -304,39 +230,9 @@ final class ThreadFold {
   private static ThreadState deleted(ThreadState state) {
     return ThreadState.NONE.with(
         draft -> {
-          draft.created = state.created();
-          draft.agent = state.agent();
-          draft.children = state.children();
-          draft.reports = state.reports();
-          draft.reported = state.reported();
-          draft.leftBehind = state.leftBehind();
-          draft.deleted = true;
+          draft.lifecycle = state.lifecycle().asDeleted();
+          draft.relations = state.relations().deleted();
         });
-  }
-
-  private static ThreadState received(ThreadState state, ThreadEvent.Received received) {
-    List<Message> inbox = new ArrayList<>(state.inbox());
-    inbox.add(received.message());
-    return state.with(
-        draft -> {
-          draft.inbox = List.copyOf(inbox);
-          draft.received = state.received() + 1;
-          if (received.key() != null) {
-            Message message = received.message();
-            draft.keys = remembered(state.keys(), received.key(), message.id());
-            draft.contents = remembered(state.contents(), received.key(), message.digest());
-          }
-        });
-  }
-
-  private static Map<String, String> remembered(
-      @Nullable Map<String, String> before, String key, String value) {
-    Map<String, String> all = new LinkedHashMap<>(before == null ? Map.of() : before);
-    all.put(key, value);
-    if (all.size() > REMEMBERED_KEYS) {
-      all.remove(all.keySet().iterator().next());
-    }
-    return all;
   }
 
   private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
@@ -344,7 +240,7 @@ final class ThreadFold {
     boolean decides = taken.message().role() != Role.SYSTEM;
     return state.with(
         draft -> {
-          draft.inbox = state.inbox().stream().filter(m -> !m.id().equals(id)).toList();
+          draft.mailbox = state.mailbox().without(id);
           draft.history = state.history().plus(taken.message(), null);
           draft.course = decides ? state.course().spokenTo() : state.course();
         });
@@ -355,7 +251,7 @@ final class ThreadFold {
     String upTo = compacted.upTo();
     return state.with(
         draft -> {
-          draft.compacting = 0;
+          draft.steps = state.steps().compacting(0);
           draft.usage = state.usage().plus(compacted.usage());
           draft.history =
               summary == null || upTo == null
@@ -366,27 +262,33 @@ final class ThreadFold {
 
   // --- steps -----------------------------------------------------------------------------------
 
+  private static ThreadState turnBegan(ThreadState state, ThreadEvent.TurnBegan began) {
+    Frame frame =
+        Frame.of(Frame.Level.top(null, began.side()), Frame.Stage.HANDLING)
+            .attempting(Frame.Stage.HANDLING, began.attempt(), began.step(), began.messageId());
+    return state
+        .with(state.steps().counted(began.step()).with(frame))
+        .with(state.course().acting(began.side()));
+  }
+
+  private static ThreadState frameOpened(ThreadState state, ThreadEvent.FrameOpened opened) {
+    Frame.Level level =
+        new Frame.Level(
+            opened.frame(), opened.prompt(), opened.side(), opened.depth(), opened.parentId());
+    Frame.Stage stage = opened.prompt() == null ? Frame.Stage.CALLING : Frame.Stage.OPENED;
+    return state.with(Frame.of(level, stage).replyingTo(opened.messageId()).saying(opened.said()));
+  }
+
   private static ThreadState stepBegan(ThreadState state, ThreadEvent.StepBegan began) {
     Frame opened = state.frames().get(began.frame());
     Frame frame =
         opened == null
-            ? new Frame(
-                began.frame(),
-                began.prompt(),
-                began.side(),
-                0,
-                null,
-                Frame.Stage.THINKING,
-                began.attempt(),
-                began.step(),
-                began.messageId(),
-                List.of(),
-                List.of(),
-                List.of(),
-                null)
-            : opened.thinking(began.attempt(), began.step(), began.messageId());
+            ? Frame.of(Frame.Level.top(began.prompt(), began.side()), Frame.Stage.THINKING)
+            : opened;
+    Frame asking =
+        frame.attempting(Frame.Stage.THINKING, began.attempt(), began.step(), began.messageId());
     boolean counts = began.attempt() == 1 && frame.top();
-    ThreadState after = state.with(draft -> draft.steps = began.step()).with(frame);
+    ThreadState after = state.with(state.steps().counted(began.step()).with(asking));
     return counts ? after.with(after.course().stepped(began.side())) : after;
   }
 
@@ -421,9 +323,7 @@ final class ThreadFold {
     Message message = failed.message();
     return message == null
         ? state
-        : state
-            .with(state.history().plus(message, null))
-            .with(draft -> draft.frames = ThreadState.put(state.frames(), Frame.TOP, null));
+        : state.with(state.history().plus(message, null)).with(state.steps().without(Frame.TOP));
   }
 
   // --- calls -----------------------------------------------------------------------------------
@@ -544,20 +444,15 @@ final class ThreadFold {
     ScheduledEffect effect = state.effects().get(id);
     return effect == null || effect.status() != ScheduledEffect.Status.PENDING
         ? state
-        : state.with(draft -> draft.effects = ThreadState.put(state.effects(), id, null));
+        : state.withEffects(ThreadState.put(state.effects(), id, null));
   }
 
   private static ThreadState queued(ThreadState before, ThreadEvent.Queued queued) {
-    List<ToolCall> waiting = new ArrayList<>(before.waiting());
-    waiting.removeIf(call -> call.id().equals(queued.call().id()));
     Frame frame = queued.frame() == null ? null : before.frames().get(queued.frame());
     if (frame == null) {
-      waiting.add(queued.call());
+      return before.with(before.steps().waiting(queued.call()));
     }
-    ThreadState state = before.with(draft -> draft.waiting = List.copyOf(waiting));
-    if (frame == null) {
-      return state;
-    }
+    ThreadState state = before.with(before.steps().notWaiting(queued.call()));
     List<CallState> calls = new ArrayList<>(frame.calls());
     calls.add(CallState.of(queued.call().id(), queued.call(), true));
     Frame longer = frame.withCalls(calls);
@@ -609,7 +504,7 @@ final class ThreadFold {
             attempt == null ? effect.attempt() : attempt,
             due == null ? effect.due() : due,
             error);
-    return state.with(draft -> draft.effects = ThreadState.put(state.effects(), id, now));
+    return state.withEffects(ThreadState.put(state.effects(), id, now));
   }
 
   private static ThreadState forgetful(ThreadState state) {
@@ -625,6 +520,6 @@ final class ThreadFold {
         break;
       }
     }
-    return state.with(draft -> draft.effects = rest);
+    return state.withEffects(rest);
   }
 }

@@ -325,7 +325,7 @@ public final class ThreadProgram
     if (unnamed != null) {
       return unnamed;
     }
-    if (state.answers().containsKey(answer.answerId())) {
+    if (state.mailbox().answers().containsKey(answer.answerId())) {
       return null;
     }
     if (call == null || !call.open()) {
@@ -529,7 +529,7 @@ public final class ThreadProgram
       }
       return;
     }
-    ThreadState.Telling telling = state.tellings().get(told(effect));
+    Relations.Telling telling = state.relations().tellings().get(told(effect));
     if (telling != null && telling.due() != null) {
       loop.emit(new ThreadEvent.TellingBegan(told(effect), telling.attempt() + 1));
     }
@@ -660,7 +660,8 @@ public final class ThreadProgram
     if (!state.greeted()) {
       wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
     } else if (state.compacting() > 0) {
-      wanted.add(effect(ThreadEffect.Kind.COMPACT, "s" + state.steps(), state.compacting(), LONG));
+      wanted.add(
+          effect(ThreadEffect.Kind.COMPACT, "s" + state.steps().count(), state.compacting(), LONG));
     }
     Message due = TurnLoop.due(state, agents);
     if (due != null) {
@@ -738,7 +739,7 @@ public final class ThreadProgram
   }
 
   private static ThreadEffect telling(ThreadState state, ThreadEffect.Kind kind, String id) {
-    ThreadState.Telling telling = state.tellings().get(ThreadEffect.telling(kind, id));
+    Relations.Telling telling = state.relations().tellings().get(ThreadEffect.telling(kind, id));
     return telling == null
         ? effect(kind, id, 1, TELLING)
         : new ThreadEffect(kind, id, telling.attempt(), telling.due(), TELLING);

@@ -2,7 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import io.fermata.agent.model.Usage;
-import java.util.Collection;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,88 +12,50 @@ import org.jspecify.annotations.Nullable;
 /**
  * The fold of a thread's events.
  *
- * @param created how the thread began; null as long as there is none
- * @param agent the agent that acts now
- * @param greeted whether the hooks for a new thread have been called
- * @param frames the steps under way: at top level, and of sub-prompts
- * @param inbox messages that wait for the end of the step under way
- * @param keys the latest messages that their senders named, and what became of them
- * @param contents digests of what those messages said; null, or without some, where an earlier
- *     release did not keep them
- * @param received how many messages have come from outside
- * @param answers the latest answers of people, and the calls that they were about
- * @param steps how often models or code were asked
- * @param waiting calls that authors' code wants made, until the step under way is over
- * @param compacting the attempt at a summary that is under way; 0 if none is
- * @param reports what the parent has yet to be told
- * @param reported how many reports there have been
- * @param leftBehind what works for calls that were ended, and does not know yet
- * @param tellings who could not be reached, and when that is tried again
+ * @param mailbox messages and answers from outside
+ * @param history the latest messages of the conversation
+ * @param course whose turn it is, or why the thread rests
+ * @param steps what is in progress
+ * @param shelf what author code keeps with the thread
+ * @param effects scheduled work, by id
+ * @param relations the thread's children, and what it owes its parent
  */
 public record ThreadState(
-    ThreadEvent.@Nullable Created created,
-    String agent,
-    boolean greeted,
+    Lifecycle lifecycle,
+    Mailbox mailbox,
     History history,
     Course course,
-    Map<String, Frame> frames,
-    List<Message> inbox,
-    Map<String, String> keys,
-    @Nullable Map<String, String> contents,
-    Map<String, String> answers,
-    long received,
-    long steps,
-    List<ToolCall> waiting,
-    int compacting,
+    Steps steps,
     Shelf shelf,
     Map<String, ScheduledEffect> effects,
-    Map<String, ChildThread> children,
-    Usage usage,
-    List<ThreadEvent.ReportOwed> reports,
-    long reported,
-    List<ThreadEvent.LeftBehind> leftBehind,
-    Map<String, Telling> tellings,
-    boolean deleted) {
+    Relations relations,
+    Usage usage) {
 
   public static final ThreadState NONE =
       new ThreadState(
-          null,
-          "",
-          false,
+          Lifecycle.NONE,
+          Mailbox.EMPTY,
           History.empty(0),
           Course.REST,
-          Map.of(),
-          List.of(),
-          Map.of(),
-          Map.of(),
-          Map.of(),
-          0,
-          0,
-          List.of(),
-          0,
+          Steps.NONE,
           Shelf.EMPTY,
           Map.of(),
-          Map.of(),
-          Usage.ZERO,
-          List.of(),
-          0,
-          List.of(),
-          Map.of(),
-          false);
+          Relations.NONE,
+          Usage.ZERO);
 
-  /**
-   * An attempt at telling somebody something.
-   *
-   * @param due when the next one begins; null if it is under way
-   */
-  public record Telling(int attempt, @Nullable Long due) {}
+  // --- lifecycle -------------------------------------------------------------------------------
 
   /** Whether there is such a thread. */
   public boolean exists() {
-    return created != null && !deleted;
+    return created() != null && !deleted();
+  }
+
+  public ThreadEvent.@Nullable Created created() {
+    return lifecycle.created();
   }
 
   ThreadEvent.Created begun() {
+    ThreadEvent.Created created = created();
     if (created == null) {
       throw new IllegalStateException("There is no thread yet");
     }
@@ -105,63 +67,17 @@ public record ThreadState(
     return begun().threadId();
   }
 
-  @Nullable Frame top() {
-    return frames.get(Frame.TOP);
+  /** The name of the agent that acts now. */
+  public String agent() {
+    return lifecycle.agent();
   }
 
-  /** The frame that a call belongs to. */
-  @Nullable Frame frameOf(String call) {
-    for (Frame frame : frames.values()) {
-      if (frame.call(call) != null) {
-        return frame;
-      }
-    }
-    return null;
+  boolean greeted() {
+    return lifecycle.greeted();
   }
 
-  /** A message that is at hand, in the conversation or in a step under way. */
-  @Nullable Message message(String id) {
-    Message told = history.message(id);
-    for (Frame frame : frames.values()) {
-      for (Message said : frame.said()) {
-        told = said.id().equals(id) ? said : told;
-      }
-      for (CallState call : frame.calls()) {
-        Message result = call.message();
-        told = result != null && result.id().equals(id) ? result : told;
-      }
-    }
-    return told;
-  }
-
-  @Nullable CallState call(String key) {
-    Frame frame = frameOf(key);
-    return frame == null ? null : frame.call(key);
-  }
-
-  /** The calls that a person is asked about. */
-  public List<CallState> open() {
-    return frames.values().stream()
-        .map(Frame::calls)
-        .flatMap(Collection::stream)
-        .filter(CallState::open)
-        .toList();
-  }
-
-  /** The children that calls wait for while a person is asked there. */
-  public List<ChildThread> askingIn() {
-    return frames.values().stream()
-        .map(Frame::calls)
-        .flatMap(Collection::stream)
-        .filter(call -> call.phase() == CallState.Phase.DELEGATED && call.child() != null)
-        .map(call -> children.get(call.child()))
-        .filter(child -> child != null && child.status() == ChildThread.Status.ASKING)
-        .toList();
-  }
-
-  /** Whether it needs a person before it can go on, in itself or in a child. */
-  boolean asks() {
-    return !open().isEmpty() || !askingIn().isEmpty();
+  public boolean deleted() {
+    return lifecycle.deleted();
   }
 
   public ThreadMetadata metadata() {
@@ -169,7 +85,7 @@ public record ThreadState(
     ThreadEvent.Parent parent = first.parent();
     return new ThreadMetadata(
         first.threadId(),
-        agent,
+        agent(),
         first.agent(),
         first.principal(),
         shelf.tags(),
@@ -177,10 +93,123 @@ public record ThreadState(
         parent == null ? null : parent.threadId());
   }
 
+  // --- messages --------------------------------------------------------------------------------
+
+  /** The messages that wait for the end of the current step. */
+  public List<Message> inbox() {
+    return mailbox.inbox();
+  }
+
+  /** The ids of the latest messages that have a key, by key. */
+  public Map<String, String> keys() {
+    return mailbox.keys();
+  }
+
+  /** How many messages have been received. */
+  public long received() {
+    return mailbox.received();
+  }
+
+  /** Whether the key belongs to a message with another content. */
+  public boolean contradicts(String key, Message message, List<Attachment> attachments) {
+    return mailbox.contradicts(key, message, attachments);
+  }
+
+  /** A message at hand: one of the conversation, or of a step in progress. */
+  @Nullable Message message(String id) {
+    Message found = history.message(id);
+    for (Frame frame : frames().values()) {
+      for (Message said : frame.said()) {
+        found = said.id().equals(id) ? said : found;
+      }
+      for (CallState call : frame.calls()) {
+        Message result = call.message();
+        found = result != null && result.id().equals(id) ? result : found;
+      }
+    }
+    return found;
+  }
+
+  // --- steps and calls -------------------------------------------------------------------------
+
+  public Map<String, Frame> frames() {
+    return steps.frames();
+  }
+
+  /** The calls that author code queued outside of a step. */
+  List<ToolCall> waiting() {
+    return steps.waiting();
+  }
+
+  int compacting() {
+    return steps.compacting();
+  }
+
+  @Nullable Frame top() {
+    return steps.top();
+  }
+
+  @Nullable Frame frameOf(String call) {
+    return steps.frameOf(call);
+  }
+
+  @Nullable CallState call(String key) {
+    return steps.call(key);
+  }
+
+  /** The calls that wait for a person. */
+  public List<CallState> open() {
+    return steps.open();
+  }
+
+  // --- children and parent ---------------------------------------------------------------------
+
+  public Map<String, ChildThread> children() {
+    return relations.children();
+  }
+
+  /** The reports that the parent has yet to acknowledge. */
+  public List<ThreadEvent.ReportOwed> reports() {
+    return relations.reports();
+  }
+
+  /** How many reports there have been. */
+  public long reported() {
+    return relations.reported();
+  }
+
+  List<ThreadEvent.LeftBehind> leftBehind() {
+    return relations.leftBehind();
+  }
+
+  /** The children that calls wait for while they wait for a person. */
+  public List<ChildThread> askingIn() {
+    List<ChildThread> asking = new ArrayList<>();
+    for (Frame frame : frames().values()) {
+      for (CallState call : frame.calls()) {
+        ChildThread child =
+            call.phase() == CallState.Phase.DELEGATED && call.child() != null
+                ? children().get(call.child())
+                : null;
+        if (child != null && child.status() == ChildThread.Status.ASKING) {
+          asking.add(child);
+        }
+      }
+    }
+    return List.copyOf(asking);
+  }
+
+  /** Whether it waits for a person, itself or in a child. */
+  boolean asks() {
+    return !open().isEmpty() || !askingIn().isEmpty();
+  }
+
+  // --- change ----------------------------------------------------------------------------------
+
   /**
    * The state after events.
    *
-   * @param seq the number of the journal's record that has them
+   * @param seq the number of the journal entry that holds them
    */
   public ThreadState apply(List<ThreadEvent> events, long seq) {
     ThreadState state = this;
@@ -200,8 +229,12 @@ public record ThreadState(
     return changed;
   }
 
-  ThreadState with(Frame frame) {
-    return with(draft -> draft.frames = put(frames, frame.path(), frame));
+  ThreadState with(Lifecycle value) {
+    return with(draft -> draft.lifecycle = value);
+  }
+
+  ThreadState with(Mailbox value) {
+    return with(draft -> draft.mailbox = value);
   }
 
   ThreadState with(History value) {
@@ -212,20 +245,24 @@ public record ThreadState(
     return with(draft -> draft.course = value);
   }
 
+  ThreadState with(Steps value) {
+    return with(draft -> draft.steps = value);
+  }
+
+  ThreadState with(Frame frame) {
+    return with(steps.with(frame));
+  }
+
   ThreadState with(Shelf value) {
     return with(draft -> draft.shelf = value);
   }
 
-  /**
-   * Whether a message says something else than the one that its sender gave the same name; false
-   * where that is not known.
-   */
-  public boolean contradicts(String key, Message message, List<Attachment> attachments) {
-    String id = keys.get(key);
-    String content = contents == null ? null : contents.get(key);
-    return id != null
-        && content != null
-        && !content.equals(message.attached(id, attachments).digest());
+  ThreadState with(Relations value) {
+    return with(draft -> draft.relations = value);
+  }
+
+  ThreadState withEffects(Map<String, ScheduledEffect> value) {
+    return with(draft -> draft.effects = value);
   }
 
   ThreadState with(Consumer<Draft> change) {
@@ -235,81 +272,31 @@ public record ThreadState(
   }
 
   static final class Draft {
-    ThreadEvent.@Nullable Created created;
-    String agent;
-    boolean greeted;
+    Lifecycle lifecycle;
+    Mailbox mailbox;
     History history;
     Course course;
-    Map<String, Frame> frames;
-    List<Message> inbox;
-    Map<String, String> keys;
-    @Nullable Map<String, String> contents;
-    Map<String, String> answers;
-    long received;
-    long steps;
-    List<ToolCall> waiting;
-    int compacting;
+    Steps steps;
     Shelf shelf;
     Map<String, ScheduledEffect> effects;
-    Map<String, ChildThread> children;
+    Relations relations;
     Usage usage;
-    List<ThreadEvent.ReportOwed> reports;
-    long reported;
-    List<ThreadEvent.LeftBehind> leftBehind;
-    Map<String, Telling> tellings;
-    boolean deleted;
 
     private Draft(ThreadState from) {
-      created = from.created;
-      agent = from.agent;
-      greeted = from.greeted;
+      lifecycle = from.lifecycle;
+      mailbox = from.mailbox;
       history = from.history;
       course = from.course;
-      frames = from.frames;
-      inbox = from.inbox;
-      keys = from.keys;
-      contents = from.contents;
-      answers = from.answers;
-      received = from.received;
       steps = from.steps;
-      waiting = from.waiting;
-      compacting = from.compacting;
       shelf = from.shelf;
       effects = from.effects;
-      children = from.children;
+      relations = from.relations;
       usage = from.usage;
-      reports = from.reports;
-      reported = from.reported;
-      leftBehind = from.leftBehind;
-      tellings = from.tellings;
-      deleted = from.deleted;
     }
 
     private ThreadState state() {
       return new ThreadState(
-          created,
-          agent,
-          greeted,
-          history,
-          course,
-          frames,
-          inbox,
-          keys,
-          contents,
-          answers,
-          received,
-          steps,
-          waiting,
-          compacting,
-          shelf,
-          effects,
-          children,
-          usage,
-          reports,
-          reported,
-          leftBehind,
-          tellings,
-          deleted);
+          lifecycle, mailbox, history, course, steps, shelf, effects, relations, usage);
     }
   }
 }

@@ -192,7 +192,7 @@ final class TurnLoop {
 
   private void wake() {
     widen();
-    emit(new ThreadEvent.Woke("f" + state.received() + "-" + state.steps(), now));
+    emit(new ThreadEvent.Woke("f" + state.received() + "-" + state.steps().count(), now));
   }
 
   private boolean wakesByForce() {
@@ -221,7 +221,7 @@ final class TurnLoop {
       stop(
           null, forced == null ? StopCode.AWAITING_HUMAN : StopCode.FORCED_HUMAN_TURN, null, false);
     } else if (party instanceof Party.Code) {
-      emit(new ThreadEvent.TurnBegan(side, answered(side), state.steps() + 1, 1, now));
+      emit(new ThreadEvent.TurnBegan(side, answered(side), state.steps().count() + 1, 1, now));
     } else {
       step(side, (Party.Speaker) party);
     }
@@ -273,7 +273,7 @@ final class TurnLoop {
   }
 
   private void beginStep(String frame, Side side, String prompt) {
-    long step = state.steps() + 1;
+    long step = state.steps().count() + 1;
     emit(new ThreadEvent.StepBegan(frame, side, prompt, step, 1, "m-s" + step, now));
   }
 
@@ -457,7 +457,7 @@ final class TurnLoop {
 
   private void endTopStep(Frame frame, Party.Speaker speaker) {
     Side side = frame.side();
-    if (state.course().empty() >= EMPTY_REPLIES) {
+    if (state.course().streak().empty() >= EMPTY_REPLIES) {
       String reason = "The model said nothing %d times in a row".formatted(EMPTY_REPLIES);
       failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
       stop(side, StopCode.STEP_ERROR, reason, false);
@@ -477,7 +477,7 @@ final class TurnLoop {
       stopWanted();
       return;
     }
-    if (state.course().sameError() >= SAME_ERRORS) {
+    if (state.course().streak().sameError() >= SAME_ERRORS) {
       breakCircuit(side);
       return;
     }
@@ -595,18 +595,19 @@ final class TurnLoop {
   }
 
   private void stopWanted() {
-    Course course = state.course();
-    stop(course.stopWantedBy(), StopCode.STATE_STOP_SESSION, course.stopReason(), true);
+    Course.StopRequest request = Objects.requireNonNull(state.course().stopRequest());
+    stop(request.by(), StopCode.STATE_STOP_SESSION, request.reason(), true);
   }
 
   private void breakCircuit(Side side) {
     String words =
         "I've stopped because the same error came back %d times in a row: %s"
-            .formatted(SAME_ERRORS, state.course().error());
+            .formatted(SAME_ERRORS, state.course().streak().error());
     Message message =
-        Message.of(side.role(), words).placed("m-s" + state.steps() + ".stop", now * 1000, 0, null);
+        Message.of(side.role(), words)
+            .placed("m-s" + state.steps().count() + ".stop", now * 1000, 0, null);
     emit(new ThreadEvent.Said(Frame.TOP, message, null));
-    stop(side, StopCode.REPEATED_TOOL_ERROR, state.course().error(), false);
+    stop(side, StopCode.REPEATED_TOOL_ERROR, state.course().streak().error(), false);
   }
 
   /** What a sub-prompt said and did becomes the result of the call that it answers. */

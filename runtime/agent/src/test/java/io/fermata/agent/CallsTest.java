@@ -637,7 +637,7 @@ class CallsTest {
 
     assertThat(talk.world().reports).containsExactly("1: Found.");
     assertThat(talk.state().reports()).isEmpty();
-    assertThat(talk.state().tellings()).isEmpty();
+    assertThat(talk.state().relations().tellings()).isEmpty();
   }
 
   private Conversation child(Offered... offered) {
