@@ -1,7 +1,5 @@
 package io.fermata.examples;
 
-import static io.fermata.testkit.OpenAiStub.lastIsResultOf;
-import static io.fermata.testkit.OpenAiStub.lastUserContains;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -11,7 +9,6 @@ import io.fermata.flow.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.Threads;
-import io.fermata.testkit.OpenAiStub;
 import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringReader;
@@ -218,11 +215,9 @@ class SupportDeskTest {
 
   @Test
   void aProviderTakesThePlaceOfTheScript() throws Exception {
-    try (OpenAiStub provider = OpenAiStub.start()) {
+    try (ChatProvider provider = new ChatProvider()) {
       provider
-          .when(lastUserContains("B-1002"))
-          .call("look_up_order", Map.of("number", "B-1002"))
-          .when(lastIsResultOf("look_up_order"))
+          .call("look_up_order", Json.object().put("number", "B-1002"))
           .say("Two cookbooks, on their way to you.");
       SupportDesk desk =
           SupportDesk.of(
@@ -230,11 +225,20 @@ class SupportDeskTest {
       try (Fermata host = host(desk)) {
         assertThat(chat(host, begin(host), "Where is B-1002?"))
             .containsSubsequence("[look_up_order]", "Two cookbooks, on their way to you.");
-        assertThat(provider.request().path("model").asText()).isEqualTo("gpt");
-        assertThat(provider.request().path("tools").findValuesAsText("name"))
-            .contains("look_up_order", "refund", "summary", "billing");
       }
+      JsonNode first = provider.requests().get(0);
+      assertThat(first.path("model").asText()).isEqualTo("gpt");
+      assertThat(first.path("tools").findValuesAsText("name"))
+          .contains("look_up_order", "refund", "summary", "billing");
+      assertThat(last(first).path("content").toString()).contains("B-1002");
+      JsonNode second = provider.requests().get(1);
+      assertThat(last(second).path("tool_call_id").asText()).isEqualTo("call_1");
     }
+  }
+
+  private static JsonNode last(JsonNode request) {
+    JsonNode messages = request.path("messages");
+    return messages.path(messages.size() - 1);
   }
 
   @Test

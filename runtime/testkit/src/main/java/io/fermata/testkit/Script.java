@@ -20,7 +20,7 @@ import java.util.function.Predicate;
  * @param <S> the script itself
  * @param <R> the requests it sees
  */
-public abstract sealed class Script<S extends Script<S, R>, R> permits ScriptedModel, OpenAiStub {
+public abstract class Script<S extends Script<S, R>, R> {
   private final List<Rule<R>> rules = new ArrayList<>();
   private final Deque<Turn> turns = new ArrayDeque<>();
   private final Deque<R> requests = new ArrayDeque<>();
