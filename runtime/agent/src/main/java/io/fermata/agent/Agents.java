@@ -62,22 +62,4 @@ public final class Agents {
     Compaction compaction = agent.compaction();
     return compaction == null ? window : Math.max(window, compaction.after() + compaction.keep());
   }
-
-  /** The hooks that hold where a prompt speaks; null stands for where none does. */
-  Hooks hooks(Agent agent, @Nullable Prompt prompt) {
-    boolean own = prompt != null && !prompt.hooks().isEmpty();
-    List<Hook> hooks = new ArrayList<>();
-    List<Hook> after = new ArrayList<>();
-    for (SubAgent relation : agent.offered(SubAgent.class)) {
-      for (Agent.ParentHook wanted : get(relation.agent()).parentHooks()) {
-        List<Hook> place = wanted.before() ? hooks : after;
-        if (!place.contains(wanted.hook())) {
-          place.add(wanted.hook());
-        }
-      }
-    }
-    hooks.addAll(own && prompt != null ? prompt.hooks() : agent.hooks());
-    hooks.addAll(after);
-    return new Hooks(hooks);
-  }
 }

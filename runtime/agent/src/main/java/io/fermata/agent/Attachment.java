@@ -9,6 +9,6 @@ package io.fermata.agent;
 public record Attachment(String name, String mimeType, byte[] data) {
   /** Where it is kept that came with a message. */
   String path(String messageId) {
-    return ThreadFiles.clean("/attachments/" + messageId + "/" + name);
+    return FilePaths.clean("/attachments/" + messageId + "/" + name);
   }
 }

@@ -54,41 +54,6 @@ public final class Bounds {
 
   private Bounds() {}
 
-  static void requireRoom(Shelf shelf, String key, JsonNode value) {
-    long used = size(shelf.context(), key) + size(shelf.storage(), key);
-    long wanted = used + Json.text(value).length() + key.length();
-    if (wanted > SHELF) {
-      throw new IllegalArgumentException(
-          "%s does not fit: context and storage of a thread hold %d characters and this makes %d; keep large things as files"
-              .formatted(key, SHELF, wanted));
-    }
-  }
-
-  /** Tools that queue each other come to an end. */
-  static void requireFewCalls(ThreadState state, @Nullable Frame frame) {
-    int calls =
-        state.waiting().size() + (frame == null ? 0 : frame.calls().size() + frame.made().size());
-    if (calls >= CALLS) {
-      throw new IllegalArgumentException("A step has at most %d calls".formatted(CALLS));
-    }
-  }
-
-  static void requireRoom(Collection<ScheduledEffect> effects, JsonNode arguments) {
-    int waiting = 1;
-    long size = Json.text(arguments).length();
-    for (ScheduledEffect effect : effects) {
-      if (!effect.over()) {
-        waiting++;
-        size += Json.text(effect.arguments()).length();
-      }
-    }
-    if (waiting > EFFECTS || size > EFFECTS_ARGUMENTS) {
-      throw new IllegalArgumentException(
-          "A thread puts off at most %d effects with %d characters of arguments, and this makes %d with %d; remove some, or keep large things as files"
-              .formatted(EFFECTS, EFFECTS_ARGUMENTS, waiting, size));
-    }
-  }
-
   static void requireData(String what, @Nullable JsonNode data) {
     if (!fits(data)) {
       throw new IllegalArgumentException(
@@ -99,16 +64,6 @@ public final class Bounds {
 
   static boolean fits(@Nullable JsonNode data) {
     return data == null || Json.text(data).length() <= DATA;
-  }
-
-  private static long size(Map<String, JsonNode> values, String except) {
-    long size = 0;
-    for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
-      if (!entry.getKey().equals(except)) {
-        size += entry.getKey().length() + Json.text(entry.getValue()).length();
-      }
-    }
-    return size;
   }
 
   static String text(String what, String text) {

@@ -19,7 +19,7 @@ final class Calling {
   private static final long ASK_AGAIN = 2_000;
 
   private final Scribe scribe;
-  private final FlowState flow;
+  private final RecordingFlowState flow;
   private final Frame frame;
   private final CallState call;
 
@@ -27,7 +27,7 @@ final class Calling {
     this.scribe = scribe;
     this.frame = frame;
     this.call = call;
-    this.flow = new FlowState(scribe, frame.path());
+    this.flow = new RecordingFlowState(scribe, frame.path());
   }
 
   static @Nullable Offered offered(
@@ -186,7 +186,7 @@ final class Calling {
     String message = arguments.path("message").asText();
     String principal = scribe.state().begun().principal();
     String threadId =
-        Scribe.await(scribe.outside().delegate(relation, principal, call.key(), child, message));
+        Failures.await(scribe.outside().delegate(relation, principal, call.key(), child, message));
     if (child == null) {
       ChildThread born =
           new ChildThread(

@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 
 /** How what an author's code threw is told. */
@@ -25,5 +26,17 @@ final class Failures {
     String reason =
         message == null || message.isBlank() ? cause.getClass().getSimpleName() : message;
     return reason.length() > LONGEST ? reason.substring(0, LONGEST) + "…" : reason;
+  }
+
+  /** Waits for a stage, and throws what it failed with. */
+  static <T> T await(CompletionStage<T> stage) throws InterruptedException {
+    try {
+      return stage.toCompletableFuture().get();
+    } catch (ExecutionException e) {
+      Throwable cause = survivable(e);
+      throw cause instanceof RuntimeException runtime
+          ? runtime
+          : new IllegalStateException(reason(cause), cause);
+    }
   }
 }

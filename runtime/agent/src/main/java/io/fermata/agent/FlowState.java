@@ -1,396 +1,202 @@
 package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
-import io.fermata.flow.Violation;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a tool or a hook knows of the thread that it works for, and what it can do to it.
+ * What a tool or a hook can read of the thread that it runs for, and change in it.
  *
- * <p>It shows the thread as it was when the tool or hook began, with what that did since. What is
- * done through it is journaled together with the result of the tool, in one record, or not at all:
- * a tool that is cut off by a crash and runs again finds nothing half done. Of tools that run side
- * by side, none sees what the others do before they end.
+ * <p>It shows the thread as it was when the tool or hook started, plus what that has changed since.
+ * All changes are journaled together with the tool's result, in one entry, or not at all: a tool
+ * that is cut off by a crash and runs again finds nothing half done. Tools that run in parallel do
+ * not see each other's changes before they complete.
  *
  * <p>It may be used from any thread until the tool or hook has returned.
  */
-public final class FlowState {
-  private final Scribe scribe;
-  private final String frame;
-
-  FlowState(Scribe scribe, String frame) {
-    this.scribe = scribe;
-    this.frame = frame;
-  }
+public interface FlowState {
 
   // --- identity --------------------------------------------------------------------------------
 
   /** The conversation. */
-  public String threadId() {
-    return scribe.state().threadId();
-  }
+  String threadId();
 
   /** The execution: from the message that woke the thread until it rests again. */
-  public String flowId() {
-    String flowId = scribe.state().course().flowId();
-    return flowId == null ? threadId() + "/rest" : flowId;
-  }
+  String flowId();
 
-  /** The thread. */
-  public ThreadHandle thread() {
-    return new ThreadHandle(new ThreadInstance(this), scribe.state().metadata());
-  }
+  ThreadHandle thread();
+
+  /** The thread and its metadata. */
+  record ThreadHandle(ThreadInstance instance, ThreadMetadata metadata) {}
 
   /**
-   * What does not change when a call is made again after a crash; give it to services that
-   * understand idempotency keys.
+   * The same when a call is repeated after a crash; pass it to services that support idempotency
+   * keys.
    */
-  public String idempotencyKey() {
-    return scribe.idempotencyKey();
-  }
+  String idempotencyKey();
 
-  /** 1 for the first attempt, more where it failed before or was cut off. */
-  public int attempt() {
-    return scribe.attempt();
-  }
+  /** 1 for the first attempt; higher if earlier attempts failed or were cut off. */
+  int attempt();
 
   // --- configuration ---------------------------------------------------------------------------
 
-  public Agent agentConfig() {
-    return scribe.agent();
-  }
+  Agent agentConfig();
 
   /** The side that acts. */
-  public Side currentSide() {
-    Frame current = current();
-    return current == null ? scribe.state().course().side() : current.side();
-  }
+  Side currentSide();
 
   // --- execution -------------------------------------------------------------------------------
 
-  /** How often models were called in this execution, the step under way included. */
-  public int turnCount() {
-    return scribe.state().course().steps();
-  }
+  /** How often models were called in this execution, including the current step. */
+  int turnCount();
 
   /** How often a side's model was called in this execution. */
-  public int stepCount(Side side) {
-    return scribe.state().course().steps(side);
-  }
+  int stepCount(Side side);
 
   /** Whether the thread rests after this step. */
-  public boolean stopped() {
-    Course course = scribe.state().course();
-    return course.stopped() || course.stopWanted();
-  }
+  boolean stopped();
 
-  /** The side that brought it to rest; null if neither did. */
-  public @Nullable Side stoppedBy() {
-    Course course = scribe.state().course();
-    Course.StopRequest request = course.stopRequest();
-    return request == null ? course.stoppedBy() : request.by();
-  }
+  /** The side that stopped the thread; null if neither did. */
+  @Nullable Side stoppedBy();
 
-  /** The calls of the step under way that are not over. */
-  public Sequence sequence() {
-    Frame current = current();
-    List<ToolCall> queue =
-        current == null
-            ? List.of()
-            : current.calls().stream().filter(c -> !c.over()).map(CallState::call).toList();
-    return new Sequence(queue, current != null && current.stage() == Frame.Stage.CALLING);
-  }
+  /** The unfinished calls of the current step. */
+  Sequence sequence();
 
   /**
    * The calls of a step.
    *
-   * @param isHandling whether they are being made
+   * @param isHandling whether they are being executed
    */
-  public record Sequence(List<ToolCall> queue, boolean isHandling) {}
+  record Sequence(List<ToolCall> queue, boolean isHandling) {}
 
-  /** The thread, and what is known about it. */
-  public record ThreadHandle(ThreadInstance instance, ThreadMetadata metadata) {}
+  /** Stops the thread at the end of the step. */
+  void stop();
 
-  /** Lets the thread rest at the end of the step. */
-  public void stop() {
-    stop(null);
-  }
+  /** Stops the thread at the end of the step, with a reason. */
+  void stop(@Nullable String reason);
 
-  /** Lets the thread rest at the end of the step, for a reason. */
-  public void stop(@Nullable String reason) {
-    scribe.write(new ThreadEvent.StopWanted(currentSide(), reason));
-  }
+  /** Makes a side act next, out of turn, after the calls of this step. */
+  void forceTurn(Side side);
 
-  /** Lets a side act next, after the calls of this step, whoever's turn it would be. */
-  public void forceTurn(Side side) {
-    scribe.write(new ThreadEvent.Forced(side));
-  }
-
-  /** Whether this is a sub-prompt's work. */
-  public boolean isChildPrompt() {
-    return !frame.equals(Frame.TOP);
-  }
+  /** Whether this runs inside a sub-prompt. */
+  boolean isChildPrompt();
 
   /** The state of the conversation that a sub-prompt is part of; null at top level. */
-  public @Nullable FlowState rootState() {
-    return isChildPrompt() ? new FlowState(scribe, Frame.TOP) : null;
-  }
+  @Nullable FlowState rootState();
 
   // --- messages --------------------------------------------------------------------------------
 
   /**
-   * The conversation as far as it is at hand: the latest messages, as many as models are shown, or
-   * all of them after {@link #reloadHistory}.
+   * The latest messages of the conversation, as many as models are shown, or all of them after
+   * {@link #reloadHistory}.
    */
-  public List<Message> messageHistory() {
-    return scribe.history();
-  }
+  List<Message> messageHistory();
 
-  /** Reads all messages of the thread back from its journal. */
-  public List<Message> reloadHistory() throws InterruptedException {
-    return scribe.reload();
-  }
+  /** Reads all messages of the thread from its journal. */
+  List<Message> reloadHistory() throws InterruptedException;
 
   /**
-   * Messages at top level, the latest first, those that are silent not included.
+   * Messages at top level without silent ones, the latest first.
    *
-   * @param offset how many of the latest are left out
+   * @param offset how many of the latest to skip
    */
-  public List<Message> getMessages(int limit, int offset) throws InterruptedException {
-    return getMessages(limit, offset, 0, false);
-  }
+  List<Message> getMessages(int limit, int offset) throws InterruptedException;
 
   /**
    * Messages, the latest first.
    *
-   * @param offset how many of the latest are left out
-   * @param depth the deepest to be listed: 0 for the conversation alone
+   * @param offset how many of the latest to skip
+   * @param depth the maximum depth: 0 for the conversation alone
+   * @param silent whether to include silent messages
    */
-  public List<Message> getMessages(int limit, int offset, int depth, boolean silent)
-      throws InterruptedException {
-    return scribe.messages(limit, offset, depth, silent);
-  }
+  List<Message> getMessages(int limit, int offset, int depth, boolean silent)
+      throws InterruptedException;
 
-  /** Puts a message at the end of the conversation, or of a sub-prompt's. */
-  public Message injectMessage(Message message) {
-    return scribe.say(frame, message, null);
-  }
+  /** Appends a message to the conversation, or to that of the sub-prompt. */
+  Message injectMessage(Message message);
 
-  /** Puts a message before another one that is at hand. */
-  public Message injectMessage(Message message, String beforeMessageId) {
-    if (scribe.state().history().message(beforeMessageId) == null) {
-      throw new IllegalArgumentException(
-          "There is no message " + beforeMessageId + " at hand to put one before");
-    }
-    return scribe.say(Frame.TOP, message, beforeMessageId);
-  }
+  /** Inserts a message before one of {@link #messageHistory}. */
+  Message injectMessage(Message message, String beforeMessageId);
 
-  /** Puts a message at the end of the conversation, from inside a sub-prompt. */
-  public Message injectTopLevel(Message message) {
-    return scribe.say(Frame.TOP, message, null);
-  }
+  /** Appends a message to the conversation, from inside a sub-prompt. */
+  Message injectTopLevel(Message message);
 
-  /** Changes a message that is at hand. */
-  public Message updateMessage(String messageId, MessageUpdate update) {
-    return scribe.update(this, messageId, update);
-  }
+  /** Changes one of the latest messages. */
+  Message updateMessage(String messageId, MessageUpdate update);
 
   // --- tools -----------------------------------------------------------------------------------
 
   /**
-   * Has a tool called after the calls of this step. The model sees the call and its result as if it
-   * had asked for it. A thread at rest calls it and rests again.
+   * Queues a call of a tool after the calls of this step. The model sees the call and its result as
+   * if it had requested it. A resting thread executes it and rests again.
    */
-  public ToolCall queueTool(String tool, Object arguments) {
-    ObjectNode given = arguments(arguments);
-    Offered offered = scribe.requireOffered(scribe.acting(), frame, tool);
-    List<Violation> wrong = offered.arguments().check(given);
-    if (!wrong.isEmpty()) {
-      throw new IllegalArgumentException(Calling.misfit(tool, wrong));
-    }
-    Bounds.requireFewCalls(scribe.state(), current());
-    ToolCall call = ToolCall.of(scribe.newId("q"), tool, given);
-    scribe.write(new ThreadEvent.Queued(frame, call));
-    return call;
-  }
+  ToolCall queueTool(String tool, Object arguments);
 
   /**
-   * Calls a tool now and returns its result; the conversation does not see it. Only tools written
-   * in Java can be called so: what may have to wait is to be queued.
+   * Calls a tool now and returns its result, which the conversation does not see. Only tools
+   * written in Java can be invoked; queue what may have to wait.
    */
-  public ToolResult invokeTool(String tool, Object arguments) throws Exception {
-    Offered offered = scribe.requireOffered(scribe.agent(), frame, tool);
-    if (!(offered instanceof Tool java)) {
-      throw new IllegalArgumentException(
-          "The tool " + tool + " may have to wait; use queueTool for it");
-    }
-    ObjectNode given = arguments(arguments);
-    if (java.approval() != null && java.approval().apply(given) != null) {
-      throw new IllegalArgumentException(
-          "A person has to approve this call of " + tool + "; use queueTool for it");
-    }
-    return Calling.run(java, this, given);
-  }
+  ToolResult invokeTool(String tool, Object arguments) throws Exception;
 
-  private static ObjectNode arguments(Object arguments) {
-    JsonNode tree = Json.tree(arguments);
-    if (tree instanceof ObjectNode object) {
-      return object;
-    }
-    throw new IllegalArgumentException("The arguments of a tool are an object, not " + tree);
-  }
-
-  // --- what is kept ----------------------------------------------------------------------------
+  // --- storage ---------------------------------------------------------------------------------
 
   /** Keys and values that belong to the thread. */
-  public Storage storage() {
-    return new Storage();
+  Storage storage();
+
+  /** The key-value storage of a thread, which lasts until the thread is deleted. */
+  interface Storage {
+    @Nullable JsonNode get(String key);
+
+    void put(String key, Object value);
+
+    void delete(String key);
+
+    /** The keys that start with a prefix, sorted. */
+    Set<String> list(String prefix);
   }
 
-  /** A small store of a thread: what is put there stays, through restarts, until it is deleted. */
-  public final class Storage {
-    private Storage() {}
+  /** A copy of the context of the conversation. */
+  Map<String, JsonNode> context();
 
-    public @Nullable JsonNode get(String key) {
-      return scribe.state().shelf().storage().get(key);
-    }
+  /** Sets a value in the context of the conversation; null removes it. */
+  void context(String key, @Nullable Object value);
 
-    public void put(String key, Object value) {
-      JsonNode tree = Json.tree(Objects.requireNonNull(value, "value"));
-      Bounds.requireRoom(scribe.state().shelf(), key, tree);
-      scribe.write(new ThreadEvent.Stored(key, tree));
-    }
+  ThreadFiles files();
 
-    public void delete(String key) {
-      scribe.write(new ThreadEvent.Stored(key, null));
-    }
+  /** A variable of the environment: the thread's own, else the agent's, else the host's. */
+  @Nullable String env(String property);
 
-    public Set<String> list(String prefix) {
-      return Keys.startingWith(scribe.state().shelf().storage().keySet(), prefix);
-    }
-  }
+  /** Sets a variable of the thread's environment; null removes it. */
+  void setEnv(String property, @Nullable String value);
 
-  /** What goes along with the conversation; a copy. */
-  public Map<String, JsonNode> context() {
-    return new LinkedHashMap<>(scribe.state().shelf().context());
-  }
+  void setTags(Collection<String> tags);
 
-  /** Keeps something that goes along with the conversation; null takes it away. */
-  public void context(String key, @Nullable Object value) {
-    JsonNode tree = value == null ? null : Json.tree(value);
-    if (tree != null) {
-      Bounds.requireRoom(scribe.state().shelf(), key, tree);
-    }
-    scribe.write(new ThreadEvent.ContextSet(key, tree));
-  }
-
-  /** The thread's files. */
-  public ThreadFiles files() {
-    return new ThreadFiles(scribe);
-  }
-
-  /** The environment: the thread's own, else the agent's, else the host's. */
-  public @Nullable String env(String property) {
-    return scribe.env(property);
-  }
-
-  /** Sets a variable of the thread's environment; null takes it away. */
-  public void setEnv(String property, @Nullable String value) {
-    ThreadEvent.EnvSet set = new ThreadEvent.EnvSet(property, value);
-    Bounds.requireEnv(scribe.state().apply(List.of(set), 0).shelf().env());
-    scribe.write(set);
-  }
-
-  public void setTags(Collection<String> tags) {
-    scribe.write(new ThreadEvent.Tagged(Bounds.tags(tags)));
-  }
-
-  /** Tells those who watch the thread how things stand. */
-  public void setStatus(String text) {
-    scribe.write(new ThreadEvent.StatusSet(Bounds.text("status", text)));
-  }
+  /** Publishes a status to the subscribers of the thread. */
+  void setStatus(String text);
 
   // --- events and effects ----------------------------------------------------------------------
 
-  /** Tells those who watch the thread something, once it is journaled. */
-  public void emitEvent(String type, @Nullable Object data) {
-    JsonNode tree = data == null ? null : Json.tree(data);
-    Bounds.requireData("data of the event " + type, tree);
-    scribe.write(new ThreadEvent.Emitted(type, tree, scribe.now()));
-  }
+  /** Publishes an event to the subscribers of the thread, once it is journaled. */
+  void emitEvent(String type, @Nullable Object data);
 
   /**
-   * Puts work of the agent off.
+   * Schedules work of the agent.
    *
    * @param effect the name of a {@link Deferred} of the agent
-   * @return what it can be taken back with
+   * @return the id to remove it with
    */
-  public String scheduleEffect(String effect, Object arguments, Duration delay) {
-    Deferred deferred = scribe.agent().effect(effect);
-    if (deferred == null) {
-      throw new IllegalArgumentException(
-          "The agent %s has no effect %s; it has %s"
-              .formatted(
-                  scribe.agent().name(),
-                  effect,
-                  scribe.agent().effects().stream().map(Deferred::name).toList()));
-    }
-    ObjectNode given = arguments(arguments);
-    List<Violation> wrong = deferred.arguments().check(given);
-    if (!wrong.isEmpty()) {
-      throw new IllegalArgumentException(Calling.misfit(effect, wrong));
-    }
-    Bounds.requireRoom(scribe.state().effects().values(), given);
-    String id = scribe.newId("e");
-    scribe.write(
-        new ThreadEvent.Scheduled(
-            id,
-            scribe.agent().name(),
-            effect,
-            given,
-            scribe.now() + Math.max(0, delay.toMillis())));
-    return id;
-  }
+  String scheduleEffect(String effect, Object arguments, Duration delay);
 
-  /** The effects that wait for their time, and the latest that are over. */
-  public List<ScheduledEffect> scheduledEffects() {
-    return new ArrayList<>(scribe.state().effects().values());
-  }
+  /** The pending effects, and the latest finished ones. */
+  List<ScheduledEffect> scheduledEffects();
 
-  /** Takes an effect back; false if there is none of that name whose time has not come. */
-  public boolean removeScheduledEffect(String id) {
-    ScheduledEffect effect = scribe.state().effects().get(id);
-    boolean waits = effect != null && effect.status() == ScheduledEffect.Status.PENDING;
-    if (waits) {
-      scribe.write(new ThreadEvent.Unscheduled(id));
-    }
-    return waits;
-  }
+  /** Removes a pending effect; false if there is no such effect, or it has started. */
+  boolean removeScheduledEffect(String id);
 
   /** The threads that this one created. */
-  public List<ChildThread> children() {
-    return List.copyOf(scribe.state().children().values());
-  }
-
-  private @Nullable Frame current() {
-    return scribe.state().frames().get(frame);
-  }
-
-  Scribe scribe() {
-    return scribe;
-  }
-
-  String frame() {
-    return frame;
-  }
+  List<ChildThread> children();
 }

@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.data.message.ChatMessage;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,24 @@ final class Hooks {
 
   Hooks(List<Hook> hooks) {
     this.hooks = List.copyOf(hooks);
+  }
+
+  /** The hooks that apply where a prompt speaks; null where none does. */
+  static Hooks of(Agents agents, Agent agent, @Nullable Prompt prompt) {
+    boolean own = prompt != null && !prompt.hooks().isEmpty();
+    List<Hook> hooks = new ArrayList<>();
+    List<Hook> after = new ArrayList<>();
+    for (SubAgent relation : agent.offered(SubAgent.class)) {
+      for (Agent.ParentHook wanted : agents.get(relation.agent()).parentHooks()) {
+        List<Hook> place = wanted.before() ? hooks : after;
+        if (!place.contains(wanted.hook())) {
+          place.add(wanted.hook());
+        }
+      }
+    }
+    hooks.addAll(own && prompt != null ? prompt.hooks() : agent.hooks());
+    hooks.addAll(after);
+    return new Hooks(hooks);
   }
 
   boolean has(Class<? extends Hook> point) {
@@ -42,7 +61,8 @@ final class Hooks {
   }
 
   /** What one that throws, or returns nothing, has done is undone. */
-  private static <T> T attempt(FlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
+  private static <T> T attempt(
+      RecordingFlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
     Scribe.Mark mark = flow.scribe().mark();
     String reason;
     try {
@@ -72,7 +92,7 @@ final class Hooks {
     void take() throws Exception;
   }
 
-  private static void seen(FlowState flow, Hook hook, Look look) {
+  private static void seen(RecordingFlowState flow, Hook hook, Look look) {
     attempt(
         flow,
         hook,
@@ -83,7 +103,7 @@ final class Hooks {
         });
   }
 
-  void threadCreated(FlowState flow) {
+  void threadCreated(RecordingFlowState flow) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterThreadCreated h) {
         seen(flow, h, () -> h.function().see(flow, flow.thread().metadata()));
@@ -91,7 +111,7 @@ final class Hooks {
     }
   }
 
-  void subagentCreated(FlowState flow, ChildThread child) {
+  void subagentCreated(RecordingFlowState flow, ChildThread child) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterSubagentCreated h) {
         seen(flow, h, () -> h.function().see(flow, child));
@@ -99,7 +119,7 @@ final class Hooks {
     }
   }
 
-  String systemMessage(FlowState flow, String text) {
+  String systemMessage(RecordingFlowState flow, String text) {
     String now = text;
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterSystemMessage h) {
@@ -110,7 +130,7 @@ final class Hooks {
     return now;
   }
 
-  List<Message> filter(FlowState flow, List<Message> messages) {
+  List<Message> filter(RecordingFlowState flow, List<Message> messages) {
     List<Message> now = messages;
     for (Hook hook : hooks) {
       if (hook instanceof Hook.FilterMessages h) {
@@ -124,7 +144,7 @@ final class Hooks {
   /**
    * @throws BlockedException if the model must not be called
    */
-  List<ChatMessage> prefilter(FlowState flow, List<ChatMessage> messages) {
+  List<ChatMessage> prefilter(RecordingFlowState flow, List<ChatMessage> messages) {
     List<ChatMessage> now = messages;
     for (Hook hook : hooks) {
       if (hook instanceof Hook.PrefilterLlmHistory h) {
@@ -135,7 +155,7 @@ final class Hooks {
     return now;
   }
 
-  Message beforeCreate(FlowState flow, Message message) {
+  Message beforeCreate(RecordingFlowState flow, Message message) {
     Message now = message;
     for (Hook hook : hooks) {
       if (hook instanceof Hook.BeforeCreateMessage h) {
@@ -146,7 +166,7 @@ final class Hooks {
     return now;
   }
 
-  void afterCreate(FlowState flow, Message message) {
+  void afterCreate(RecordingFlowState flow, Message message) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterCreateMessage h) {
         seen(flow, h, () -> h.function().see(flow, message));
@@ -154,7 +174,7 @@ final class Hooks {
     }
   }
 
-  MessageUpdate beforeUpdate(FlowState flow, String id, MessageUpdate update) {
+  MessageUpdate beforeUpdate(RecordingFlowState flow, String id, MessageUpdate update) {
     MessageUpdate now = update;
     for (Hook hook : hooks) {
       if (hook instanceof Hook.BeforeUpdateMessage h) {
@@ -165,7 +185,7 @@ final class Hooks {
     return now;
   }
 
-  void afterUpdate(FlowState flow, Message message) {
+  void afterUpdate(RecordingFlowState flow, Message message) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.AfterUpdateMessage h) {
         seen(flow, h, () -> h.function().see(flow, message));
@@ -173,7 +193,7 @@ final class Hooks {
     }
   }
 
-  void callStarted(FlowState flow, ToolCall call, ObjectNode arguments) {
+  void callStarted(RecordingFlowState flow, ToolCall call, ObjectNode arguments) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.ToolCallStarted h) {
         seen(flow, h, () -> h.function().see(flow, call, arguments));
@@ -182,7 +202,7 @@ final class Hooks {
   }
 
   /** What is kept of a call that is over; null if a hook strikes it out. */
-  @Nullable ToolResult callEnded(FlowState flow, ToolCall call, ToolResult result) {
+  @Nullable ToolResult callEnded(RecordingFlowState flow, ToolCall call, ToolResult result) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.ToolCallDone h) {
         seen(flow, h, () -> h.function().see(flow, call, result));
@@ -215,7 +235,7 @@ final class Hooks {
   }
 
   private static @Nullable ToolResult vetoed(
-      FlowState flow, Hook hook, Hook.ResultVeto veto, ToolCall call, ToolResult result) {
+      RecordingFlowState flow, Hook hook, Hook.ResultVeto veto, ToolCall call, ToolResult result) {
     ToolResult[] struck = new ToolResult[1];
     boolean[] isStruck = new boolean[1];
     attempt(

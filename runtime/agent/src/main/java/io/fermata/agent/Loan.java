@@ -40,12 +40,12 @@ public final class Loan {
                 agents,
                 agent,
                 state,
-                agents.hooks(agent, Scribe.prompt(agent, frame)),
+                Hooks.of(agents, agent, Scribe.prompt(agent, frame)),
                 outside,
                 callKey + "/" + step,
                 attempt)
             .following(before.stream().map(Loan::change).toList());
-    return Optional.of(new Loan(scribe, new FlowState(scribe, frame.path())));
+    return Optional.of(new Loan(scribe, new RecordingFlowState(scribe, frame.path())));
   }
 
   public FlowState flow() {

@@ -90,12 +90,13 @@ final class Performance {
   }
 
   private Scribe scribe(@Nullable Prompt prompt, String origin, int attempt) {
-    return new Scribe(agents, agent, state, agents.hooks(agent, prompt), outside, origin, attempt);
+    return new Scribe(
+        agents, agent, state, Hooks.of(agents, agent, prompt), outside, origin, attempt);
   }
 
   private ThreadInput.Result greet() {
     Scribe scribe = scribe(null, "greet", 1);
-    scribe.hooks().threadCreated(new FlowState(scribe, Frame.TOP));
+    scribe.hooks().threadCreated(new RecordingFlowState(scribe, Frame.TOP));
     return new ThreadInput.Done(scribe.changes());
   }
 
@@ -114,7 +115,7 @@ final class Performance {
             outside,
             effect.id(),
             effect.attempt());
-    FlowState flow = new FlowState(scribe, Frame.TOP);
+    RecordingFlowState flow = new RecordingFlowState(scribe, Frame.TOP);
     Message changed = scribe.beforeCreate(flow, message);
     scribe.kept(new ThreadEvent.Taken(changed));
     scribe.afterCreate(flow, changed);
@@ -135,7 +136,7 @@ final class Performance {
           "The agent %s has no prompt %s any more".formatted(agent.name(), frame.prompt()));
     }
     Scribe scribe = scribe(prompt, effect.id(), effect.attempt());
-    FlowState flow = new FlowState(scribe, frame.path());
+    RecordingFlowState flow = new RecordingFlowState(scribe, frame.path());
     long began = outside.now();
     try {
       ChatRequest request = request(prompt, frame, scribe, flow);
@@ -159,7 +160,7 @@ final class Performance {
     }
   }
 
-  private ChatRequest request(Prompt prompt, Frame frame, Scribe scribe, FlowState flow)
+  private ChatRequest request(Prompt prompt, Frame frame, Scribe scribe, RecordingFlowState flow)
       throws InterruptedException {
     Hooks hooks = scribe.hooks();
     String instructions = hooks.systemMessage(flow, Dialogue.instructions(prompt, scribe));
@@ -222,7 +223,7 @@ final class Performance {
   }
 
   private ThreadInput.Result replied(
-      Frame frame, Scribe scribe, FlowState flow, ModelReply reply, long began) {
+      Frame frame, Scribe scribe, RecordingFlowState flow, ModelReply reply, long began) {
     List<ToolCall> calls = calls(reply.message(), frame, scribe.state());
     String content = content(reply.message(), frame, calls);
     Message said =
@@ -305,7 +306,7 @@ final class Performance {
     Message message = state.history().message(String.valueOf(frame.messageId()));
     code.handler()
         .handle(
-            new FlowState(scribe, Frame.TOP),
+            new RecordingFlowState(scribe, Frame.TOP),
             message == null ? Message.of(frame.side().other().role(), null) : message);
     return new ThreadInput.Done(scribe.changes());
   }
@@ -362,11 +363,13 @@ final class Performance {
             agents,
             agents.get(scheduled.agent()),
             state,
-            agents.hooks(agent, null),
+            Hooks.of(agents, agent, null),
             outside,
             effect.id(),
             effect.attempt());
-    deferred.work().run(new FlowState(scribe, Frame.TOP), Scribe.object(scheduled.arguments()));
+    deferred
+        .work()
+        .run(new RecordingFlowState(scribe, Frame.TOP), Scribe.object(scheduled.arguments()));
     return new ThreadInput.Done(scribe.changes());
   }
 
@@ -404,7 +407,7 @@ final class Performance {
   private List<Message> unsummed(String before) throws InterruptedException {
     String upTo = state.history().upTo();
     for (int limit = 256; ; limit *= 4) {
-      List<Message> read = Scribe.await(outside.history(before, limit, 0));
+      List<Message> read = Failures.await(outside.history(before, limit, 0));
       List<Message> old =
           new ArrayList<>(read.stream().takeWhile(m -> !m.id().equals(upTo)).toList());
       if (old.size() < read.size() || read.size() < limit || limit >= MOST_SUMMED) {

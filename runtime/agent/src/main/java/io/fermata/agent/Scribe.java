@@ -6,8 +6,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -186,7 +184,8 @@ final class Scribe {
   }
 
   List<Message> reload() throws InterruptedException {
-    List<Message> all = new ArrayList<>(await(outside.history(null, Integer.MAX_VALUE, 0)));
+    List<Message> all =
+        new ArrayList<>(Failures.await(outside.history(null, Integer.MAX_VALUE, 0)));
     Collections.reverse(all);
     whole = List.copyOf(all);
     return history();
@@ -214,7 +213,7 @@ final class Scribe {
     long most = wanted + 64;
     while (true) {
       int limit = (int) Math.min(Integer.MAX_VALUE, most);
-      List<Message> read = new ArrayList<>(await(outside.history(null, limit, depth)));
+      List<Message> read = new ArrayList<>(Failures.await(outside.history(null, limit, depth)));
       boolean begun = read.size() < limit;
       Collections.reverse(read);
       List<Message> all = new ArrayList<>(withOwn(read, depth));
@@ -245,7 +244,7 @@ final class Scribe {
     int depth = place == null ? 0 : place.depth();
     String parent = place == null ? null : place.parentId();
     Message placed = message.placed("m-" + newId("m"), now() * 1000, depth, parent);
-    FlowState flow = new FlowState(this, frame);
+    RecordingFlowState flow = new RecordingFlowState(this, frame);
     Message kept = inMessageHook ? placed : beforeCreate(flow, placed);
     write(new ThreadEvent.Said(frame, kept, before));
     if (!inMessageHook) {
@@ -255,7 +254,7 @@ final class Scribe {
   }
 
   /** A message goes through the hooks; what they say themselves does not. */
-  Message beforeCreate(FlowState flow, Message message) {
+  Message beforeCreate(RecordingFlowState flow, Message message) {
     inMessageHook = true;
     try {
       return message.as(hooks.beforeCreate(flow, message));
@@ -264,7 +263,7 @@ final class Scribe {
     }
   }
 
-  void afterCreate(FlowState flow, Message message) {
+  void afterCreate(RecordingFlowState flow, Message message) {
     inMessageHook = true;
     try {
       hooks.afterCreate(flow, message);
@@ -273,7 +272,7 @@ final class Scribe {
     }
   }
 
-  Message update(FlowState flow, String id, MessageUpdate update) {
+  Message update(RecordingFlowState flow, String id, MessageUpdate update) {
     Message before = state().message(id);
     if (before == null) {
       throw new IllegalArgumentException(
@@ -299,7 +298,7 @@ final class Scribe {
     return after;
   }
 
-  private MessageUpdate beforeUpdate(FlowState flow, String id, MessageUpdate update) {
+  private MessageUpdate beforeUpdate(RecordingFlowState flow, String id, MessageUpdate update) {
     inMessageHook = true;
     try {
       return hooks.beforeUpdate(flow, id, update);
@@ -341,18 +340,7 @@ final class Scribe {
   byte[] bytes(Shelf.StoredFile file) throws InterruptedException {
     return file.seq() == 0 && done().get(file.index()) instanceof ThreadEvent.FileWritten written
         ? written.data().clone()
-        : await(outside.file(file));
-  }
-
-  static <T> T await(CompletionStage<T> stage) throws InterruptedException {
-    try {
-      return stage.toCompletableFuture().get();
-    } catch (ExecutionException e) {
-      Throwable cause = Failures.survivable(e);
-      throw cause instanceof RuntimeException runtime
-          ? runtime
-          : new IllegalStateException(Failures.reason(cause), cause);
-    }
+        : Failures.await(outside.file(file));
   }
 
   /** A tree as an object; what is not one stands for no arguments. */

@@ -201,7 +201,7 @@ public final class ThreadProgram
       Message placed = message.placed("m-i" + ++n, create.at() * 1000, 0, null);
       loop.emit(new ThreadEvent.Said(Frame.TOP, placed, null));
     }
-    if (!agents.hooks(agent, null).has(Hook.AfterThreadCreated.class)) {
+    if (!Hooks.of(agents, agent, null).has(Hook.AfterThreadCreated.class)) {
       loop.emit(new ThreadEvent.Greeted());
     }
     return new Accepted<>(loop.events());

@@ -288,7 +288,7 @@ public final class Tools {
     private @Nullable Object invoke(@Nullable Object[] values) throws Exception {
       try {
         Object result = method.invoke(instance, values);
-        return result instanceof CompletionStage<?> stage ? Scribe.await(stage) : result;
+        return result instanceof CompletionStage<?> stage ? Failures.await(stage) : result;
       } catch (InvocationTargetException e) {
         Throwable thrown = Failures.survivable(e.getTargetException());
         throw thrown instanceof Exception exception

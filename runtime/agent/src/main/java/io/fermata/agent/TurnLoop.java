@@ -147,7 +147,7 @@ final class TurnLoop {
     Agent agent = agents.get(state.agent());
     Party party = agent.side(Side.answering(message.role()));
     Prompt prompt = party instanceof Party.Speaker speaker ? speaker.prompt() : null;
-    return agents.hooks(agent, prompt);
+    return Hooks.of(agents, agent, prompt);
   }
 
   private boolean take() {
@@ -341,7 +341,7 @@ final class TurnLoop {
     if (asksFirst(offered, frame, call)) {
       return;
     }
-    boolean watched = agents.hooks(agent(), prompt).has(Hook.ToolCallStarted.class);
+    boolean watched = Hooks.of(agents, agent(), prompt).has(Hook.ToolCallStarted.class);
     if (offered instanceof SubPrompt sub && !watched) {
       open(frame, sub, call);
       return;
@@ -424,7 +424,7 @@ final class TurnLoop {
 
   /** A call came back; hooks see the result first, where there are any. */
   void returned(Frame frame, CallState call, ToolResult result) {
-    Hooks hooks = agents.hooks(agent(), Scribe.prompt(agent(), frame));
+    Hooks hooks = Hooks.of(agents, agent(), Scribe.prompt(agent(), frame));
     if (hooks.seesResults() || !result.attachments().isEmpty()) {
       emit(new ThreadEvent.CallReturned(call.key(), result));
       return;

@@ -35,7 +35,7 @@ public final class Rig {
             NOWHERE,
             callKey,
             1);
-    flow = new FlowState(scribe, Frame.TOP);
+    flow = new RecordingFlowState(scribe, Frame.TOP);
   }
 
   public FlowState flow() {
