@@ -1,6 +1,8 @@
 package io.fermata.agent;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -34,9 +36,10 @@ public final class Agent {
   private final Budget budget;
   private final @Nullable Compaction compaction;
   private final boolean internal;
+  private final Map<String, Prompt> promptsByName;
 
   /**
-   * A hook that a sub-agent asks of every agent that puts it to work.
+   * A hook that a sub-agent adds to every agent that calls it.
    *
    * @param before whether it comes before the parent's own hooks, or after them
    */
@@ -56,7 +59,7 @@ public final class Agent {
     budget = draft.budget;
     compaction = draft.compaction;
     internal = draft.internal;
-    check();
+    promptsByName = check();
   }
 
   /** An agent with these sides. At most one of them can be a person. */
@@ -81,44 +84,44 @@ public final class Agent {
   }
 
   /**
-   * Not offered to clients as a tool: it works for other agents only. Threads of it can be created
-   * all the same.
+   * Hides the agent from the clients' list of tools: it works for other agents only. Threads of it
+   * can still be created.
    */
   public Agent internal() {
     return with(draft -> draft.internal = true);
   }
 
-  /** Hooks of every prompt of the agent that lists none of its own. */
+  /** Hooks for those prompts of the agent that list none of their own. */
   public Agent hooks(Hook... more) {
     return with(draft -> draft.hooks.addAll(List.of(more)));
   }
 
-  /** A hook that every agent which puts this one to work calls before its own. */
+  /** Adds a hook to every agent that calls this one, before its own hooks. */
   public Agent hookOfParentsBefore(Hook hook) {
     return with(draft -> draft.parentHooks.add(new ParentHook(hook, true)));
   }
 
-  /** A hook that every agent which puts this one to work calls after its own. */
+  /** Adds a hook to every agent that calls this one, after its own hooks. */
   public Agent hookOfParentsAfter(Hook hook) {
     return with(draft -> draft.parentHooks.add(new ParentHook(hook, false)));
   }
 
-  /** Work that its tools and hooks may put off. */
+  /** Work that its tools and hooks may schedule. */
   public Agent effects(Deferred... more) {
     return with(draft -> draft.effects.addAll(List.of(more)));
   }
 
-  /** What the environment of its threads has, where they and the host say nothing else. */
+  /** A default for the environment of its threads; threads may override it. */
   public Agent env(String property, String value) {
     return with(draft -> draft.env.put(property, value));
   }
 
-  /** A session ends when each side has had so many turns; 0 for any number. */
+  /** Ends a session when each side has had this many turns; 0 for no limit. */
   public Agent maxSessionTurns(int turns) {
     return with(draft -> draft.maxSessionTurns = turns);
   }
 
-  /** How often models may be called in one execution; 250 unless told. */
+  /** How often models may be called in one execution; 250 by default. */
   public Agent maxSteps(int steps) {
     return with(draft -> draft.maxSteps = steps);
   }
@@ -128,7 +131,7 @@ public final class Agent {
     return with(draft -> draft.budget = limit);
   }
 
-  /** Tells the older part of long conversations in short. */
+  /** Summarizes the older part of long conversations. */
   public Agent compaction(Compaction how) {
     return with(draft -> draft.compaction = how);
   }
@@ -185,8 +188,17 @@ public final class Agent {
     return compaction;
   }
 
-  /** Every prompt that may speak in the agent's threads, sub-prompts included. */
-  Set<Prompt> prompts() {
+  /** The prompt of this name; null if there is none. */
+  @Nullable Prompt prompt(String prompt) {
+    return promptsByName.get(prompt);
+  }
+
+  /** Every prompt that may speak in the agent's threads, including sub-prompts. */
+  Collection<Prompt> prompts() {
+    return promptsByName.values();
+  }
+
+  private Set<Prompt> collectPrompts() {
     Set<Prompt> all = new LinkedHashSet<>();
     for (Side side : Side.values()) {
       if (side(side) instanceof Party.Speaker speaker) {
@@ -211,7 +223,7 @@ public final class Agent {
     return names;
   }
 
-  /** The agents that its prompts may hand over to, or put to work. */
+  /** The agents that its prompts may hand over to or call. */
   public Set<String> others() {
     Set<String> names = new LinkedHashSet<>();
     offered(Handoff.class).forEach(handoff -> names.add(handoff.agent()));
@@ -227,13 +239,14 @@ public final class Agent {
         .toList();
   }
 
-  private void check() {
+  /** Rejects what cannot work; the prompts by name. */
+  private Map<String, Prompt> check() {
     List<String> wrong = new ArrayList<>();
     if (sideA instanceof Party.Person && sideB instanceof Party.Person) {
       wrong.add("both sides are people; nobody would act");
     }
     Map<String, Prompt> prompts = new LinkedHashMap<>();
-    for (Prompt prompt : prompts()) {
+    for (Prompt prompt : collectPrompts()) {
       Prompt other = prompts.put(prompt.name(), prompt);
       if (other != null) {
         wrong.add("two prompts are named " + prompt.name() + "; rename one");
@@ -248,6 +261,7 @@ public final class Agent {
     if (!wrong.isEmpty()) {
       throw new InvalidAgentException(name, wrong);
     }
+    return Collections.unmodifiableMap(prompts);
   }
 
   private static void checkTools(Prompt prompt, List<String> wrong) {

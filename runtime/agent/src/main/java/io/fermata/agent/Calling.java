@@ -11,11 +11,11 @@ import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Makes one call of a tool, and turns what it comes to into what the thread keeps. */
+/** Executes one call of a tool and turns its outcome into changes of the thread. */
 final class Calling {
   private static final String NO_WORDS = "Tool executed successfully";
 
-  /** How long a flow that goes on by itself is left alone before it is asked again. */
+  /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
   private static final long ASK_AGAIN = 2_000;
 
   private final Scribe scribe;
@@ -33,19 +33,20 @@ final class Calling {
   static @Nullable Offered offered(
       Agent agent, @Nullable Prompt prompt, String name, boolean anywhere) {
     Offered own = prompt == null ? null : offered(prompt, name);
-    return own == null && anywhere
-        ? agent.offered(Offered.class).stream()
-            .filter(offered -> offered.name().equals(name))
-            .findFirst()
-            .orElse(null)
-        : own;
+    return own == null && anywhere ? find(agent.offered(Offered.class), name) : own;
   }
 
   static @Nullable Offered offered(Prompt prompt, String name) {
-    return prompt.tools().stream()
-        .filter(offered -> offered.name().equals(name))
-        .findFirst()
-        .orElse(null);
+    return find(prompt.tools(), name);
+  }
+
+  private static @Nullable Offered find(List<? extends Offered> tools, String name) {
+    for (Offered offered : tools) {
+      if (offered.name().equals(name)) {
+        return offered;
+      }
+    }
+    return null;
   }
 
   /** The arguments of a call; null if they are not a JSON object. */
@@ -100,7 +101,9 @@ final class Calling {
     return result instanceof ToolResult ready ? ready : ToolResult.success(result);
   }
 
-  /** Makes the call. A flow that it waits for needs threads of its own, so none is held for it. */
+  /**
+   * Executes the call. It holds no thread while a flow runs, because the flow needs threads too.
+   */
   CompletionStage<ThreadInput.Result> make(Offered offered) throws Exception {
     ObjectNode arguments = Scribe.object(arguments(call.call()));
     if (!call.begun()) {
@@ -147,7 +150,7 @@ final class Calling {
     return children.stream().filter(c -> c.relation().equals(relation.name())).toList();
   }
 
-  /** The child that a call goes on with; null if it is to have one of its own. */
+  /** The child that a call continues with; null if it needs a new one. */
   static @Nullable String reference(
       SubAgent relation, ObjectNode arguments, Collection<ChildThread> children) {
     String reference = arguments.path("reference").textValue();
@@ -199,17 +202,17 @@ final class Calling {
         : ended(ToolResult.success("Reference: " + threadId));
   }
 
-  /** What is kept of a call that came to something. */
+  /** Completes the call with a result. */
   ThreadInput.Result ended(ToolResult result) {
     ToolResult kept = scribe.hooks().callEnded(flow, call.call(), result);
     if (kept == null) {
       return new ThreadInput.Called(null, null, scribe.changes(), List.of());
     }
     List<String> paths = attach(kept);
-    Message told =
+    Message placed =
         result(frame, call, kept, paths)
             .placed("m-" + call.key(), scribe.now() * 1000, frame.depth(), frame.parentId());
-    Message message = scribe.beforeCreate(flow, told);
+    Message message = scribe.beforeCreate(flow, placed);
     scribe.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), scribe.now()));
     scribe.afterCreate(flow, message);
     return new ThreadInput.Called(message, kept.code(), scribe.before(), scribe.after());
@@ -225,7 +228,7 @@ final class Calling {
     return paths;
   }
 
-  /** The message that tells what a call came to. */
+  /** The message that holds the result of a call. */
   static Message result(Frame frame, CallState call, ToolResult result, List<String> paths) {
     String words = result.text();
     StringBuilder text = new StringBuilder();
@@ -237,8 +240,8 @@ final class Calling {
     for (String path : paths) {
       text.append("\nAttachment path: ").append(path);
     }
-    String told = String.valueOf(Bounds.shortened(text.toString()));
-    Message message = Message.result(call.call(), frame.side(), told, result.failed(), paths);
+    String content = String.valueOf(Bounds.shortened(text.toString()));
+    Message message = Message.result(call.call(), frame.side(), content, result.failed(), paths);
     return result.code() == null && result.data() == null
         ? message
         : message.withMetadata(details(result));

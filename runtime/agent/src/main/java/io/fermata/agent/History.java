@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -10,11 +11,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param count how many messages the thread has had at top level
  * @param last the time of the newest message, in microseconds of the epoch
- * @param summary what a model made of the older ones; null if there is none
+ * @param summary a model's summary of the older ones; null if there is none
  * @param upTo the last message that the summary covers
  * @param since how many messages have come since
- * @param turn how many of the latest messages belong to the turn under way, with the one that began
- *     it; they are at hand however small the window is
+ * @param turn how many of the latest messages belong to the current turn, including the one that
+ *     started it; they are kept however small the window is
  */
 public record History(
     List<Message> messages,
@@ -40,7 +41,7 @@ public record History(
     return new History(messages, newWindow, count, last, summary, upTo, since, turn);
   }
 
-  /** With another message, at the end or before one that is still at hand. */
+  /** Adds a message at the end, or before one that is still kept. */
   History plus(Message message, @Nullable String before) {
     int place = before == null ? -1 : indexOf(before);
     Message placed = timed(message, before);
@@ -54,7 +55,7 @@ public record History(
       all.add(Math.max(0, place - drop), placed);
     }
     return new History(
-        List.copyOf(all),
+        Collections.unmodifiableList(all),
         window,
         count + 1,
         Math.max(last, placed.createdAt()),
@@ -110,7 +111,7 @@ public record History(
     return new History(messages, window, count, last, summary, upTo, 0, turn);
   }
 
-  /** A turn begins with what was said last; the results of calls go with who called. */
+  /** A turn starts with the last message; results stay with their calls. */
   History turned() {
     int begin = messages.size() - 1;
     while (begin > 0 && messages.get(begin).role() == Role.TOOL) {
@@ -125,14 +126,14 @@ public record History(
     return place < 0 ? null : messages.get(place);
   }
 
-  /** The latest messages that no summary covers: so many, and all of the turn under way. */
+  /** The latest messages that no summary covers: at most this many, or the whole current turn. */
   List<Message> tail(int most) {
     int from = upTo == null ? 0 : indexOf(upTo) + 1;
     int shown = messages.size() - Math.max(most, turn);
     return messages.subList(Math.max(from, shown), messages.size());
   }
 
-  /** How many of those are older than the latest so many; results of calls go with who called. */
+  /** How many of those are older than the latest {@code keep}; results stay with their calls. */
   int old(int keep) {
     List<Message> all = tail(Integer.MAX_VALUE);
     int old = Math.max(0, all.size() - keep);
@@ -142,7 +143,7 @@ public record History(
     return old;
   }
 
-  /** Whether there are messages that neither a summary covers nor this has at hand. */
+  /** Whether there are messages that are neither kept here nor covered by a summary. */
   boolean hasGap() {
     return upTo == null ? count > messages.size() : indexOf(upTo) < 0;
   }

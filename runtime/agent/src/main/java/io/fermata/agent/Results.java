@@ -4,10 +4,11 @@ import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Policy;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What the ends of effects mean for a thread. */
+/** Applies the results of effects to a thread. */
 final class Results {
   private static final int SUMMARIES = 3;
 
@@ -58,11 +59,12 @@ final class Results {
   // --- steps -----------------------------------------------------------------------------------
 
   private @Nullable Frame thinking(ThreadEffect effect) {
-    return loop.state().frames().values().stream()
-        .filter(frame -> frame.stage() == Frame.Stage.THINKING)
-        .filter(frame -> effect.id().equals("s" + frame.step()))
-        .findFirst()
-        .orElse(null);
+    for (Frame frame : loop.state().frames().values()) {
+      if (frame.stage() == Frame.Stage.THINKING && effect.id().equals("s" + frame.step())) {
+        return frame;
+      }
+    }
+    return null;
   }
 
   private void stepped(ThreadEffect effect, ThreadInput.Result result) {
@@ -81,11 +83,14 @@ final class Results {
     }
   }
 
-  /** What hooks did before there was a message comes before it; the calls of the message do not. */
+  /** Changes by hooks before the message precede it; calls that they queued follow its own. */
   private void replied(Frame frame, ThreadInput.Replied replied) {
-    List<ThreadEvent.Change> calls =
-        replied.before().stream().filter(ThreadEvent.Queued.class::isInstance).toList();
-    loop.absorb(replied.before().stream().filter(change -> !calls.contains(change)).toList());
+    List<ThreadEvent.Change> calls = new ArrayList<>();
+    List<ThreadEvent.Change> others = new ArrayList<>();
+    for (ThreadEvent.Change change : replied.before()) {
+      (change instanceof ThreadEvent.Queued ? calls : others).add(change);
+    }
+    loop.absorb(others);
     loop.emit(
         new ThreadEvent.StepEnded(frame.path(), replied.message(), replied.calls(), replied.log()));
     loop.absorb(calls);
@@ -257,7 +262,7 @@ final class Results {
     }
   }
 
-  /** Whether somebody could not be told, and is to be told again: of a report, in any case. */
+  /** Schedules a retry of a failed delivery; reports are retried without limit. */
   private boolean toldLater(ThreadEffect effect, ThreadInput.Result result, long at) {
     boolean again =
         result instanceof ThreadInput.Failed

@@ -9,11 +9,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes down what one effect's code does to its thread, and shows it the thread as if it were
- * done.
+ * Records what one effect changes in its thread, and shows the effect the thread with these
+ * changes.
  */
 final class Scribe {
-  /** What providers of models take for the id of a call. */
+  /** The longest id of a call that all providers accept. */
   private static final int LONGEST_ID = 40;
 
   private final Agents agents;
@@ -32,7 +32,7 @@ final class Scribe {
   private int before = -1;
 
   /**
-   * @param origin what the effect is about; the same when it is performed again
+   * @param origin what the effect is about; the same when it is repeated
    */
   Scribe(
       Agents agents,
@@ -70,7 +70,7 @@ final class Scribe {
     return agent;
   }
 
-  /** The agent that the thread has, which makes the calls; work that was put off is another's. */
+  /** The agent that the thread has now; scheduled work may belong to another. */
   Agent acting() {
     return agents.get(state().agent());
   }
@@ -95,7 +95,7 @@ final class Scribe {
     return outside.now();
   }
 
-  /** The same when the effect is performed again, and unlike any other of the thread. */
+  /** A unique id in the thread; the same when the effect is repeated. */
   synchronized String newId(String prefix) {
     String id = naming + "." + prefix + ++ids;
     return id.length() <= LONGEST_ID
@@ -112,7 +112,7 @@ final class Scribe {
     return List.copyOf(changes);
   }
 
-  /** Begins with what was done before it, and is journaled together with what it does. */
+  /** Starts after changes that are not journaled yet. */
   Scribe following(List<ThreadEvent.Change> done) {
     for (ThreadEvent.Change change : done) {
       state = ThreadFold.apply(state, change, 0, earlier.size());
@@ -144,12 +144,12 @@ final class Scribe {
     return List.copyOf(changes.subList(before, changes.size()));
   }
 
-  /** How far it has come, to come back to. */
+  /** A savepoint for {@link #backTo}. */
   synchronized Mark mark() {
     return new Mark(state, changes.size());
   }
 
-  /** A moment of what an effect does. */
+  /** A savepoint. */
   record Mark(ThreadState state, int changes) {}
 
   synchronized void backTo(Mark mark) {
@@ -207,7 +207,7 @@ final class Scribe {
     return List.copyOf(found.subList(from, (int) Math.min(found.size(), (long) from + limit)));
   }
 
-  /** Reads as far back as it takes to find so many messages that are shown; the latest first. */
+  /** Reads back until it has found this many visible messages; the latest first. */
   private List<Message> journaled(long wanted, int depth, boolean silent)
       throws InterruptedException {
     long most = wanted + 64;
@@ -253,7 +253,7 @@ final class Scribe {
     return kept;
   }
 
-  /** A message goes through the hooks; what they say themselves does not. */
+  /** Runs the hooks for a message; messages that hooks inject do not pass hooks. */
   Message beforeCreate(RecordingFlowState flow, Message message) {
     inMessageHook = true;
     try {
@@ -314,8 +314,7 @@ final class Scribe {
     if (frame == null || frame.prompt() == null) {
       return null;
     }
-    String name = frame.prompt();
-    return agent.prompts().stream().filter(p -> p.name().equals(name)).findFirst().orElse(null);
+    return agent.prompt(frame.prompt());
   }
 
   Offered requireOffered(Agent by, String frame, String tool) {
@@ -343,7 +342,7 @@ final class Scribe {
         : Failures.await(outside.file(file));
   }
 
-  /** A tree as an object; what is not one stands for no arguments. */
+  /** A tree as an object; an empty one if it is not an object. */
   static com.fasterxml.jackson.databind.node.ObjectNode object(
       com.fasterxml.jackson.databind.@Nullable JsonNode tree) {
     return tree instanceof com.fasterxml.jackson.databind.node.ObjectNode object

@@ -13,14 +13,14 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Drives a thread from what has happened to where it waits for an effect, for a person, or rests.
- * What it decides are events; it performs nothing.
+ * Advances a thread until it waits for an effect or a person, or rests. It decides by emitting
+ * events and performs nothing.
  */
 final class TurnLoop {
-  /** How many calls in a row may fail with the same words. */
+  /** How many calls in a row may fail with the same error. */
   private static final int SAME_ERRORS = 8;
 
-  /** How often in a row a model may say nothing. */
+  /** How many replies in a row may be empty. */
   private static final int EMPTY_REPLIES = 3;
 
   private final Agents agents;
@@ -44,11 +44,11 @@ final class TurnLoop {
 
   void emit(ThreadEvent event) {
     ThreadEvent timed = timed(event);
+    state = ThreadFold.apply(state, timed, 0, events.size());
     events.add(timed);
-    state = state.apply(List.of(timed), 0);
   }
 
-  /** What comes into the conversation has the same time there as in the journal. */
+  /** Gives messages the time that the conversation will give them. */
   private ThreadEvent timed(ThreadEvent event) {
     History history = state.history();
     if (event instanceof ThreadEvent.Taken taken) {
@@ -76,14 +76,14 @@ final class TurnLoop {
     return agents.get(state.agent());
   }
 
-  /** Goes on as far as nothing has to be waited for. */
+  /** Advances until something has to be waited for. */
   void advance() {
     while (goesOn()) {
       // each round decides one thing, and its events are what the next one starts from
     }
   }
 
-  /** Decides the next thing, if there is one to be decided. */
+  /** Decides one thing; false if there is nothing to decide. */
   private boolean goesOn() {
     if (!state.exists() || !state.greeted() || state.compacting() > 0) {
       return false;
@@ -114,7 +114,7 @@ final class TurnLoop {
 
   // --- messages from outside -------------------------------------------------------------------
 
-  /** Whether it was stopped from outside, so that everything waits until somebody speaks. */
+  /** Whether a client stopped it, so that everything waits for the next message. */
   private boolean held() {
     Course course = state.course();
     return course.stopped() && StopCode.ABORTED_BY_USER.equals(course.code());
@@ -182,7 +182,7 @@ final class TurnLoop {
     }
   }
 
-  /** The models are shown as much of the conversation as the agent wants now. */
+  /** Adopts the window of the agent's current definition. */
   void widen() {
     int window = agents.window(agent());
     if (window != state.history().window()) {
@@ -358,7 +358,7 @@ final class TurnLoop {
     return call.attempt() == 0 ? Calling.refusal(prompt, offered, call.call()) : null;
   }
 
-  /** Asks a person whether the call may be made, where its tool wants that. */
+  /** Asks a person to approve the call if its tool requires that. */
   private boolean asksFirst(Offered offered, Frame frame, CallState call) {
     Function<? super ObjectNode, @Nullable String> approval = approval(offered);
     if (approval == null || call.approved() || call.begun()) {
@@ -368,7 +368,7 @@ final class TurnLoop {
     String question;
     try {
       question = approval.apply(arguments);
-    } catch (Throwable e) { // an Error of an author's must not end the thread
+    } catch (Throwable e) { // an Error in author code must not end the thread
       returned(
           frame,
           call,
@@ -553,7 +553,7 @@ final class TurnLoop {
             .anyMatch(made -> made.call().name().equals(tool) && !(well && made.failed()));
   }
 
-  /** What a tool that ends something says by its argument, or came to. */
+  /** The message of a tool that ends a session: its argument, or its result. */
   private static @Nullable String told(Frame frame, Party.Ending ending) {
     String text = null;
     for (Frame.Made made : frame.made()) {
@@ -652,7 +652,7 @@ final class TurnLoop {
                 .formatted(errors, text.isEmpty() ? "" : "\n" + text));
   }
 
-  /** A model did not answer; at top level, a message that clients can read says why. */
+  /** No model answered; at top level, a message for clients says why. */
   void failStep(Frame frame, String code, String reason, List<ModelAttempt> attempts) {
     ObjectNode error = Json.object();
     error.putObject("error").put("code", code).put("message", reason);
@@ -662,8 +662,8 @@ final class TurnLoop {
             .withStatus(Message.Status.FAILED)
             .from("s" + frame.step())
             .withMetadata(error);
-    Message told = frame.top() ? state.history().timed(message, null) : null;
-    emit(new ThreadEvent.StepFailed(frame.path(), code, reason, attempts, told, now));
+    Message shown = frame.top() ? state.history().timed(message, null) : null;
+    emit(new ThreadEvent.StepFailed(frame.path(), code, reason, attempts, shown, now));
   }
 
   /** A sub-prompt whose model did not answer. */
@@ -701,7 +701,7 @@ final class TurnLoop {
     }
   }
 
-  /** Tells the parent that a person is asked from now on, or is not asked any more. */
+  /** Reports to the parent when the thread starts or stops waiting for a person. */
   void tellStanding(ThreadState before) {
     boolean reported = state.reported() > before.reported();
     boolean asks = state.asks();
@@ -715,7 +715,7 @@ final class TurnLoop {
     emit(new ThreadEvent.ReportOwed(state.reported() + 1, false, "", standing));
   }
 
-  /** What a parent is told: the result of the session, or what was said last. */
+  /** The report to a parent: the result of the session, or the last message. */
   private String report(String code, @Nullable String detail) {
     boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);
     if (ending && detail != null) {
@@ -731,7 +731,7 @@ final class TurnLoop {
     return detail == null ? code : code + ": " + detail;
   }
 
-  /** Puts what authors' code brought about into the thread. */
+  /** Applies the changes that author code made. */
   void absorb(List<ThreadEvent.Change> changes) {
     for (ThreadEvent.Change change : changes) {
       emit(change instanceof ThreadEvent.Queued queued ? placed(queued) : change);
@@ -759,7 +759,7 @@ final class TurnLoop {
     calls.forEach(call -> emit(new ThreadEvent.Queued(Frame.TOP, call)));
   }
 
-  /** The side whose model is to see what no model asked for. */
+  /** The side whose model sees calls that no model requested. */
   private Side acting() {
     boolean onlyB =
         !(agent().side(Side.A) instanceof Party.Speaker)
@@ -767,7 +767,7 @@ final class TurnLoop {
     return onlyB ? Side.B : Side.A;
   }
 
-  /** What works for a call elsewhere has to be told that it is over. */
+  /** Withdraws the work elsewhere for a call that was ended. */
   void leaveBehind(Frame frame, CallState call) {
     Prompt prompt = Scribe.prompt(agent(), frame);
     Offered offered = Calling.offered(agent(), prompt, call.call().name(), call.queued());
