@@ -14,13 +14,13 @@ public @interface AgentTool {
   /** When a model should call it. */
   String value();
 
-  /** What a model calls it; the method's name unless told. */
+  /** What a model calls it; the method's name by default. */
   String name() default "";
 
   /** How long one attempt may take, as an ISO duration: {@code PT30S}. */
   String timeout() default "PT1M";
 
-  /** How often it is tried in all. */
+  /** The maximum number of attempts. */
   int attempts() default 1;
 
   /** The wait after the first failure, as an ISO duration; it doubles after each further one. */
@@ -29,6 +29,6 @@ public @interface AgentTool {
   /** The call must not happen twice: see {@link Tool#once}. */
   boolean once() default false;
 
-  /** What a person is asked before each call; nobody is asked unless told. */
+  /** The question that a person must approve before each call; empty for no approval. */
   String approval() default "";
 }

@@ -43,7 +43,7 @@ public final class Agents {
     return Objects.requireNonNull(byName.get(name), () -> "There is no agent " + name);
   }
 
-  /** The work that was put off; null if it is no longer there. */
+  /** The handler of scheduled work; null if the agent no longer has it. */
   @Nullable Deferred find(ScheduledEffect effect) {
     Agent agent = find(effect.agent());
     return agent == null ? null : agent.effect(effect.effect());
@@ -53,7 +53,7 @@ public final class Agents {
     return List.copyOf(byName.values());
   }
 
-  /** How many of the latest messages a thread of an agent has to have at hand. */
+  /** How many of the latest messages the state of an agent's thread must keep. */
   int window(Agent agent) {
     int window = 1;
     for (Prompt prompt : agent.prompts()) {

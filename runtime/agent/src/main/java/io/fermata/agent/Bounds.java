@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /** What a thread can hold. Reaching a bound is a clear error that changes nothing. */
 public final class Bounds {
-  /** A message, or what a tool tells, in characters. */
+  /** A message or the result of a tool, in characters. */
   public static final int TEXT = 256 * 1024;
 
   /** Context and storage together, in characters of JSON. */
@@ -45,7 +45,7 @@ public final class Bounds {
   /** The environment, in characters. */
   public static final int ENV = 64 * 1024;
 
-  /** What somebody names a message or an answer, in characters. */
+  /** The key of a message or of an answer, in characters. */
   public static final int KEY = 255;
 
   public static final int TAGS = 32;

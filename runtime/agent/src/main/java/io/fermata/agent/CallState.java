@@ -55,7 +55,7 @@ public record CallState(
     /** A sub-prompt or a child works for it. */
     @JsonProperty("delegated")
     DELEGATED,
-    /** It came back; hooks have yet to see the result. */
+    /** It returned; the hooks for its result have not run yet. */
     @JsonProperty("returned")
     RETURNED,
     @JsonProperty("over")
@@ -117,7 +117,7 @@ public record CallState(
     return entering(Phase.RETRYING, draft -> draft.retryAt = due);
   }
 
-  /** The flow behind it goes on by itself. */
+  /** The flow behind it continues by itself. */
   CallState waiting(long until) {
     return entering(
         Phase.RETRYING,
@@ -153,13 +153,13 @@ public record CallState(
     return entering(Phase.RETURNED, draft -> draft.result = what);
   }
 
-  CallState ended(@Nullable Message told) {
+  CallState ended(@Nullable Message result) {
     return entering(
         Phase.OVER,
         draft -> {
           draft.question = null;
           draft.answer = null;
-          draft.message = told;
+          draft.message = result;
         });
   }
 

@@ -1,6 +1,6 @@
 package io.fermata.agent;
 
-/** The work under way is not wanted any more. */
+/** The work in progress was cancelled. */
 final class CancelledException extends RuntimeException {
   private static final long serialVersionUID = 1;
 

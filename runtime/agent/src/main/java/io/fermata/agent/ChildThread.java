@@ -11,7 +11,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 public record ChildThread(
     String threadId, String relation, String agent, Status status, String note) {
 
-  /** How a child stands. */
+  /** The status of a child. */
   public enum Status {
     @JsonProperty("running")
     RUNNING,

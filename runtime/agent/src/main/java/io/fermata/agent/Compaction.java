@@ -3,10 +3,10 @@ package io.fermata.agent;
 import io.fermata.agent.model.Model;
 
 /**
- * Lets a model tell the older part of a long conversation in short. The summary takes its place in
- * what models are shown; the thread keeps every message.
+ * Lets a model summarize the older part of a long conversation. Models are shown the summary in its
+ * place; the thread keeps every message.
  *
- * @param after how many messages since the last summary make a new one
+ * @param after after how many messages since the last summary to make a new one
  * @param keep how many of the latest messages are left as they are
  */
 public record Compaction(Model model, int after, int keep, String instruction) {

@@ -8,11 +8,11 @@ import io.fermata.flow.Retry;
 import java.time.Duration;
 
 /**
- * Work of an agent that {@link FlowState#scheduleEffect} puts off. It runs when its time comes,
- * whether or not a turn is under way, and after a restart, too.
+ * Work of an agent that {@link FlowState#scheduleEffect} schedules. It runs when it is due, even
+ * during a turn, and survives restarts.
  */
 public final class Deferred {
-  /** What is done when the time has come. */
+  /** Runs when the work is due. */
   @FunctionalInterface
   public interface Work<A> {
     void run(FlowState flow, A args) throws Exception;
@@ -61,7 +61,7 @@ public final class Deferred {
         name, description, arguments, work, policy.retry(Retry.of(attempts, firstWait)));
   }
 
-  /** Never run again when it was cut off. */
+  /** Never repeated if it was cut off. */
   public Deferred once() {
     return new Deferred(name, description, arguments, work, policy.asOnce());
   }

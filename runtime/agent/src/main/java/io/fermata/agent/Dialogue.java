@@ -64,20 +64,20 @@ final class Dialogue {
         }
       }
     }
-    List<ChatMessage> told = new ArrayList<>();
+    List<ChatMessage> shown = new ArrayList<>();
     for (int i = 0; i < messages.size(); i++) {
       Message message = messages.get(i);
       if (message.status() == Message.Status.COMPLETED) {
         boolean picture = i >= messages.size() - PICTURES;
         boolean past =
             i < turn && message.toolCalls().stream().noneMatch(call -> recent.contains(call.id()));
-        add(told, message, results, past, picture);
+        add(shown, message, results, past, picture);
       }
     }
-    return told;
+    return shown;
   }
 
-  /** Where the turn under way began: after what the other side said last. */
+  /** Where the current turn started: after the other side's last message. */
   private int beginOfTurn(List<Message> messages) {
     for (int i = messages.size() - 1; i >= 0; i--) {
       if (messages.get(i).role() == side.other().role()) {
@@ -88,42 +88,42 @@ final class Dialogue {
   }
 
   private void add(
-      List<ChatMessage> told,
+      List<ChatMessage> shown,
       Message message,
       Map<String, Message> results,
       boolean past,
       boolean picture)
       throws InterruptedException {
     if (message.role() == side.role()) {
-      own(told, message, results, past);
+      own(shown, message, results, past);
     } else if (message.role() == side.other().role()) {
       List<Content> contents = contents(message, picture);
       if (!contents.isEmpty()) {
-        told.add(UserMessage.from(contents));
+        shown.add(UserMessage.from(contents));
       }
     } else if (message.role() == Role.SYSTEM && !ThreadFold.blank(message.content())) {
-      told.add(SystemMessage.from(String.valueOf(message.content())));
+      shown.add(SystemMessage.from(String.valueOf(message.content())));
     }
   }
 
   private void own(
-      List<ChatMessage> told, Message message, Map<String, Message> results, boolean past) {
+      List<ChatMessage> shown, Message message, Map<String, Message> results, boolean past) {
     List<ToolExecutionRequest> calls =
         past ? List.of() : message.toolCalls().stream().map(Dialogue::request).toList();
     String text = message.content();
     if (calls.isEmpty()) {
       if (!ThreadFold.blank(text)) {
-        told.add(AiMessage.from(String.valueOf(text)));
+        shown.add(AiMessage.from(String.valueOf(text)));
       }
       return;
     }
     AiMessage.Builder said = AiMessage.builder().toolExecutionRequests(calls);
-    told.add(ThreadFold.blank(text) ? said.build() : said.text(String.valueOf(text)).build());
+    shown.add(ThreadFold.blank(text) ? said.build() : said.text(String.valueOf(text)).build());
     for (int i = 0; i < calls.size(); i++) {
       ToolExecutionRequest call = calls.get(i);
       Message result = results.get(message.toolCalls().get(i).id());
       String words = result == null ? MISSING : String.valueOf(result.content());
-      told.add(ToolExecutionResultMessage.from(call, words));
+      shown.add(ToolExecutionResultMessage.from(call, words));
     }
   }
 

@@ -4,13 +4,13 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 
-/** How what an author's code threw is told. */
+/** Describes what author code threw. */
 final class Failures {
   private static final int LONGEST = 2_000;
 
   private Failures() {}
 
-  /** Lets through what no thread can survive: the process is out of memory, or broken. */
+  /** Rethrows what the process cannot survive; otherwise the cause. */
   static Throwable survivable(Throwable thrown) {
     if (thrown instanceof VirtualMachineError fatal && !(thrown instanceof StackOverflowError)) {
       throw fatal;
@@ -19,7 +19,7 @@ final class Failures {
     return wrapped && thrown.getCause() != null ? survivable(thrown.getCause()) : thrown;
   }
 
-  /** What a model may read of it. */
+  /** What a model may read about it. */
   static String reason(Throwable thrown) {
     Throwable cause = survivable(thrown);
     String message = cause.getMessage();

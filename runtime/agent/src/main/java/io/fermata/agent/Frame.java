@@ -158,7 +158,7 @@ public record Frame(
     return draft.frame();
   }
 
-  /** What changes in a frame while its step goes on. */
+  /** What changes in a frame during its step. */
   private static final class Draft {
     private final Frame before;
     private Stage stage;

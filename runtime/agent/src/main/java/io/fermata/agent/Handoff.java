@@ -3,8 +3,7 @@ package io.fermata.agent;
 import io.fermata.flow.ArgumentSchema;
 
 /**
- * Lets a model hand the thread over to another agent, which goes on with side A at the end of the
- * step.
+ * Lets a model hand the thread over to another agent, whose side A acts after the end of the step.
  *
  * @param name what the model calls it
  * @param agent the agent that takes over

@@ -45,7 +45,7 @@ public sealed interface Hook {
     ToolResult change(FlowState flow, ToolCall call, ToolResult result) throws Exception;
   }
 
-  /** Changes the result of a call; null strikes the call out, as if it had not been asked for. */
+  /** Changes the result of a call; null removes the call, as if it had not been requested. */
   @FunctionalInterface
   interface ResultVeto {
     @Nullable ToolResult change(FlowState flow, ToolCall call, ToolResult result) throws Exception;
@@ -95,7 +95,7 @@ public sealed interface Hook {
     return new AfterSubagentCreated(id, function);
   }
 
-  /** The text that tells the model who it is. */
+  /** Changes the system message. */
   static Hook afterSystemMessage(String id, Change<String> function) {
     return new AfterSystemMessage(id, function);
   }
@@ -130,7 +130,7 @@ public sealed interface Hook {
     return new AfterUpdateMessage(id, function);
   }
 
-  /** What is kept of a call, and told to the model. */
+  /** Changes the result of a call before it is stored and shown to the model. */
   static Hook beforeStoreToolResult(String id, ResultChange function) {
     return new BeforeStoreToolResult(id, function);
   }

@@ -5,7 +5,7 @@ import io.fermata.flow.Json;
 import java.util.List;
 import java.util.Optional;
 
-/** A thread, lent to a step of the flow that one of its calls is about. */
+/** Access to a thread for a step of the flow that one of its calls runs. */
 public final class Loan {
   private final Scribe scribe;
   private final FlowState flow;
@@ -16,11 +16,11 @@ public final class Loan {
   }
 
   /**
-   * The thread as it stands, with what earlier steps did to it.
+   * The thread with the changes of earlier steps.
    *
-   * @param callKey the call of the flow; there is no loan if it is not under way
-   * @param step what tells the step from every other one of the flow
-   * @param before what earlier steps did, as {@link #changes} told it
+   * @param callKey the call of the flow; there is no access if it is not in progress
+   * @param step distinguishes the step from every other one of the flow
+   * @param before what earlier steps changed, as {@link #changes} returned it
    */
   public static Optional<Loan> of(
       Agents agents,
@@ -52,12 +52,12 @@ public final class Loan {
     return flow;
   }
 
-  /** What has been done to the thread by it, to be kept and handed to the thread. */
+  /** The changes so far, to be journaled and handed to the thread. */
   public List<JsonNode> changes() {
     return scribe.changes().stream().map(Json::tree).toList();
   }
 
-  /** A change, read back. */
+  /** Reads a change back. */
   public static ThreadEvent.Change change(JsonNode kept) {
     return (ThreadEvent.Change) Json.value(kept, ThreadEvent.class);
   }

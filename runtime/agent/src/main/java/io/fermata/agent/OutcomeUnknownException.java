@@ -3,8 +3,8 @@ package io.fermata.agent;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown by a tool that cannot tell whether what it asked for was done: the other side broke off
- * before it answered. A tool that may run only {@link Tool#once} is not tried again after it.
+ * Thrown by a tool that cannot know whether its request took effect, because the other side
+ * disconnected before it replied. A tool that runs {@link Tool#once} is not retried after it.
  */
 public final class OutcomeUnknownException extends Exception {
   private static final long serialVersionUID = 1;

@@ -4,12 +4,12 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Who is on a side of an agent: a person, a prompt, or code. */
+/** The participant on a side of an agent: a person, a prompt, or code. */
 public sealed interface Party permits Party.Person, Party.Speaker, Party.Code {
-  /** What people call this side. */
+  /** A name for this side, for people. */
   String label();
 
-  /** Somebody outside, whom the thread waits for. */
+  /** A person, whom the thread waits for. */
   record Person(String label) implements Party {}
 
   /** Code that takes the turn: it is handed each message to this side, in order. */
@@ -32,8 +32,7 @@ public sealed interface Party permits Party.Person, Party.Speaker, Party.Code {
   }
 
   /**
-   * What ends a session for good: a tool's name, and the argument of it that is told as the
-   * session's result.
+   * A tool that ends a session, or reports its status, and the argument that becomes the result.
    */
   record Ending(String tool, @Nullable String messageProperty) {}
 
@@ -65,9 +64,7 @@ public sealed interface Party permits Party.Person, Party.Speaker, Party.Code {
       return with(draft -> draft.label = value);
     }
 
-    /**
-     * Whether the turn ends when the model says something and calls nothing; it does unless told.
-     */
+    /** Whether the turn ends when the model replies without calling a tool; true by default. */
     public Speaker stopOnResponse(boolean value) {
       return with(draft -> draft.stopOnResponse = value);
     }
@@ -91,17 +88,17 @@ public sealed interface Party permits Party.Person, Party.Speaker, Party.Code {
       return with(draft -> draft.maxSteps = steps);
     }
 
-    /** The session ends, well, when this tool has succeeded. */
+    /** Ends the session successfully when this tool has succeeded. */
     public Speaker sessionStop(String tool, @Nullable String messageProperty) {
       return with(draft -> draft.sessionStop = new Ending(tool, messageProperty));
     }
 
-    /** The session ends, badly, when this tool has succeeded. */
+    /** Fails the session when this tool has succeeded. */
     public Speaker sessionFail(String tool, @Nullable String messageProperty) {
       return with(draft -> draft.sessionFail = new Ending(tool, messageProperty));
     }
 
-    /** This tool tells those who watch the thread how things stand. */
+    /** Publishes the status of the thread when this tool has succeeded. */
     public Speaker sessionStatus(String tool, @Nullable String messageProperty) {
       return with(draft -> draft.sessionStatus = new Ending(tool, messageProperty));
     }

@@ -23,9 +23,9 @@ import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Carries out one effect of a thread: here models, tools and hooks are called. */
+/** Runs one effect of a thread: calls its models, tools and hooks. */
 final class Performance {
-  /** How many messages one summary takes in. */
+  /** How many messages one summary covers at most. */
   private static final int MOST_SUMMED = 4_096;
 
   private static final String SAY_SOMETHING =
@@ -39,7 +39,7 @@ final class Performance {
   Performance(Agents agents, ThreadState state, Outside outside) {
     this.agents = agents;
     Agent known = agents.find(state.agent());
-    // What is wanted of a thread whose agent is gone needs no more of it than its name.
+    // The effects of a thread whose agent was removed need only its name.
     this.agent =
         known == null
             ? Agent.of(state.agent(), Party.code((flow, message) -> {}), Party.person())
@@ -48,7 +48,7 @@ final class Performance {
     this.outside = outside;
   }
 
-  /** What waits for others holds no thread meanwhile; the stage never fails. */
+  /** Holds no thread while it waits for others; the stage never fails. */
   CompletionStage<ThreadInput.Result> of(ThreadEffect effect) {
     try {
       return switch (effect.kind()) {
@@ -165,17 +165,17 @@ final class Performance {
     Hooks hooks = scribe.hooks();
     String instructions = hooks.systemMessage(flow, Dialogue.instructions(prompt, scribe));
     List<Message> shown = hooks.filter(flow, shown(prompt, frame));
-    List<ChatMessage> told = new ArrayList<>();
+    List<ChatMessage> chat = new ArrayList<>();
     String summary = frame.top() ? Dialogue.summary(state.history()) : null;
     String system = summary == null ? instructions : instructions + "\n\n" + summary;
     if (!system.isBlank()) {
-      told.add(SystemMessage.from(system));
+      chat.add(SystemMessage.from(system));
     }
-    told.addAll(new Dialogue(frame.side(), prompt.includesPastTools(), scribe).of(shown));
+    chat.addAll(new Dialogue(frame.side(), prompt.includesPastTools(), scribe).of(shown));
     if (state.course().streak().empty() > 0) {
-      told.add(UserMessage.from(SAY_SOMETHING));
+      chat.add(UserMessage.from(SAY_SOMETHING));
     }
-    List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(told));
+    List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(chat));
     ChatRequest.Builder request = ChatRequest.builder().messages(filtered);
     if (!prompt.tools().isEmpty() && prompt.toolChoice() != ToolChoice.NONE) {
       request.toolSpecifications(Dialogue.tools(prompt)).toolChoice(prompt.toolChoice());
@@ -253,10 +253,7 @@ final class Performance {
     return new ThreadInput.Replied(message, calls, log, scribe.before(), scribe.after());
   }
 
-  /**
-   * What the model wants called, each under an id of its own: many models use the same ones again
-   * in every reply.
-   */
+  /** The calls that the model requests, with unique ids: many models reuse ids in every reply. */
   private static List<ToolCall> calls(AiMessage message, Frame frame, ThreadState state) {
     List<ToolCall> calls = new ArrayList<>();
     Set<String> ids = new HashSet<>();
@@ -373,7 +370,7 @@ final class Performance {
     return new ThreadInput.Done(scribe.changes());
   }
 
-  /** Has a model tell in short what lies before the latest messages. */
+  /** Lets a model summarize the messages before the latest ones. */
   private ThreadInput.Result compact() throws InterruptedException {
     Compaction compaction = Objects.requireNonNull(agent.compaction());
     List<Message> all = state.history().tail(Integer.MAX_VALUE);
@@ -383,18 +380,18 @@ final class Performance {
     }
     List<Message> old =
         state.history().hasGap() ? unsummed(all.get(kept).id()) : all.subList(0, kept);
-    List<ChatMessage> told = new ArrayList<>();
+    List<ChatMessage> chat = new ArrayList<>();
     String before = Dialogue.summary(state.history());
-    told.add(SystemMessage.from(compaction.instruction()));
+    chat.add(SystemMessage.from(compaction.instruction()));
     StringBuilder text = new StringBuilder(before == null ? "" : before + "\n\n");
     for (Message message : old) {
       if (!ThreadFold.blank(message.content())) {
         text.append(label(message)).append(": ").append(message.content()).append('\n');
       }
     }
-    told.add(UserMessage.from(text.toString()));
+    chat.add(UserMessage.from(text.toString()));
     ModelReply reply =
-        compaction.model().call(ChatRequest.builder().messages(told).build(), ModelListener.NONE);
+        compaction.model().call(ChatRequest.builder().messages(chat).build(), ModelListener.NONE);
     String summary = reply.message().text();
     if (ThreadFold.blank(summary)) {
       throw new IllegalStateException("The summary is empty");
@@ -440,14 +437,14 @@ final class Performance {
   }
 
   private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
-    CompletionStage<ThreadInput.Result> told =
+    CompletionStage<ThreadInput.Result> sent =
         CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.call().equals(effect.id())) {
-        told = told.thenCombine(withdrawn(left), (done, nothing) -> done);
+        sent = sent.thenCombine(withdrawn(left), (done, nothing) -> done);
       }
     }
-    return told;
+    return sent;
   }
 
   private CompletionStage<Void> withdrawn(ThreadEvent.LeftBehind left) {
@@ -464,24 +461,24 @@ final class Performance {
         : outside.discardChild(unborn, left.call());
   }
 
-  /** Whoever waits for the thread, and what works for it, hears of its end before it is gone. */
+  /** Notifies the parent, and withdraws work elsewhere, before the thread is erased. */
   private CompletionStage<ThreadInput.Result> erase() {
     ThreadEvent.Parent parent = state.begun().parent();
-    CompletionStage<Void> told = CompletableFuture.completedFuture(null);
+    CompletionStage<Void> sent = CompletableFuture.completedFuture(null);
     if (parent != null) {
       for (ThreadEvent.ReportOwed owed : state.reports()) {
         if (owed.standing() == null) {
-          told = told.thenCompose(nothing -> reported(parent, owed));
+          sent = sent.thenCompose(nothing -> reported(parent, owed));
         }
       }
-      told = told.thenCompose(nothing -> outside.tellGone(parent));
+      sent = sent.thenCompose(nothing -> outside.tellGone(parent));
     }
     for (ThreadEvent.LeftBehind left : state.leftBehind()) {
       if (left.child() == null || !state.children().containsKey(left.child())) {
-        told = told.thenCompose(nothing -> withdrawn(left));
+        sent = sent.thenCompose(nothing -> withdrawn(left));
       }
     }
-    return told.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))
+    return sent.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))
         .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 }

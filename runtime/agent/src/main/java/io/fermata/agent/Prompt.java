@@ -10,8 +10,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * What a model is told and given: its instructions, its tools, and how much of the conversation it
- * sees.
+ * What a model gets: its instructions, its tools, and how much of the conversation it sees.
  *
  * <pre>{@code
  * Prompt support = Prompt.of("support", model)
@@ -20,7 +19,7 @@ import java.util.function.Consumer;
  * }</pre>
  */
 public final class Prompt {
-  /** How many messages a model sees unless told. */
+  /** How many messages a model sees by default. */
   private static final int WINDOW = 200;
 
   private static final ObjectNode MESSAGE = message();
@@ -105,7 +104,7 @@ public final class Prompt {
     return with(draft -> draft.toolDescription = description);
   }
 
-  /** What this prompt is called with by another prompt's model; a message unless told. */
+  /** The arguments that another prompt's model calls this one with; a message by default. */
   public Prompt requiredSchema(Class<? extends Record> arguments) {
     return with(draft -> draft.requiredSchema = ArgumentSchema.of(arguments));
   }
@@ -115,7 +114,7 @@ public final class Prompt {
     return with(draft -> draft.includeChat = true);
   }
 
-  /** Whether the model sees what its tools came to in earlier turns; it does unless told. */
+  /** Whether the model sees the results of tools from earlier turns; true by default. */
   public Prompt includePastTools(boolean value) {
     return with(draft -> draft.includePastTools = value);
   }
@@ -131,9 +130,8 @@ public final class Prompt {
   }
 
   /**
-   * How many of the latest messages the model sees at most; 200 unless told. The turn under way is
-   * shown as a whole, though it be longer. What one turn costs depends on this, and not on the
-   * length of the thread.
+   * How many of the latest messages the model sees at most; 200 by default. The current turn is
+   * always shown as a whole. The cost of a turn depends on this, not on the length of the thread.
    */
   public Prompt window(int messages) {
     if (messages < 1) {

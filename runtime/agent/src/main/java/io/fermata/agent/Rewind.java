@@ -10,8 +10,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the messages of a thread from its journal, the latest first, and no more of it than is
- * wanted. It is given the journal's records from the last to the first.
+ * Reads the messages of a thread from its journal, the latest first, and no further back than
+ * needed. It takes the entries of the journal from the last to the first.
  */
 public final class Rewind {
   private final @Nullable String before;
@@ -30,7 +30,7 @@ public final class Rewind {
    * A message that follows the calls of a step, whose results come in the order of the calls
    * however they ended.
    *
-   * @param call the call that came to this; null if it is no result
+   * @param call the call that this is the result of; null if it is no result
    * @param message null if the call was struck out
    */
   private record Item(@Nullable String call, @Nullable Message message) {}
@@ -60,10 +60,10 @@ public final class Rewind {
     return List.copyOf(found.subList(0, Math.min(limit, found.size())));
   }
 
-  /** The next earlier record of the journal. */
-  public void take(List<ThreadEvent> record) {
-    for (int i = record.size() - 1; i >= 0; i--) {
-      take(record.get(i));
+  /** Takes the preceding entry of the journal. */
+  public void take(List<ThreadEvent> entry) {
+    for (int i = entry.size() - 1; i >= 0; i--) {
+      take(entry.get(i));
     }
   }
 
@@ -90,7 +90,7 @@ public final class Rewind {
     }
   }
 
-  /** The frame that a call follows others in; one that has yet to be given a place is in none. */
+  /** The frame that a call was queued in; a waiting call is in none. */
   private static String frame(ThreadEvent.Queued call) {
     return String.valueOf(call.frame());
   }
@@ -117,7 +117,7 @@ public final class Rewind {
     }
   }
 
-  /** The calls of a step are known: what they came to is put where the conversation has it. */
+  /** Once the calls of a step are known, places their results in the order of the conversation. */
   private void settle(List<String> order, long began) {
     List<Item> placed = new ArrayList<>();
     Map<String, Item> over = new HashMap<>();

@@ -2,7 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 
-/** Who a message is from. The sides are told apart by it: A is the assistant, B the user. */
+/** The author of a message. Side A is the assistant, side B the user. */
 public enum Role {
   @JsonProperty("system")
   SYSTEM,

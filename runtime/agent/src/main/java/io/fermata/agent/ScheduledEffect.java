@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Work that was put off.
+ * Scheduled work of an agent.
  *
  * @param agent whose work it is, whichever agent the thread has by then
  * @param effect the name of the {@link Deferred} work

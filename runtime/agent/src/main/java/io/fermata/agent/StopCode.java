@@ -2,7 +2,7 @@ package io.fermata.agent;
 
 import java.util.Set;
 
-/** Why a thread rests: stable names that clients can tell apart. */
+/** Why a thread rests: stable codes for clients. */
 public final class StopCode {
   /** A side said something, and a person is on the other side. */
   public static final String STOP_ON_RESPONSE = "stop_on_response";
@@ -13,7 +13,7 @@ public final class StopCode {
   public static final String SESSION_STOP = "session_stop";
   public static final String SESSION_FAIL = "session_fail";
 
-  /** A tool or hook wanted it. */
+  /** A tool or hook stopped it. */
   public static final String STATE_STOP_SESSION = "state_stop_session";
 
   public static final String MAX_SESSION_TURNS = "max_session_turns";
@@ -32,16 +32,16 @@ public final class StopCode {
   /** A hook did not let the model be called. */
   public static final String HOOK_BLOCKED = "hook_blocked";
 
-  /** Somebody outside stopped it. */
+  /** A client stopped it. */
   public static final String ABORTED_BY_USER = "aborted_by_user";
 
   /** No model answered, or code threw. */
   public static final String STEP_ERROR = "step_error";
 
-  /** Calls failed again and again with the same words. */
+  /** Calls failed repeatedly with the same error. */
   public static final String REPEATED_TOOL_ERROR = "repeated_tool_error";
 
-  /** The models have used what they may. */
+  /** The budget is spent. */
   public static final String BUDGET_SPENT = "budget_spent";
 
   private static final Set<String> BAD =
@@ -57,7 +57,7 @@ public final class StopCode {
 
   private StopCode() {}
 
-  /** Whether whoever waits for the thread's work did not get it. */
+  /** Whether the thread stopped without a result. */
   static boolean failed(String code) {
     return BAD.contains(code);
   }

@@ -5,14 +5,14 @@ import io.fermata.flow.Describe;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets a model put another agent to work in a thread of its own.
+ * Lets a model call another agent, which works in a thread of its own.
  *
  * @param name the relation: what the model calls, and the parent's name for such children
  * @param agent who works there
- * @param blocking the call waits for what the child comes to; otherwise it returns at once, and
- *     what the child comes to arrives later as a silent message
+ * @param blocking the call waits for the child's result; otherwise it returns at once, and the
+ *     result arrives later as a silent message
  * @param maxInstances how many children of this relation a thread may have; 0 for any number. A
- *     blocking relation with one goes on with the child that it has
+ *     blocking relation with one continues with the child that it has
  */
 public record SubAgent(
     String name, String agent, String description, boolean blocking, int maxInstances)

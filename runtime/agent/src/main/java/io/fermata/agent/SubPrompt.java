@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param userMessage the argument that becomes the message to the prompt; null for all of them as
  *     JSON
- * @param text the result tells what the prompt said
- * @param toolCalls the result tells what its tools came to
- * @param errors the result tells what went wrong with them
+ * @param text whether the result contains the prompt's reply
+ * @param toolCalls whether the result contains the results of its tools
+ * @param errors whether the result contains the errors of its tools
  */
 public record SubPrompt(
     Prompt prompt, @Nullable String userMessage, boolean text, boolean toolCalls, boolean errors)

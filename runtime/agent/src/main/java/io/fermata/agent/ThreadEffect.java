@@ -5,11 +5,11 @@ import io.fermata.flow.Policy;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that a thread wants done, or a moment that it waits for.
+ * An effect that a thread needs, or a timer that it waits for.
  *
  * @param id what it is about: a call, a step, a message, an effect, a report
- * @param due if present nothing is performed: at this moment an {@link ThreadInput.EffectDue} is
- *     wanted
+ * @param due if present, this is a timer: at this time the program expects a {@link
+ *     ThreadInput.EffectDue}
  */
 public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due, Policy policy)
     implements Effect {
@@ -28,24 +28,24 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     CALL,
     /** The hooks for a call that came back from elsewhere. */
     STORE,
-    /** Work that was put off. */
+    /** Scheduled work. */
     DEFERRED,
     /** A summary of the older messages. */
     COMPACT,
-    /** Tells the parent what the thread came to. */
+    /** Reports the result to the parent. */
     REPORT,
-    /** Takes back what calls elsewhere are at, after a stop. */
+    /** Withdraws work elsewhere after a stop. */
     WITHDRAW,
     /** Deletes what the thread keeps. */
     ERASE
   }
 
-  /** Whether it is a moment that nobody waits for: a thread can sleep until then. */
+  /** Whether it is a timer that no caller waits for, so that the thread can be passivated. */
   public boolean patient() {
     return timer() && (kind == Kind.DEFERRED || kind == Kind.REPORT || kind == Kind.WITHDRAW);
   }
 
-  /** The name of something that somebody is to be told. */
+  /** The key of a delivery. */
   static String telling(Kind kind, String id) {
     return kind + "/" + id;
   }

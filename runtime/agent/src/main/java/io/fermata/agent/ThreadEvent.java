@@ -80,7 +80,7 @@ import org.jspecify.annotations.Nullable;
 })
 public sealed interface ThreadEvent {
 
-  /** What an author's code brought about through its {@link FlowState}. */
+  /** A change that author code made through its {@link FlowState}. */
   sealed interface Change extends ThreadEvent {}
 
   // --- the thread ------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ public sealed interface ThreadEvent {
   /**
    * A thread began.
    *
-   * @param window how many of the latest messages its state keeps at hand
+   * @param window how many of the latest messages its state keeps
    * @param parent the thread that created it, and the call that it did it for
    */
   record Created(
@@ -102,22 +102,22 @@ public sealed interface ThreadEvent {
       long at)
       implements ThreadEvent {}
 
-  /** Whom a thread reports to. */
+  /** The thread that a thread reports to. */
   record Parent(String threadId, String relation, String call) {}
 
   /** The hooks for a new thread have been called. */
   record Greeted() implements ThreadEvent {}
 
-  /** The agent as it is now shows its models more, or less, of the conversation. */
+  /** The agent's current definition shows its models more, or less, of the conversation. */
   record Widened(int window) implements ThreadEvent {}
 
-  /** It is gone for good, and so is what it keeps. */
+  /** It was deleted, with all that it keeps. */
   record Deleted(long at) implements ThreadEvent {}
 
   // --- messages from outside -------------------------------------------------------------------
 
   /**
-   * A message arrived and waits for the end of the step under way.
+   * A message was received and waits for the end of the current step.
    *
    * @param key the sender's name for it, so that it counts once; null if it has none
    */
@@ -126,7 +126,7 @@ public sealed interface ThreadEvent {
   /** A message that had arrived was taken into the conversation. */
   record Taken(Message message) implements ThreadEvent {}
 
-  /** Somebody spoke to a thread that was stopped from outside. */
+  /** A message arrived for a thread that a client had stopped. */
   record Released() implements ThreadEvent {}
 
   // --- turns and steps -------------------------------------------------------------------------
@@ -157,7 +157,7 @@ public sealed interface ThreadEvent {
   /**
    * A model answered.
    *
-   * @param calls what it wants called, in its order
+   * @param calls the calls that it requests, in order
    * @param log how the step went
    */
   record StepEnded(String frame, Message message, List<ToolCall> calls, StepLog log)
@@ -166,7 +166,7 @@ public sealed interface ThreadEvent {
   /**
    * What a step took.
    *
-   * @param failed the attempts that came to nothing
+   * @param failed the attempts that failed
    */
   record StepLog(
       String id,
@@ -180,7 +180,7 @@ public sealed interface ThreadEvent {
   /**
    * No model answered.
    *
-   * @param message what tells of it in the conversation; null in a sub-prompt, whose call tells it
+   * @param message reports it in the conversation; null in a sub-prompt, whose call reports it
    */
   record StepFailed(
       String frame,
@@ -191,7 +191,7 @@ public sealed interface ThreadEvent {
       long at)
       implements ThreadEvent {}
 
-  /** A place for calls was opened: a sub-prompt, or calls that no model asked for. */
+  /** A frame was opened: for a sub-prompt, or for calls that no model requested. */
   record FrameOpened(
       String frame,
       @Nullable String prompt,
@@ -208,23 +208,23 @@ public sealed interface ThreadEvent {
   /** The turn of a side is over. */
   record SideTurned(Side from, Side to, boolean counts) implements ThreadEvent {}
 
-  /** Another agent goes on with the thread. */
+  /** Another agent took the thread over. */
   record HandedOver(String agent, int window) implements ThreadEvent {}
 
   /**
    * The thread rests.
    *
    * @param by the side that brought it about; null if neither did
-   * @param session the session is over, and the next one counts anew
+   * @param session whether the session is over, which resets its counters
    */
   record Stopped(@Nullable Side by, String code, @Nullable String detail, boolean session, long at)
       implements ThreadEvent {}
 
-  /** The older messages are being summed up. */
+  /** A summary of the older messages was started. */
   record Compacting(int attempt, long at) implements ThreadEvent {}
 
   /**
-   * The older messages were summed up.
+   * The older messages were summarized.
    *
    * @param upTo the last message that the summary covers; null if it could not be made
    */
@@ -239,7 +239,7 @@ public sealed interface ThreadEvent {
   /** An attempt failed and will be followed by another. */
   record CallFailed(String call, int attempt, String reason, long retryAt) implements ThreadEvent {}
 
-  /** The flow behind a call goes on by itself: it is asked again then. */
+  /** The flow behind a call continues by itself: it is polled again then. */
   record CallWaits(String call, long until) implements ThreadEvent {}
 
   /**
@@ -269,31 +269,31 @@ public sealed interface ThreadEvent {
   /** A call waits for what a child comes to. */
   record CallDelegated(String call, String threadId) implements ThreadEvent {}
 
-  /** A call that was made elsewhere came back; hooks have yet to see the result. */
+  /** A call returned; the hooks for its result have not run yet. */
   record CallReturned(String call, ToolResult result) implements ThreadEvent {}
 
-  /** A call is over, with the message that tells what it came to. */
+  /** A call is over; the message holds its result. */
   record CallEnded(String call, Message message, @Nullable String code, long at)
       implements ThreadEvent {}
 
-  /** A hook struck a call out. */
+  /** A hook removed a call. */
   record CallStruck(String call, long at) implements ThreadEvent {}
 
   /**
-   * A call was ended while a flow or a child works for it; that is to be told.
+   * A call was ended while a flow or a child works for it, which must be withdrawn.
    *
    * @param flow the flow; null if a child works for it
-   * @param unborn the agent of a child that may have been created for the call, though nothing
-   *     tells so yet; null if there is none
+   * @param unborn the agent of a child that may have been created for the call but is not known
+   *     yet; null if there is none
    */
   record LeftBehind(
       String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
       implements ThreadEvent {}
 
-  /** What worked for a call that was ended knows. */
+  /** The work for a call that was ended is withdrawn. */
   record TakenBack(String call) implements ThreadEvent {}
 
-  // --- effects that were put off ---------------------------------------------------------------
+  // --- scheduled effects -----------------------------------------------------------------------
 
   record EffectBegan(String id, int attempt, long at) implements ThreadEvent {}
 
@@ -308,18 +308,18 @@ public sealed interface ThreadEvent {
 
   // --- parents and children --------------------------------------------------------------------
 
-  /** A child told what it came to. */
+  /** A child reported its result. */
   record ChildReported(String threadId, long report, boolean failed, String text, long at)
       implements ThreadEvent {}
 
-  /** A child that is not done told that a person is asked there, or is not asked any more. */
+  /** An unfinished child reported its status. */
   record ChildStands(String threadId, long report, ChildThread.Status status, long at)
       implements ThreadEvent {}
 
   /**
-   * The parent is to be told what the thread came to.
+   * A report to the parent is due.
    *
-   * @param standing how the thread stands, where that alone is to be told; null if it rests
+   * @param standing the status of an unfinished thread; null if it reports a result
    */
   record ReportOwed(long report, boolean failed, String text, ChildThread.@Nullable Status standing)
       implements ThreadEvent {
@@ -332,35 +332,35 @@ public sealed interface ThreadEvent {
   /** A child was deleted. */
   record ChildGone(String threadId, long at) implements ThreadEvent {}
 
-  /** The parent knows. */
+  /** The parent acknowledged a report. */
   record Reported(long report) implements ThreadEvent {}
 
   /**
-   * Somebody who is to be told something could not be reached.
+   * A delivery failed.
    *
-   * @param what the effect that tells
+   * @param what the effect that delivers
    */
   record TellingFailed(String what, int attempt, String reason, long due) implements ThreadEvent {}
 
-  /** It is tried again. */
+  /** A delivery is retried. */
   record TellingBegan(String what, int attempt) implements ThreadEvent {}
 
-  // --- what authors' code brings about ---------------------------------------------------------
+  // --- changes by author code -----------------------------------------------------------------
 
   /**
    * A message was put into the conversation.
    *
-   * @param before the message that it stands before; null for the end
+   * @param before the message that it precedes; null for the end
    */
   record Said(String frame, Message message, @Nullable String before) implements Change {}
 
   record Updated(String messageId, MessageUpdate update) implements Change {}
 
   /**
-   * A tool is to be called, though no model asked for it.
+   * A call was queued that no model requested.
    *
    * @param frame the step whose calls it follows; null if it waits for a place of its own
-   * @param call what tells it from every other call of the thread
+   * @param call its id is unique in the thread
    */
   record Queued(@Nullable String frame, ToolCall call) implements Change {}
 
@@ -386,7 +386,7 @@ public sealed interface ThreadEvent {
   record FileMoved(String path, String to) implements Change {}
 
   /**
-   * Work was put off.
+   * Work was scheduled.
    *
    * @param agent whose effect it is, whichever agent the thread has by then
    */

@@ -350,14 +350,14 @@ final class ThreadFold {
     return NUMBER.matcher(text).replaceAll("#");
   }
 
-  /** What is over at the front of a frame goes into the conversation, in the order of the calls. */
+  /** Moves finished calls at the front of a frame into the conversation, in order. */
   private static ThreadState flushed(ThreadState state, String key) {
     Frame frame = state.frameOf(key);
     if (frame == null) {
       return state;
     }
     List<Frame.Made> made = new ArrayList<>();
-    List<Message> told = new ArrayList<>();
+    List<Message> results = new ArrayList<>();
     List<String> struck = new ArrayList<>();
     int over = 0;
     while (over < frame.calls().size() && frame.calls().get(over).over()) {
@@ -366,25 +366,26 @@ final class ThreadFold {
       if (message == null) {
         struck.add(call.call().id());
       } else {
-        told.add(message);
+        results.add(message);
         made.add(new Frame.Made(call.call(), message.failed(), message.content(), call.queued()));
       }
     }
     Frame rest = frame.without(over, made);
     return frame.top()
-        ? flushedToHistory(state.with(rest), rest, told, struck)
-        : state.with(rest.saying(withResults(rest, told, struck)));
+        ? flushedToHistory(state.with(rest), rest, results, struck)
+        : state.with(rest.saying(withResults(rest, results, struck)));
   }
 
-  private static List<Message> withResults(Frame frame, List<Message> told, List<String> struck) {
+  private static List<Message> withResults(
+      Frame frame, List<Message> results, List<String> struck) {
     List<Message> said = new ArrayList<>(frame.said());
     said.replaceAll(m -> m.id().equals(frame.messageId()) ? without(m, struck) : m);
-    said.addAll(told);
+    said.addAll(results);
     return said;
   }
 
   private static ThreadState flushedToHistory(
-      ThreadState state, Frame frame, List<Message> told, List<String> struck) {
+      ThreadState state, Frame frame, List<Message> results, List<String> struck) {
     History history = state.history();
     String asking = frame.messageId();
     if (asking != null && !struck.isEmpty()) {
@@ -394,7 +395,7 @@ final class ThreadFold {
         history = history.without(asking);
       }
     }
-    for (Message message : told) {
+    for (Message message : results) {
       history = history.plus(message, null);
     }
     return state.with(history);
@@ -407,7 +408,7 @@ final class ThreadFold {
             message.toolCalls().stream().filter(call -> !struck.contains(call.id())).toList());
   }
 
-  // --- what authors' code brings about ---------------------------------------------------------
+  // --- changes by author code -----------------------------------------------------------------
 
   private static ThreadState said(ThreadState state, ThreadEvent.Said said) {
     Frame frame = state.frames().get(said.frame());
@@ -429,9 +430,9 @@ final class ThreadFold {
       List<CallState> calls = new ArrayList<>(frame.calls());
       calls.replaceAll(
           call -> {
-            Message told = call.message();
-            return told != null && told.id().equals(id)
-                ? call.ended(updated.update().of(told))
+            Message result = call.message();
+            return result != null && result.id().equals(id)
+                ? call.ended(updated.update().of(result))
                 : call;
           });
       after = after.with(frame.saying(said).withCalls(calls));

@@ -29,17 +29,17 @@ public sealed interface ThreadInput {
       implements ThreadInput {}
 
   /**
-   * Somebody speaks: a user to side A, an assistant to side B.
+   * A message: of a user to side A, or of an assistant to side B.
    *
    * @param key the sender's name for the message, so that it counts once; null if it has none
    */
   record Post(@Nullable String key, Message message, List<Attachment> attachments, long at)
       implements ThreadInput {}
 
-  /** The thread is to rest at once; what is under way is given up. */
+  /** Stops the thread at once and cancels what is in progress. */
   record Stop(long at) implements ThreadInput {}
 
-  /** The thread is to go on, with a side or with the one whose turn it is. */
+  /** Resumes the thread, with a side or with the one whose turn it is. */
   record Proceed(@Nullable Side side, long at) implements ThreadInput {}
 
   /**
@@ -57,27 +57,27 @@ public sealed interface ThreadInput {
       long at)
       implements ThreadInput {}
 
-  /** What is null stays; a variable of the environment without a value goes. */
+  /** Null leaves the tags; an empty variable is removed. */
   record Change(@Nullable Set<String> tags, Map<String, String> env, long at)
       implements ThreadInput {}
 
   record Delete(long at) implements ThreadInput {}
 
-  /** A child tells what it came to. */
+  /** A child reports its result. */
   record Report(String child, long report, boolean failed, String text, long at)
       implements ThreadInput {}
 
-  /** A child tells that a person is asked there, or is not asked any more. */
+  /** An unfinished child reports its status. */
   record ChildStands(String child, long report, ChildThread.Status status, long at)
       implements ThreadInput {}
 
-  /** A child was deleted, and tells nothing any more. */
+  /** A child was deleted, and reports no more. */
   record ChildGone(String child, long at) implements ThreadInput {}
 
   /** An effect has ended. */
   record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}
 
-  /** The moment of a timer has come. */
+  /** A timer is due. */
   record EffectDue(ThreadEffect effect, long at) implements ThreadInput {}
 
   /**
@@ -93,8 +93,8 @@ public sealed interface ThreadInput {
   }
 
   /**
-   * How an effect ended. Changes are what authors' code brought about meanwhile: before the message
-   * that the effect is about was there, and after.
+   * How an effect ended. Changes are those that author code made: before the message that the
+   * effect is about, and after it.
    */
   sealed interface Result {}
 
@@ -135,7 +135,7 @@ public sealed interface ThreadInput {
   /** The flow behind a call asks a person. */
   record Asks(JsonNode question, List<ThreadEvent.Change> changes) implements Result {}
 
-  /** The flow behind a call goes on by itself: ask again then. */
+  /** The flow behind a call continues by itself: poll again then. */
   record Later(long due, List<ThreadEvent.Change> changes) implements Result {}
 
   /**
@@ -149,7 +149,7 @@ public sealed interface ThreadInput {
   record Summed(String summary, String upTo, Usage usage) implements Result {}
 
   /**
-   * It went wrong.
+   * It failed.
    *
    * @param reason what models and clients may read
    * @param detail what the operator may read

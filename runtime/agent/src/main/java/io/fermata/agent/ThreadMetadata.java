@@ -4,7 +4,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is known of a thread besides what is said in it.
+ * Data about a thread.
  *
  * @param agent the agent that acts in it now
  * @param origin the agent that it began with

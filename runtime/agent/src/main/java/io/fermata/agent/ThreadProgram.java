@@ -15,14 +15,14 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The machine that runs the threads of a host's agents.
+ * The program that runs the threads of a host's agents.
  *
  * <p>It holds no state of its own, so one instance serves any number of threads at once.
  */
 public final class ThreadProgram
     implements Program<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
-  /** Models have guards of their own against standing still, and no bound on the whole. */
+  /** Models have stall guards of their own and no limit on the whole reply. */
   private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
 
   private static final Policy TELLING =
@@ -30,11 +30,11 @@ public final class ThreadProgram
           .timeout(Duration.ofMinutes(1))
           .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
 
-  /** Handing a call to a child can be repeated, and the child may be at work though it failed. */
+  /** Delegating is idempotent, and the child may be working even if it seemed to fail. */
   private static final Policy DELEGATING =
       Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(10, Duration.ofMillis(200)));
 
-  /** How often in a row work may be cut off before it is not begun again. */
+  /** How often in a row work may be cut off before it fails. */
   private static final int CUT_OFFS = 5;
 
   private final Agents agents;
@@ -57,7 +57,7 @@ public final class ThreadProgram
     return state.apply(events, seq);
   }
 
-  // --- what comes in ---------------------------------------------------------------------------
+  // --- inputs ----------------------------------------------------------------------------------
 
   @Override
   public Acceptance<ThreadEvent> accept(ThreadState state, ThreadInput input) {
@@ -86,7 +86,9 @@ public final class ThreadProgram
     return new Accepted<>(loop.events());
   }
 
-  /** What cannot be taken in counts as failed, and ends the turn: else it would come again. */
+  /**
+   * An effect whose result cannot be applied has failed, and ends the turn; else it would repeat.
+   */
   private Acceptance<ThreadEvent> broken(ThreadState state, ThreadInput input, String reason) {
     boolean own =
         input instanceof ThreadInput.EffectEnded
@@ -126,7 +128,7 @@ public final class ThreadProgram
     return new Outcome.Failure(code, message, null, List.of(), null);
   }
 
-  /** Takes an input in; a failure means that it changes nothing. */
+  /** Applies an input; a failure rejects it without a change. */
   private Outcome.@Nullable Failure take(TurnLoop loop, ThreadState state, ThreadInput input) {
     if (input instanceof ThreadInput.Post post) {
       return post(loop, state, post);
@@ -275,7 +277,7 @@ public final class ThreadProgram
     return null;
   }
 
-  /** Ends what is under way: every call that was not over is told as stopped. */
+  /** Ends what is in progress: every unfinished call fails as stopped. */
   private void stop(TurnLoop loop, ThreadState state, long at) {
     if (!state.course().running() && state.frames().isEmpty()) {
       if (!StopCode.ABORTED_BY_USER.equals(state.course().code()) && !state.inbox().isEmpty()) {
@@ -425,7 +427,7 @@ public final class ThreadProgram
     return failure("not_yet", "The call that the report is for is still being made; try again");
   }
 
-  /** Whether a report has been taken in before, or came after a later one. */
+  /** Whether this report, or a later one, has been applied. */
   private static boolean known(ChildThread child, long report) {
     return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
   }
@@ -464,7 +466,7 @@ public final class ThreadProgram
     return null;
   }
 
-  /** Whoever waits for a child that was deleted waits no longer. */
+  /** A call that waits for a deleted child fails. */
   private static Outcome.@Nullable Failure childGone(
       TurnLoop loop, ThreadState state, ThreadInput.ChildGone gone) {
     ChildThread child = state.children().get(gone.child());
@@ -503,7 +505,7 @@ public final class ThreadProgram
     return null;
   }
 
-  /** Whether a call is just being handed to a child: to a new one, or one that it will wait for. */
+  /** Whether a call is being delegated to a child: to a new one, or one that it will wait for. */
   private static boolean delegating(TurnLoop loop, ThreadState state, @Nullable ChildThread child) {
     for (Frame frame : state.frames().values()) {
       Prompt prompt = Scribe.prompt(loop.agent(), frame);
@@ -614,7 +616,7 @@ public final class ThreadProgram
     return attempt >= policy.retry().attempts() - 1 + CUT_OFFS;
   }
 
-  /** A step, or a turn of code, that was cut off again and again. */
+  /** Fails a step, or a turn of code, that was cut off repeatedly. */
   private static void giveUp(TurnLoop loop, Frame frame) {
     String reason = "It was cut off %d times in a row".formatted(frame.attempt());
     if (frame.stage() == Frame.Stage.THINKING) {
@@ -644,7 +646,7 @@ public final class ThreadProgram
     }
   }
 
-  // --- what is to be done ----------------------------------------------------------------------
+  // --- effects ---------------------------------------------------------------------------------
 
   @Override
   public Next<ThreadEffect> next(ThreadState state) {
@@ -758,7 +760,7 @@ public final class ThreadProgram
         : offered instanceof SubAgent ? DELEGATING : LONG;
   }
 
-  // --- doing it --------------------------------------------------------------------------------
+  // --- performing ------------------------------------------------------------------------------
 
   @Override
   public CompletionStage<ThreadInput.Result> perform(

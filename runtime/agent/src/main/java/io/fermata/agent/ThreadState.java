@@ -115,7 +115,7 @@ public record ThreadState(
     return mailbox.contradicts(key, message, attachments);
   }
 
-  /** A message at hand: one of the conversation, or of a step in progress. */
+  /** One of the latest messages, or one of a step in progress. */
   @Nullable Message message(String id) {
     Message found = history.message(id);
     for (Frame frame : frames().values()) {

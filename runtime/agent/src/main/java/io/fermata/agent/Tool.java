@@ -87,7 +87,7 @@ public final class Tool implements Offered {
     return new Tool(name, description, schema, handler, Policy.DEFAULT, null);
   }
 
-  /** How long one attempt may take; one minute unless told. */
+  /** How long one attempt may take; one minute by default. */
   public Tool timeout(Duration limit) {
     return with(policy.timeout(limit));
   }
@@ -99,7 +99,7 @@ public final class Tool implements Offered {
 
   /**
    * The call must not happen twice and the other side has no idempotency key. When its outcome is
-   * unknown after a crash or a timeout, it is not repeated: the model is told that it is unknown.
+   * unknown after a crash or a timeout, it is not repeated: the model gets an error that says so.
    */
   public Tool once() {
     return with(policy.asOnce());

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Json;
 
 /**
- * A call of a tool that a side wants made.
+ * A call of a tool that a side requests.
  *
  * @param type always {@code function}
  */

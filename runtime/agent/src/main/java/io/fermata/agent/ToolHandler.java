@@ -3,8 +3,8 @@ package io.fermata.agent;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a tool does. It runs on a thread of its own and may block; it is interrupted when its time
- * is over or its thread is stopped.
+ * Implements a tool. It runs on a thread of its own and may block; it is interrupted when it times
+ * out or its thread is stopped.
  *
  * @param <A> the arguments: a record, or an {@code ObjectNode} where the schema is given as JSON
  */
@@ -16,7 +16,7 @@ public interface ToolHandler<A> {
    * @param flow the thread's state; what is changed through it is journaled with the result, or not
    *     at all
    * @return a {@link ToolResult}, or what {@link ToolResult#success} takes
-   * @throws Exception whose message the model is told, as a failure of the call
+   * @throws Exception if the call fails; the model reads its message
    */
   @Nullable Object run(FlowState flow, A args) throws Exception;
 }

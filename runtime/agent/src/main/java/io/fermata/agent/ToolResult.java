@@ -6,12 +6,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a tool's call came to.
+ * The result of a call of a tool.
  *
- * @param text what the model is told, of a success or of a failure
+ * @param text what the model reads
  * @param code a stable name of the failure; null if it has none
- * @param data what belongs to the failure or the success besides; null if nothing
- * @param attachments files to keep with the thread; the model is told their paths
+ * @param data additional data; null if there is none
+ * @param attachments files to keep with the thread; the model reads their paths
  */
 public record ToolResult(
     boolean failed,
@@ -20,7 +20,7 @@ public record ToolResult(
     @Nullable JsonNode data,
     List<Attachment> attachments) {
 
-  /** A success. A text is told as it is, anything else as JSON, null as a success without words. */
+  /** A success. A text is passed as it is, anything else as JSON; null has no text. */
   public static ToolResult success(@Nullable Object result) {
     String text =
         result == null || result instanceof String ? (String) result : Json.text(Json.tree(result));
@@ -39,8 +39,8 @@ public record ToolResult(
     return new ToolResult(failed, text, code, data, List.of(files));
   }
 
-  public ToolResult withText(String told) {
-    return new ToolResult(failed, told, code, data, attachments);
+  public ToolResult withText(String value) {
+    return new ToolResult(failed, value, code, data, attachments);
   }
 
   public ToolResult withData(JsonNode value) {

@@ -27,7 +27,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Makes tools of the methods of an object. */
+/** Makes tools of the methods of an object that are annotated with {@link AgentTool}. */
 public final class Tools {
   private Tools() {}
 
@@ -116,7 +116,7 @@ public final class Tools {
         .collect(Collectors.joining(", ", method.getName() + "(", ")"));
   }
 
-  /** One method on its way to become a tool. */
+  /** Makes a tool of one method. */
   private static final class Blueprint {
     private final Object instance;
     private final Method method;
@@ -190,7 +190,7 @@ public final class Tools {
           return duration;
         }
       } catch (DateTimeParseException e) {
-        // told below
+        // reported below
       }
       wrong(
           "%s is \"%s\", which is no positive ISO duration; write 30 seconds as PT30S"

@@ -1,8 +1,8 @@
 package io.fermata.agent;
 
 /**
- * Code that takes the turn of a side. It says what it has to say with {@link
- * FlowState#injectMessage}; a turn in which it says nothing lets the thread rest.
+ * Code that takes the turn of a side. It speaks with {@link FlowState#injectMessage}; a turn
+ * without a message lets the thread rest.
  */
 @FunctionalInterface
 public interface TurnHandler {

@@ -1,6 +1,6 @@
 /**
- * Two-sided agents: sides, prompts, tools and hooks, the state they are handed, and the turn loop
- * as a pure machine. It may use the flow and a model's port, and starts no thread of its own.
+ * Two-sided agents: their prompts, tools and hooks, the state of a thread, and the turn loop, which
+ * is a {@link io.fermata.flow.Program}. It may use flow and the model port, and starts no thread.
  */
 @NullMarked
 package io.fermata.agent;

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import reactor.core.publisher.Mono;
 
-/** One session with a server. It is closed when it is given up and the last call on it is over. */
+/** One session with a server. A retired one is closed after its last call. */
 final class Connection {
   /** Who waits for a call says how long; the SDK's own limit never comes first. */
   private static final Duration UNLIMITED = Duration.ofDays(30);
@@ -86,7 +86,7 @@ final class Connection {
 
   /**
    * Of a session that the server does not know it has not looked at the call, if there is but one;
-   * of several, some may have been under way before.
+   * of several, some may have been started before.
    */
   private CompletableFuture<Void> told(Throwable forgotten) {
     boolean alone;
@@ -149,7 +149,7 @@ final class Connection {
     client.closeGracefully().timeout(GOODBYE).onErrorComplete().subscribe();
   }
 
-  /** Ends it, whatever is under way. */
+  /** Closes it at once; calls in progress fail. */
   void closeNow() {
     line.broken().completeExceptionally(new IllegalStateException("the tools were closed"));
     client.closeGracefully().timeout(GOODBYE).onErrorComplete().block();

@@ -20,10 +20,10 @@ import reactor.core.scheduler.Schedulers;
 
 /**
  * The way to a server, with what the SDK lacks: one learns that the server's process has ended, and
- * can tell the server that a call is not wanted any more.
+ * can cancel a call.
  */
 final class Line implements McpClientTransport {
-  /** How long who sent a request that failed is given to hear of it. */
+  /** How long the SDK has to fail a request by itself. */
   private static final Duration FORGETTING = Duration.ofSeconds(1);
 
   private final McpClientTransport transport;
@@ -37,7 +37,7 @@ final class Line implements McpClientTransport {
     transport.setExceptionHandler(this::failed);
   }
 
-  /** Whoever's request failed is told by itself, as a rule; the SDK now and then forgets to. */
+  /** The SDK usually fails the request itself, but not always. */
   private void failed(Throwable thrown) {
     if (thrown instanceof McpTransportSessionNotFoundException) {
       CompletableFuture.delayedExecutor(FORGETTING.toMillis(), TimeUnit.MILLISECONDS)
@@ -88,7 +88,7 @@ final class Line implements McpClientTransport {
     requests.remove(call);
   }
 
-  /** Tells the server that nobody waits for the call any more. */
+  /** Sends the server a cancellation of the call. */
   void cancel(McpSchema.CallToolRequest call) {
     Object id = requests.remove(call);
     if (id != null) {
@@ -103,8 +103,8 @@ final class Line implements McpClientTransport {
   }
 
   /**
-   * The SDK would open a new session by itself, and break off all calls before that. Whoever sent
-   * the request that failed is told, and goes on as it sees fit.
+   * Ignored: the SDK would open a new session by itself and abort all calls. Here the failed
+   * request reports the error, and its caller decides.
    */
   @Override
   public void setExceptionHandler(Consumer<Throwable> handler) {}

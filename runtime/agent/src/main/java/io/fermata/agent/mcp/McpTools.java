@@ -40,8 +40,8 @@ import org.slf4j.LoggerFactory;
  * Prompt support = Prompt.of("support", model).tools(crm.tools());
  * }</pre>
  *
- * <p>The server is asked what it has when {@link #tools} is called. A server that is restarted
- * later is connected to again by the next call. A call that is not wanted any more is cancelled.
+ * <p>{@link #tools} lists the tools of the server. If the server is restarted later, the next call
+ * reconnects. A call that is interrupted is cancelled.
  *
  * <p>Every call carries {@link FlowState#idempotencyKey} as {@code _meta["fermata/callId"]}. A tool
  * that its server does not declare read-only or idempotent runs only {@link Tool#once}, unless
@@ -111,12 +111,12 @@ public final class McpTools implements AutoCloseable {
     return header(header, () -> value);
   }
 
-  /** Shows a token with each request. */
+  /** Sends a bearer token with each request. */
   public McpTools bearer(String token) {
     return bearer(() -> token);
   }
 
-  /** Shows a token with each request; it is asked for each time, so it may change. */
+  /** Sends a bearer token with each request, read from the supplier each time. */
   public McpTools bearer(Supplier<String> token) {
     return header("Authorization", () -> "Bearer " + token.get());
   }
@@ -162,12 +162,12 @@ public final class McpTools implements AutoCloseable {
     return with(draft -> draft.changes.put(tool, change));
   }
 
-  /** How long one attempt of a call may take; one minute unless told. */
+  /** How long one attempt of a call may take; one minute by default. */
   public McpTools timeout(Duration limit) {
     return with(draft -> draft.timeout = limit);
   }
 
-  /** How long the server may take to be there and to say what it has; 10 seconds unless told. */
+  /** How long connecting and listing the tools may take; 10 seconds by default. */
   public McpTools connectTimeout(Duration limit) {
     return with(draft -> draft.connectTimeout = limit);
   }
@@ -222,7 +222,7 @@ public final class McpTools implements AutoCloseable {
   // --- tools -----------------------------------------------------------------------------------
 
   /**
-   * Asks the server what it has.
+   * Lists the tools of the server.
    *
    * @throws IllegalStateException if the server cannot be reached, or offers what cannot be taken;
    *     it says what to do
@@ -414,7 +414,7 @@ public final class McpTools implements AutoCloseable {
     return closed;
   }
 
-  /** Ends the connection and the process, if the server is one. Calls under way fail. */
+  /** Ends the connection and the process, if the server is one. Calls in progress fail. */
   @Override
   public void close() {
     Connection line;

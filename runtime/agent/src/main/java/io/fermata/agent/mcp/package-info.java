@@ -1,6 +1,6 @@
 /**
- * Tools that live in MCP servers. Nothing here starts a thread; the MCP SDK that it speaks through
- * has threads of its own, some of which keep a process alive until the {@link
+ * Tools of MCP servers. It may use the agent API and the MCP SDK, and starts no thread. The SDK has
+ * threads of its own, some of which keep a process alive until the {@link
  * io.fermata.agent.mcp.McpTools} is closed.
  */
 @NullMarked

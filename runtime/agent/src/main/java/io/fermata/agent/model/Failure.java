@@ -24,10 +24,10 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an attempt came to when it came to nothing.
+ * Why an attempt failed.
  *
- * @param again whether the same model may be asked again
- * @param retryAfter when the provider wants to be asked again
+ * @param again whether the same model may be retried
+ * @param retryAfter how long the provider asks to wait
  */
 record Failure(ModelError code, String message, boolean again, Duration retryAfter) {
   private static final int LONGEST_MESSAGE = 300;

@@ -21,8 +21,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model and how it is asked: how often, how patiently, at which price, and who answers in its
- * place. It is immutable; each option gives another one.
+ * A model and how it is called: attempts, timeouts, price and fallbacks. It is immutable; each
+ * option returns a copy.
  *
  * <pre>{@code
  * Model.of("gpt", OpenAiStreamingChatModel.builder()…build())
@@ -90,7 +90,7 @@ public final class Model {
     return new Model(name, null, streaming, new Terms());
   }
 
-  /** A model that can do both; it streams when somebody listens. */
+  /** A model that can do both; it streams if there is a listener. */
   public static Model of(String name, ChatModel chat, StreamingChatModel streaming) {
     return new Model(name, chat, streaming, new Terms());
   }
@@ -106,12 +106,12 @@ public final class Model {
     return with(terms -> terms.price = new Price(input, output, cachedInput));
   }
 
-  /** How many of the input tokens came from a cache, which every provider tells in its own way. */
+  /** How many of the input tokens came from a cache, which every provider reports differently. */
   public Model cachedTokens(Function<TokenUsage, @Nullable Integer> reader) {
     return with(terms -> terms.cachedTokens = reader);
   }
 
-  /** How often it is asked before a fallback is; twice unless told. */
+  /** How often it is asked before a fallback is; twice by default. */
   public Model attempts(int attempts) {
     if (attempts < 1) {
       throw new IllegalArgumentException(
@@ -120,7 +120,7 @@ public final class Model {
     return with(terms -> terms.attempts = attempts);
   }
 
-  /** The wait before the second attempt, which doubles from then on; one second unless told. */
+  /** The wait before the second attempt, which doubles from then on; one second by default. */
   public Model backoff(Duration first) {
     return backoff(first, terms.longestWait);
   }
@@ -140,27 +140,27 @@ public final class Model {
         });
   }
 
-  /** Who is asked when this model gives no reply, in this order, each on its own terms. */
+  /** The models to call when this one fails, in this order, each with its own options. */
   public Model fallback(Model... fallbacks) {
     return with(terms -> terms.fallbacks = List.of(fallbacks));
   }
 
-  /** How long a stream may take to begin; two minutes unless told. */
+  /** How long a stream may take to begin; two minutes by default. */
   public Model firstChunk(Duration patience) {
     requirePositive("firstChunk", patience);
     return with(terms -> terms.firstChunk = patience);
   }
 
   /**
-   * How long a stream may be silent once it has begun; 45 seconds unless told. However long a reply
-   * is, as long as it goes on it is not cut off.
+   * How long a stream may be silent once it has begun; 45 seconds by default. A reply that keeps
+   * streaming is never cut off.
    */
   public Model betweenChunks(Duration patience) {
     requirePositive("betweenChunks", patience);
     return with(terms -> terms.betweenChunks = patience);
   }
 
-  /** How long a reply in one piece may take; five minutes unless told. */
+  /** How long a reply in one piece may take; five minutes by default. */
   public Model timeout(Duration timeout) {
     requirePositive("timeout", timeout);
     return with(terms -> terms.timeout = timeout);
@@ -200,7 +200,7 @@ public final class Model {
 
   // --- asking ---------------------------------------------------------------------------------
 
-  /** Asks while nobody listens. */
+  /** Calls the model without a listener. */
   public ModelReply call(ChatRequest request) throws InterruptedException {
     return call(request, ModelListener.NONE);
   }

@@ -1,7 +1,7 @@
 package io.fermata.agent.model;
 
 /**
- * An attempt that came to nothing.
+ * A failed attempt.
  *
  * @param model the name of the model that was asked
  * @param number which attempt at this model it was, from 1

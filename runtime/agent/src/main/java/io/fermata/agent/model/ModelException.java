@@ -3,7 +3,7 @@ package io.fermata.agent.model;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Neither the model nor its fallbacks gave a reply; the message tells every attempt. */
+/** The model and all its fallbacks failed; the message lists every attempt. */
 public final class ModelException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -72,7 +72,7 @@ public final class ModelHttp implements HttpClientBuilder {
     return new Client(http.build(), readTimeout);
   }
 
-  /** When a provider wants to be asked again; null if it does not say. */
+  /** How long a provider asks to wait; null if it does not say. */
   static @Nullable Duration retryAfter(HttpHeaders headers, Instant now) {
     try {
       String millis = headers.firstValue("retry-after-ms").orElse(null);

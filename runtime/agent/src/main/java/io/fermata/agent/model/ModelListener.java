@@ -1,12 +1,12 @@
 package io.fermata.agent.model;
 
 /**
- * Hears a reply while it comes, on the thread that asked. What it throws ends the call.
+ * Receives a reply while it streams, on the calling thread. What it throws ends the call.
  *
- * <p>A model that does not stream tells its text in one piece.
+ * <p>A model that does not stream delivers its text in one piece.
  */
 public interface ModelListener {
-  /** Nobody listens; a model that can do both then does not stream. */
+  /** No listener; a model that can do both then does not stream. */
   ModelListener NONE = new ModelListener() {};
 
   /** The next piece of the text. */
@@ -16,8 +16,8 @@ public interface ModelListener {
   default void thinking(String delta) {}
 
   /**
-   * An attempt came to nothing. All text and thinking heard so far is void: the next attempt, if
-   * there is one, begins from the start.
+   * An attempt failed. All text and thinking so far is invalid: the next attempt, if there is one,
+   * starts over.
    */
   default void attempt(ModelAttempt failed) {}
 }

@@ -21,8 +21,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One streamed reply: the client's threads put what comes, the thread that asked takes it and tells
- * the listener. Whatever ends it early ends the stream too.
+ * One streamed reply: the client's threads enqueue signals, the calling thread takes them and
+ * notifies the listener. Closing it early ends the stream.
  */
 final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable {
   private static final ThreadLocal<@Nullable StreamedReply> ASKING = new ThreadLocal<>();
@@ -33,7 +33,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
 
     record Thinking(String delta) implements Signal {}
 
-    /** A part of a tool call, which nobody is told before it is whole. */
+    /** A part of a tool call, which is not delivered before it is complete. */
     record Calling() implements Signal {}
 
     /** Something that is no part of the reply, but shows that the provider is at work. */

@@ -1,7 +1,7 @@
 /**
- * The port to models: what a turn of an agent asks, whoever answers. langchain4j's clients are the
- * providers; retries, fallbacks, guards against stalls and the account of tokens and money are
- * here. It knows nothing of agents, and starts no thread of its own.
+ * The port to models. The clients of langchain4j connect to providers; this adds retries,
+ * fallbacks, stall guards, and accounting of tokens and cost. It may not use agents, and starts no
+ * thread.
  */
 @NullMarked
 package io.fermata.agent.model;
