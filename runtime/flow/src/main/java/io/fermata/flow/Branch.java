@@ -25,8 +25,19 @@ public record Branch(
     Map<String, Long> committed,
     Set<String> touched) {
 
+  public Branch {
+    visits = PersistentMap.copyOf(visits);
+    passes = PersistentMap.copyOf(passes);
+    entered = PersistentMap.copyOf(entered);
+    committed = PersistentMap.copyOf(committed);
+  }
+
   /** What was known at a moment in the run's count of events. */
-  public record Checkpoint(long tick, Memory memory, Map<String, Integer> passes) {}
+  public record Checkpoint(long tick, Memory memory, Map<String, Integer> passes) {
+    public Checkpoint {
+      passes = PersistentMap.copyOf(passes);
+    }
+  }
 
   static final Branch EMPTY =
       new Branch(Memory.EMPTY, Map.of(), Map.of(), Map.of(), Map.of(), Set.of());
@@ -50,36 +61,37 @@ public record Branch(
   }
 
   Branch visit(String node, int visit) {
-    Map<String, Integer> numbered = RunState.put(visits, node, visit);
-    Map<String, Integer> counted = RunState.put(passes, node, passes(node) + 1);
+    Map<String, Integer> numbered = PersistentMap.with(visits, node, visit);
+    Map<String, Integer> counted = PersistentMap.with(passes, node, passes(node) + 1);
     return new Branch(memory, numbered, counted, entered, committed, touched);
   }
 
   /** A sub-flow begins anew, and counts anew. */
   Branch begin(String flow) {
-    Map<String, Integer> others = new LinkedHashMap<>(passes);
-    others.keySet().removeIf(node -> node.startsWith(flow + "/"));
+    String within = flow + "/";
+    Map<String, Integer> others =
+        PersistentMap.filtered(passes, (node, times) -> !node.startsWith(within));
     return new Branch(memory, visits, others, entered, committed, touched);
   }
 
   Branch checkpoint(String step, long tick) {
     Checkpoint here = new Checkpoint(tick, memory, passes);
     return new Branch(
-        memory, visits, passes, RunState.put(entered, step, here), committed, touched);
+        memory, visits, passes, PersistentMap.with(entered, step, here), committed, touched);
   }
 
   Branch commit(String node, long tick) {
     return new Branch(
-        memory, visits, passes, entered, RunState.put(committed, node, tick), touched);
+        memory, visits, passes, entered, PersistentMap.with(committed, node, tick), touched);
   }
 
   /** Back to a checkpoint, as a new visit: what came after it is forgotten. */
   Branch backTo(Checkpoint back, Memory restored, String node, int visit) {
-    Map<String, Checkpoint> earlier = new LinkedHashMap<>(entered);
-    earlier.values().removeIf(checkpoint -> checkpoint.tick() > back.tick());
-    Map<String, Long> kept = new LinkedHashMap<>(committed);
-    kept.values().removeIf(tick -> tick > back.tick());
-    Map<String, Integer> numbered = RunState.put(visits, node, visit);
+    Map<String, Checkpoint> earlier =
+        PersistentMap.filtered(entered, (step, checkpoint) -> checkpoint.tick() <= back.tick());
+    Map<String, Long> kept =
+        PersistentMap.filtered(committed, (action, tick) -> tick <= back.tick());
+    Map<String, Integer> numbered = PersistentMap.with(visits, node, visit);
     return new Branch(restored, numbered, back.passes(), earlier, kept, touched);
   }
 

@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -21,10 +22,12 @@ final class GraphCheck<S extends Record> {
   private static final Set<String> RESERVED = Set.of(Flow.START, Flow.END, "end");
 
   private final Flow<S> flow;
+  private final Map<String, List<String>> sources;
   private final List<String> defects = new ArrayList<>();
 
   GraphCheck(Flow<S> flow) {
     this.flow = flow;
+    this.sources = sources(flow);
   }
 
   List<String> defects() {
@@ -269,21 +272,13 @@ final class GraphCheck<S extends Record> {
   }
 
   private void outsiders(String branch, Set<String> region, String from) {
-    for (String node : flow.routes().keySet()) {
-      if (region.contains(node) || node.equals(from)) {
-        continue;
+    for (String into : region) {
+      for (String node : sources.getOrDefault(into, List.of())) {
+        if (!region.contains(node) && !node.equals(from)) {
+          defects.add(
+              branch + " is entered at " + into + " from " + node + "; enter it at the fork");
+        }
       }
-      flow.targets(node).stream()
-          .filter(region::contains)
-          .forEach(
-              into ->
-                  defects.add(
-                      branch
-                          + " is entered at "
-                          + into
-                          + " from "
-                          + node
-                          + "; enter it at the fork"));
     }
   }
 
@@ -395,10 +390,9 @@ final class GraphCheck<S extends Record> {
 
   /** A loop needs a pause in it or a way out of it, or it would spin until a limit stops it. */
   private void endlessLoops() {
-    Map<String, List<String>> sources = sources();
     Set<String> known = new HashSet<>();
-    for (String node : flow.nodes().keySet()) {
-      Set<String> loop = known.contains(node) ? Set.of() : loopOf(node, sources);
+    for (String node : stuck()) {
+      Set<String> loop = known.contains(node) ? Set.of() : loopOf(node);
       if (loop.isEmpty()) {
         continue;
       }
@@ -415,8 +409,22 @@ final class GraphCheck<S extends Record> {
     }
   }
 
+  /** The nodes from which the run comes to no pause and to no way out. */
+  private List<String> stuck() {
+    List<String> goals = new ArrayList<>(List.of(Flow.END));
+    flow.nodes()
+        .forEach(
+            (id, node) -> {
+              if (node.pauses() || !flow.nodes().keySet().containsAll(flow.targets(id))) {
+                goals.add(id);
+              }
+            });
+    Set<String> freed = reachable(at -> sources.getOrDefault(at, List.of()), goals);
+    return flow.nodes().keySet().stream().filter(node -> !freed.contains(node)).toList();
+  }
+
   /** The nodes that are reached from this one and lead back to it; empty if none does. */
-  private Set<String> loopOf(String node, Map<String, List<String>> sources) {
+  private Set<String> loopOf(String node) {
     Set<String> ahead = reachable(flow::targets, flow.targets(node));
     if (!ahead.contains(node)) {
       return Set.of();
@@ -428,9 +436,11 @@ final class GraphCheck<S extends Record> {
   }
 
   /** Which nodes lead to each node. */
-  private Map<String, List<String>> sources() {
-    Map<String, List<String>> sources = new LinkedHashMap<>();
-    for (String node : flow.nodes().keySet()) {
+  private static Map<String, List<String>> sources(Flow<?> flow) {
+    Map<String, List<String>> sources = new HashMap<>();
+    Set<String> all = new LinkedHashSet<>(flow.routes().keySet());
+    all.addAll(flow.nodes().keySet());
+    for (String node : all) {
       flow.targets(node)
           .forEach(target -> sources.computeIfAbsent(target, t -> new ArrayList<>()).add(node));
     }

@@ -29,6 +29,9 @@ public record Memory(
   private static final int EMPTY_OBJECT = 2;
 
   public Memory {
+    accepted = PersistentMap.copyOf(accepted);
+    written = PersistentMap.copyOf(written);
+    left = PersistentMap.copyOf(left);
     bytes = bytes < EMPTY_OBJECT ? Sizes.of(data) : bytes;
   }
 
@@ -69,12 +72,12 @@ public record Memory(
   Memory answer(Map<String, JsonNode> values, List<JsonNode> about, long tick) {
     ObjectNode newData = data;
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
-    Map<String, Long> newWritten = new LinkedHashMap<>(written);
+    Map<String, Long> newWritten = written;
     for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
       String path = entry.getKey();
       boolean filled = Paths.filled(entry.getValue());
       newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
-      newWritten.put(path, tick);
+      newWritten = PersistentMap.with(newWritten, path, tick);
       if (filled) {
         newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path), about));
       } else {
@@ -107,7 +110,7 @@ public record Memory(
   }
 
   Memory write(String path, ObjectNode newData, long tick) {
-    Map<String, Long> newWritten = RunState.put(written, path, tick);
+    Map<String, Long> newWritten = PersistentMap.with(written, path, tick);
     return new Memory(data, answers, accepted, newWritten, left, bytes).data(newData);
   }
 
@@ -184,11 +187,13 @@ public record Memory(
   }
 
   Memory leave(String node, long tick) {
-    return new Memory(data, answers, accepted, written, RunState.put(left, node, tick), bytes);
+    return new Memory(
+        data, answers, accepted, written, PersistentMap.with(left, node, tick), bytes);
   }
 
   Memory accept(String field, long tick) {
-    return new Memory(data, answers, RunState.put(accepted, field, tick), written, left, bytes);
+    return new Memory(
+        data, answers, PersistentMap.with(accepted, field, tick), written, left, bytes);
   }
 
   /** Whether a field has a value that came after the node was last left. */

@@ -57,13 +57,9 @@ final class Paths {
   }
 
   static ObjectNode append(ObjectNode root, String path, JsonNode element) {
-    JsonNode existing = get(root, path);
-    ArrayNode array = Json.MAPPER.getNodeFactory().arrayNode(existing.size() + 1);
-    if (existing instanceof ArrayNode elements) {
-      array.addAll(elements);
-    }
-    array.add(element);
-    return set(root, path, array);
+    ArrayNode list =
+        get(root, path) instanceof ArrayNode known ? known : Json.MAPPER.createArrayNode();
+    return set(root, path, GrowingArray.append(list, element));
   }
 
   static ObjectNode merge(ObjectNode root, String path, JsonNode value) {

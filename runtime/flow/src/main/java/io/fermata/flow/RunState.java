@@ -219,6 +219,9 @@ public record RunState(
   }
 
   static <K, V> Map<K, V> remove(Map<K, V> map, K key) {
+    if (map.size() == 1 && map.containsKey(key)) {
+      return Map.of();
+    }
     Map<K, V> copy = new LinkedHashMap<>(map);
     copy.remove(key);
     return copy;

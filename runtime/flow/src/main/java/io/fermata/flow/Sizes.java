@@ -82,7 +82,7 @@ final class Sizes {
   private static int growth(ArrayNode before, ArrayNode after) {
     int growth = separators(after) - separators(before);
     int common = Math.min(before.size(), after.size());
-    for (int i = 0; i < common; i++) {
+    for (int i = GrowingArray.shared(before, after); i < common; i++) {
       growth += growth(before.get(i), after.get(i));
     }
     for (int i = common; i < after.size(); i++) {

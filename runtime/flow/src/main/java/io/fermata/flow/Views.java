@@ -20,6 +20,7 @@ import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.deser.BeanDeserializerModifier;
 import com.fasterxml.jackson.databind.deser.std.DelegatingDeserializer;
 import com.fasterxml.jackson.databind.module.SimpleModule;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TreeTraversingParser;
 import com.fasterxml.jackson.databind.type.CollectionType;
@@ -196,9 +197,12 @@ final class Views<S extends Record> {
       if (tree == before) {
         return;
       }
-      for (int i = 0; tree.isArray() && i < tree.size(); i++) {
-        if (tree.get(i) != before.get(i)) {
-          reader.readValue(tree.get(i));
+      if (tree instanceof ArrayNode array) {
+        int known = before instanceof ArrayNode then ? GrowingArray.shared(then, array) : 0;
+        for (int i = known; i < array.size(); i++) {
+          if (array.get(i) != before.get(i)) {
+            reader.readValue(array.get(i));
+          }
         }
       }
       for (Map.Entry<String, JsonNode> entry : tree.properties()) {

@@ -42,8 +42,13 @@ final class Loads {
 
   /** Ten actions, each computing from what the one before wrote. */
   static Flow<Count> linear() {
+    return linear(10);
+  }
+
+  /** So many actions. */
+  static Flow<Count> linear(int actions) {
     FlowBuilder<Count> flow = count("linear");
-    String[] nodes = IntStream.range(0, 10).mapToObj(i -> "act" + i).toArray(String[]::new);
+    String[] nodes = IntStream.range(0, actions).mapToObj(i -> "act" + i).toArray(String[]::new);
     for (String node : nodes) {
       flow.act(node, Loads::increment);
     }
