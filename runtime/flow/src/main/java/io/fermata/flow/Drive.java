@@ -232,6 +232,8 @@ final class Drive {
       show(spot, show);
     } else if (node instanceof Node.Act) {
       attempt(place, null);
+    } else if (node instanceof Node.Compute<S> compute) {
+      compute(spot, compute);
     } else if (node instanceof Node.Sleep<S> sleep) {
       sleep(spot, sleep);
     } else if (node instanceof Node.Await<S> await) {
@@ -256,6 +258,29 @@ final class Drive {
 
   private void attempt(Place place, @Nullable String field) {
     emit(new Event.Attempted(place, field, at(place).attempts() + 1, at));
+  }
+
+  /** Computes within the step; the place stops if the result cannot be had or kept. */
+  private <S extends Record> void compute(Spot<S> spot, Node.Compute<S> compute) {
+    Place place = spot.place();
+    try {
+      List<Write> writes = new ArrayList<>();
+      compute
+          .values()
+          .apply(spot.view())
+          .forEach((field, value) -> writes.add(Nesting.write(spot, field, value)));
+      List<String> reads = List.of(spot.step().scope().home(place));
+      Event.Committed event =
+          new Event.Committed(place, writes, reads, List.of(), spot.undoable(), null);
+      String tooLarge = tooLarge(event, spot);
+      if (tooLarge == null) {
+        emit(event);
+      } else {
+        halt(place, Event.Resume.ENTERING, ErrorCode.STATE_TOO_LARGE, tooLarge, tooLarge);
+      }
+    } catch (Throwable e) {
+      stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+    }
   }
 
   // --- asking ---------------------------------------------------------------------------------
@@ -494,20 +519,26 @@ final class Drive {
             wrote.emitted(),
             spot.undoable(),
             wrote.ends());
-    RunState after = tried(event);
-    spot.now(after).requireReadable(state);
-    if (!wrote.writes().isEmpty() && tooLarge(after.memory(effect.place().branch()))) {
-      String message =
-          "The step "
-              + effect.place().node()
-              + " would make the state larger than "
-              + limits.stateBytes()
-              + " bytes.";
-      unkept(effect, ErrorCode.STATE_TOO_LARGE, message, message);
+    String tooLarge = tooLarge(event, spot);
+    if (tooLarge != null) {
+      unkept(effect, ErrorCode.STATE_TOO_LARGE, tooLarge, tooLarge);
       return;
     }
     tag(effect, wrote);
     emit(event);
+  }
+
+  /** Why a step's writes make the state too large; null if they do not. Unreadable ones throw. */
+  private @Nullable String tooLarge(Event.Committed event, Spot<?> spot) {
+    RunState after = tried(event);
+    spot.now(after).requireReadable(state);
+    return !event.writes().isEmpty() && tooLarge(after.memory(event.place().branch()))
+        ? "The step "
+            + event.place().node()
+            + " would make the state larger than "
+            + limits.stateBytes()
+            + " bytes."
+        : null;
   }
 
   /** Branches that know nothing of each other may together give the run more than it can have. */

@@ -3,6 +3,7 @@ package io.fermata.flow;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -161,6 +162,24 @@ public final class FlowBuilder<S extends Record> {
     EffectOptions chosen = new EffectOptions();
     options.accept(chosen);
     return add(new Node.Act<>(node, action, chosen.policy(), chosen.reads()));
+  }
+
+  /**
+   * Computes fields from the state, and does nothing else: no input, no output, no waiting. It runs
+   * within the step, as a decision does, so it costs no effect and no write of the journal of its
+   * own; its result is journaled, and a replay does not call it. If it throws, nothing is written
+   * and the run stops here until somebody tries the step again.
+   *
+   * @param values the new values of fields, by name; null takes a value away
+   */
+  public FlowBuilder<S> computes(
+      String node, Function<S, ? extends Map<String, ? extends @Nullable Object>> values) {
+    return add(new Node.Compute<>(node, values));
+  }
+
+  /** Computes one field from the state, as {@link #computes(String, Function)} does. */
+  public FlowBuilder<S> computes(String node, String field, Function<S, ?> value) {
+    return computes(node, state -> Collections.singletonMap(field, value.apply(state)));
   }
 
   /** Waits for a while. The run sleeps meanwhile, through restarts, and needs no memory. */

@@ -61,7 +61,7 @@ final class Nesting {
     return (Node.Mount<S, T>) Objects.requireNonNull(node);
   }
 
-  private static Write write(Spot<?> spot, String field, @Nullable Object value) {
+  static Write write(Spot<?> spot, String field, @Nullable Object value) {
     spot.schema().requireWritable(field);
     return value == null
         ? new Write(Write.Verb.DELETE, spot.path(field), null)

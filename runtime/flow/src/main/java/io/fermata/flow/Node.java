@@ -102,6 +102,20 @@ sealed interface Node<S extends Record> {
   }
 
   /**
+   * Computes, within the step.
+   *
+   * @param values the new values of fields, by name; null takes a value away
+   */
+  record Compute<S extends Record>(
+      String id, Function<S, ? extends Map<String, ? extends @Nullable Object>> values)
+      implements Node<S> {
+    @Override
+    public Recorded.Kind kind() {
+      return Recorded.Kind.ACT;
+    }
+  }
+
+  /**
    * Waits for a moment.
    *
    * @param time how long, if that is what the author said

@@ -82,6 +82,8 @@ final class Outline {
         details.add("shows " + show.tool() + into(show.field()));
       } else if (node instanceof Node.Act<S> act) {
         act(act, details);
+      } else if (node instanceof Node.Compute) {
+        details.add("computes");
       } else if (node instanceof Node.Sleep<S> sleep) {
         details.add("sleeps" + fixed(" ", sleep.time()));
       } else if (node instanceof Node.Await<S> await) {

@@ -236,6 +236,10 @@ final class StateSchema<S extends Record> {
    * nothing can be there.
    */
   @Nullable JavaType typeAt(String path) {
+    Field known = fields.get(path);
+    if (known != null) {
+      return known.type();
+    }
     JavaType at = Json.MAPPER.constructType(type);
     for (String name : path.split("\\.", -1)) {
       at = at == null ? null : partOf(at, name);
