@@ -44,7 +44,7 @@ record Addressees(Graph graph, RunState state) {
     String at = branch;
     for (Place fork = Place.forkOf(at); fork != null; fork = Place.forkOf(at)) {
       String side = sides.get(fork.node());
-      if (side == null || !(side.equals(Graph.ANY) || side.equals(Place.labelOf(at)))) {
+      if (side == null || !(side.equals(StateSchema.ANY) || side.equals(Place.labelOf(at)))) {
         return false;
       }
       at = fork.branch();

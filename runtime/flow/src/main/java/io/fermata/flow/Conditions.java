@@ -182,7 +182,7 @@ final class Conditions {
     }
 
     boolean holds(Kind kind, JsonNode is, JsonNode than) {
-      if (absent(is) || absent(than)) {
+      if (Paths.absent(is) || Paths.absent(than)) {
         return this == NE || this == NOT_IN;
       }
       return switch (this) {
@@ -215,9 +215,5 @@ final class Conditions {
         default -> throw new IllegalStateException(word + " does not order");
       };
     }
-  }
-
-  static boolean absent(JsonNode value) {
-    return value.isMissingNode() || value.isNull();
   }
 }

@@ -90,7 +90,7 @@ final class Drive {
 
   /** The widget that is shown, if it needs no answer. */
   private @Nullable Place displayed() {
-    Place shown = Standing.shown(state);
+    Place shown = state.shown();
     return shown != null && showing(shown).displayOnly() ? shown : null;
   }
 
@@ -416,7 +416,7 @@ final class Drive {
     } else if (showing.displayOnly()
         && !showing.told()
         && state.called()
-        && place.equals(Standing.shown(state))) {
+        && place.equals(state.shown())) {
       putWidget(spot, show, true);
     }
   }
@@ -505,7 +505,7 @@ final class Drive {
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       ErrorCode code = ErrorCode.ofFailed(effect);
-      unkept(effect, code, Failures.message(effect.place(), code, e), Failures.detail(e));
+      unkept(effect, code, StepFailures.message(effect.place(), code, e), Failures.detail(e));
     }
   }
 
@@ -658,7 +658,7 @@ final class Drive {
   /** Tries the rules; null if one of them failed, so that the place had to stop. */
   private Rules.@Nullable Found decide(
       Place place, Scope<?> scope, List<Route.Rule> rules, boolean all) {
-    Facts facts = Facts.at(state, place, scope);
+    Facts facts = new PlaceFacts(state, place, scope);
     Rules.Found found =
         all ? Rules.all(rules, facts, scope.schema()) : Rules.first(rules, facts, scope.schema());
     if (found.failure() == null) {
@@ -732,7 +732,7 @@ final class Drive {
 
   void stop(Place place, Event.Resume resume, ErrorCode code, Throwable cause) {
     Failures.rethrowFatal(cause);
-    halt(place, resume, code, Failures.message(place, code, cause), Failures.detail(cause));
+    halt(place, resume, code, StepFailures.message(place, code, cause), Failures.detail(cause));
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {

@@ -30,7 +30,7 @@ final class Evidence {
   }
 
   private static @Nullable JsonNode small(JsonNode value) {
-    if (Conditions.absent(value)) {
+    if (Paths.absent(value)) {
       return null;
     }
     if (value.isContainerNode()) {

@@ -1,9 +1,8 @@
 package io.fermata.flow;
 
-/** How what an author's code threw is told: to the client, and to the operator. */
+/** What an author's code threw. */
 final class Failures {
   private static final int DETAIL = 500;
-  private static final int LONGEST_MESSAGE = 2_000;
 
   private Failures() {}
 
@@ -14,14 +13,7 @@ final class Failures {
     }
   }
 
-  /** Only the message of a {@link StepException} is meant for the client. */
-  static String message(Place place, ErrorCode code, Throwable cause) {
-    if (cause instanceof StepException told && told.getMessage() != null) {
-      return Texts.shortened(told.getMessage(), LONGEST_MESSAGE);
-    }
-    return code.cause() + ": " + place.undone().node() + ". " + code.repair() + ".";
-  }
-
+  /** What the operator may read of it. */
   static String detail(Throwable cause) {
     return Texts.shortened(cause.toString(), DETAIL);
   }

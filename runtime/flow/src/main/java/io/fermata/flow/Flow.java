@@ -41,10 +41,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Flow<S extends Record> {
   /** Where every run begins. */
-  public static final String START = "__start__";
+  public static final String START = Place.START;
 
   /** Where a run completes. */
-  public static final String END = "__end__";
+  public static final String END = Place.END;
 
   private final Header header;
   private final StateSchema<S> schema;
@@ -185,7 +185,7 @@ public final class Flow<S extends Record> {
     asked.keySet().removeIf(path -> !path.contains("."));
     asked.forEach(
         (path, field) -> {
-          boolean ofItem = path.contains("." + Graph.ANY + ".");
+          boolean ofItem = path.contains("." + StateSchema.ANY + ".");
           answers
               .withObjectProperty(ofItem ? "patternProperties" : "properties")
               .set(ofItem ? StateSchema.namesLike(path) : path, field.deepCopy());
@@ -232,7 +232,7 @@ public final class Flow<S extends Record> {
    * it takes over had in their place.
    */
   public SecretFields secretFields() {
-    return new Migrations(this).secretFields(graph().secretFields());
+    return new MigrationPath(this).secretFields(graph().secretFields());
   }
 
   /** Its recorders, and those of its sub-flows, which hear what happens there. */
@@ -269,11 +269,6 @@ public final class Flow<S extends Record> {
   /** Its graph, to be drawn as a Mermaid flowchart or as an SVG image. */
   public Picture picture() {
     return Outline.of(this);
-  }
-
-  /** The machine that runs it. */
-  public FlowProgram<S> program(Limits limits) {
-    return new FlowProgram<>(this, limits);
   }
 
   /** Whether clients may show its questions as forms. */

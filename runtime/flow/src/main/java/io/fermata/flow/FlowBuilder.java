@@ -378,7 +378,7 @@ public final class FlowBuilder<S extends Record> {
     all.addAll(schema.defects());
     all.addAll(new GraphCheck<>(flow).defects());
     if (all.isEmpty()) {
-      all.addAll(new Migrations(flow).defects());
+      all.addAll(new MigrationPath(flow).defects());
     }
     if (!all.isEmpty()) {
       throw new InvalidFlowException(id, all);

@@ -31,7 +31,12 @@ public final class FlowProgram<S extends Record>
   private final SecretFields secretFields;
   private final Migrations migrations;
 
-  FlowProgram(Flow<S> flow, Limits limits) {
+  /** The program of a flow. */
+  public static <S extends Record> FlowProgram<S> of(Flow<S> flow, Limits limits) {
+    return new FlowProgram<>(flow, limits);
+  }
+
+  private FlowProgram(Flow<S> flow, Limits limits) {
     this.flow = flow;
     this.limits = limits;
     this.graph = flow.graph();
@@ -150,7 +155,7 @@ public final class FlowProgram<S extends Record>
             : thrown;
     ErrorCode code = ErrorCode.ofFailed(effect);
     return new Input.Failed(
-        code, Failures.message(effect.place(), code, cause), Failures.detail(cause));
+        code, StepFailures.message(effect.place(), code, cause), Failures.detail(cause));
   }
 
   @Override
@@ -337,11 +342,8 @@ public final class FlowProgram<S extends Record>
   }
 
   private Acceptance<Event> fits(Drive drive, Set<String> fields) {
-    RunState told = drive.state();
-    boolean tooLarge =
-        told.branches().values().stream()
-            .anyMatch(branch -> branch.memory().bytes() > limits.stateBytes());
-    if (tooLarge) {
+    RunState answered = drive.state();
+    if (tooLarge(answered)) {
       return refused(
           drive.before(),
           Outcome.Failure.of(
@@ -353,7 +355,7 @@ public final class FlowProgram<S extends Record>
                   + "."));
     }
     try {
-      told.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));
+      answered.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));
     } catch (IllegalArgumentException e) {
       String field = fields.isEmpty() ? "stateUpdates" : String.join(", ", fields);
       return refused(
@@ -363,6 +365,15 @@ public final class FlowProgram<S extends Record>
               List.of(new Violation(field, "cannot be read as what the flow expects"))));
     }
     return new Accepted<>(drive.run());
+  }
+
+  private boolean tooLarge(RunState state) {
+    for (Branch branch : state.branches().values()) {
+      if (branch.memory().bytes() > limits.stateBytes()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void requireReadable(RunState before, String name, Branch branch) {

@@ -159,8 +159,8 @@ final class Fold {
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.moved(true);
-    state.put(new Place(Flow.START, 1), At.entered(e.at()).phase(new Phase.Leaving(null)));
-    Branch trunk = Branch.EMPTY.visit(Flow.START, 1).checkpoint(Flow.START, state.tick);
+    state.put(new Place(Place.START, 1), At.entered(e.at()).phase(new Phase.Leaving(null)));
+    Branch trunk = Branch.EMPTY.visit(Place.START, 1).checkpoint(Place.START, state.tick);
     state.branches = Map.of("", trunk);
   }
 
@@ -279,7 +279,7 @@ final class Fold {
 
   /** The run moves on by itself. What it shows from here on, nobody has been told of. */
   private static void uncalled(Draft state) {
-    Place told = Standing.shown(state.build());
+    Place told = state.build().shown();
     state.moved(false);
     Map<Place, At> places = new LinkedHashMap<>(state.places);
     places.replaceAll(
@@ -423,7 +423,7 @@ final class Fold {
   /** Whether a place is the beginning of an item's flow, and not the node that mounts a flow. */
   private static boolean begins(Place place) {
     Place fork = Place.forkOf(place.branch());
-    return fork != null && place.node().equals(fork.node() + "/" + Flow.START);
+    return fork != null && place.node().equals(fork.node() + "/" + Place.START);
   }
 
   private static void closed(Draft state, Event.Closed e) {
@@ -431,13 +431,13 @@ final class Fold {
     state.branch(branch, b -> b.memory(b.memory().close(e.scope())));
     e.writes().forEach(write -> write(state, branch, write));
     Place fork = Place.forkOf(branch);
-    boolean item = fork != null && e.place().node().equals(fork.node() + "/" + Flow.END);
+    boolean item = fork != null && e.place().node().equals(fork.node() + "/" + Place.END);
     Phase next = item ? new Phase.Returning(e.result()) : new Phase.Leaving(null);
     state.at(e.place(), at -> at.phase(next));
   }
 
   private static void broken(Draft state, Event.Broken e) {
-    if (e.end().equals(Flow.END)) {
+    if (e.end().equals(Place.END)) {
       state.reason = e.reason();
     }
     state.at(e.place(), at -> at.phase(new Phase.Leaving(e.end())));

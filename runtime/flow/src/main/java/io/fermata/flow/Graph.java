@@ -25,9 +25,6 @@ final class Graph {
   /** Made by whoever asks for it first, and by several threads perhaps, so it is immutable. */
   private @Nullable Set<String> back;
 
-  /** Stands for any item of a list. */
-  static final String ANY = "*";
-
   Graph(Flow<?> flow) {
     add(new Scope<>("", flow, null, false), null, Map.of());
   }
@@ -61,7 +58,7 @@ final class Graph {
     } else {
       put(own, around);
       if (node instanceof Node.Each<S, ?> each) {
-        Map<String, String> inner = new LinkedHashMap<>(Map.of(path, ANY));
+        Map<String, String> inner = new LinkedHashMap<>(Map.of(path, StateSchema.ANY));
         inner.putAll(around);
         add(new Scope<>(path, each.flow(), scope, true), null, inner);
       }

@@ -15,14 +15,10 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The migrations of a flow, one for each earlier version whose runs it takes over. Each leads to
- * the next version that there is one for, and the last of them to the flow itself, so a new version
- * keeps those of the one before and adds its own.
- */
+/** Carries runs of earlier versions over to a flow. */
 final class Migrations {
   private final Flow<?> flow;
-  private final NavigableMap<Integer, Migration> byVersion;
+  private final MigrationPath path;
 
   /** Why a run cannot be carried over. */
   static final class Unfit extends RuntimeException {
@@ -39,94 +35,11 @@ final class Migrations {
 
   Migrations(Flow<?> flow) {
     this.flow = flow;
-    this.byVersion = new TreeMap<>(flow.migrations());
+    this.path = new MigrationPath(flow);
   }
 
   boolean from(int version) {
-    return byVersion.containsKey(version);
-  }
-
-  /** The secret fields of the flow, and those of the versions that its runs come from. */
-  SecretFields secretFields(SecretFields own) {
-    SecretFields all = own;
-    for (Map.Entry<Integer, Migration> each : byVersion.descendingMap().entrySet()) {
-      Map<String, String> renamed = fields(each.getValue(), byVersion.higherKey(each.getKey()));
-      all = all.before(renamed, each.getValue().secrets());
-    }
-    return all;
-  }
-
-  // --- before anything runs -------------------------------------------------------------------
-
-  /** What is wrong with them, once the rest of the flow is known to be right. */
-  List<String> defects() {
-    List<String> defects = new ArrayList<>();
-    byVersion.forEach(
-        (from, migration) -> {
-          String name = "The migration from version " + from + " ";
-          migration.defects().forEach(defect -> defects.add(name + defect));
-          if (from < 1 || from >= flow.version()) {
-            defects.add(
-                name
-                    + "is none: the flow is version "
-                    + flow.version()
-                    + ", and only earlier ones, from 1 on, are carried over");
-          }
-          nodes(migration).forEach((old, now) -> node(name, from, old, now, defects));
-          if (from.equals(byVersion.lastKey())) {
-            migration.fields().values().forEach(now -> field(name, now, defects));
-          }
-        });
-    return defects;
-  }
-
-  private static Map<String, String> nodes(Migration migration) {
-    Map<String, String> all = new LinkedHashMap<>(migration.nodes());
-    all.putAll(migration.removed());
-    return all;
-  }
-
-  private void node(String name, int from, String old, String now, List<String> defects) {
-    String last = inTheEnd(from, now);
-    if (!flow.graph().has(last)) {
-      defects.add(
-          name
-              + "leads to "
-              + last
-              + ", but there is no such node"
-              + Nearest.to(last, flow.nodeIds()).map(n -> "; did you mean " + n + "?").orElse(""));
-    }
-    Map<String, String> mounts = Objects.requireNonNull(byVersion.get(from)).nodes();
-    if (!Carrying.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
-      defects.add(name + "takes " + old + " into another flow, to " + now + "; stay in the same");
-    }
-  }
-
-  private static String flowOf(String node) {
-    return node.substring(0, Math.max(0, node.lastIndexOf('/')));
-  }
-
-  /** What later migrations make of a node that one of them leads to. */
-  private String inTheEnd(int from, String node) {
-    String at = node;
-    for (Migration later : byVersion.tailMap(from, false).values()) {
-      String removed = later.removed().get(at);
-      at = removed == null ? Carrying.renamed(at, later.nodes(), '/') : removed;
-    }
-    return at;
-  }
-
-  private void field(String name, String field, List<String> defects) {
-    if (flow.schema().field(field) == null) {
-      defects.add(
-          name
-              + "puts a value into "
-              + field
-              + ", which the state does not have"
-              + Nearest.to(field, flow.schema().paths())
-                  .map(n -> "; did you mean " + n + "?")
-                  .orElse(""));
-    }
+    return path.from().containsKey(version);
   }
 
   // --- carrying a run over --------------------------------------------------------------------
@@ -140,8 +53,8 @@ final class Migrations {
     requireAtRest(run);
     List<Event> events = new ArrayList<>();
     RunState state = run;
-    for (Map.Entry<Integer, Migration> each : byVersion.tailMap(run.version()).entrySet()) {
-      Integer next = byVersion.higherKey(each.getKey());
+    for (Map.Entry<Integer, Migration> each : path.from().tailMap(run.version()).entrySet()) {
+      Integer next = path.from().higherKey(each.getKey());
       Event.Migrated migrated = migrated(state, each.getValue(), next, at);
       state = state.apply(migrated);
       events.add(migrated);
@@ -176,7 +89,7 @@ final class Migrations {
    */
   private Event.Migrated migrated(
       RunState state, Migration migration, @Nullable Integer next, long at) {
-    Map<String, String> fields = fields(migration, next);
+    Map<String, String> fields = path.fields(migration, next);
     return new Event.Migrated(
         state.version(),
         next == null ? flow.version() : next,
@@ -188,20 +101,6 @@ final class Migrations {
         at);
   }
 
-  private Map<String, String> fields(Migration migration, @Nullable Integer next) {
-    Map<String, String> fields = new LinkedHashMap<>(migration.fields());
-    migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
-    return fields;
-  }
-
-  /** The state of a sub-flow moves with the node that mounts it. */
-  private void mounted(String old, String now, @Nullable Integer next, Map<String, String> fields) {
-    String last = next == null ? now : inTheEnd(next - 1, now);
-    if (flow.graph().has(last) && flow.graph().step(last).node() instanceof Node.Nested) {
-      fields.putIfAbsent(old.replace('/', '.'), now.replace('/', '.'));
-    }
-  }
-
   private Event.Carried carried(
       RunState state, Place place, Migration migration, @Nullable Integer next) {
     At at = state.at(place);
@@ -209,7 +108,7 @@ final class Migrations {
     Place to = Carrying.place(place, migration.nodes());
     if (goOn != null) {
       int visits = state.branch(place.branch()).visits(goOn);
-      String last = next == null ? goOn : inTheEnd(next - 1, goOn);
+      String last = next == null ? goOn : path.inTheEnd(next - 1, goOn);
       boolean asks = flow.graph().step(last).asks();
       return new Event.Carried(
           place, new Place(to.branch(), goOn, visits + 1), true, asks, null, null);
@@ -379,8 +278,8 @@ final class Migrations {
     Map<String, String> here = new LinkedHashMap<>();
     String branch = place.branch();
     for (Place fork = Place.forkOf(branch); fork != null; fork = Place.forkOf(branch)) {
-      boolean list = Graph.ANY.equals(around.get(fork.node()));
-      here.put(fork.node(), list ? Graph.ANY : Place.labelOf(branch));
+      boolean list = StateSchema.ANY.equals(around.get(fork.node()));
+      here.put(fork.node(), list ? StateSchema.ANY : Place.labelOf(branch));
       branch = fork.branch();
     }
     require(here.equals(around), place.node() + ", where it is, lies in another branch");

@@ -78,6 +78,11 @@ final class Paths {
     return result;
   }
 
+  /** Whether there is no value, or null. */
+  static boolean absent(JsonNode value) {
+    return value.isMissingNode() || value.isNull();
+  }
+
   /** An answer is filled when it is not absent, null or "": false, 0 and [] are answers. */
   static boolean filled(@Nullable JsonNode value) {
     return value != null

@@ -15,6 +15,12 @@ import org.jspecify.annotations.Nullable;
  * @param branch the branch, or "" for the trunk
  */
 public record Place(String branch, String node, int visit) {
+  /** The node where every flow begins. */
+  static final String START = "__start__";
+
+  /** The node where every flow ends. */
+  static final String END = "__end__";
+
   private static final String UNDO = "~undo";
 
   Place(String node, int visit) {
@@ -75,7 +81,7 @@ public record Place(String branch, String node, int visit) {
   /** Whether an author declared its node: what begins and ends a flow is not worth a mention. */
   @JsonIgnore
   public boolean declared() {
-    return !name().equals(Flow.START) && !name().equals(Flow.END);
+    return !name().equals(START) && !name().equals(END);
   }
 
   /** Whether it is a compensation. */

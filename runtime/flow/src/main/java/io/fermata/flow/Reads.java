@@ -97,7 +97,7 @@ public final class Reads {
     }
     JsonNode value = facts.value(path);
     captured(path, value);
-    return Conditions.absent(value) ? null : value;
+    return Paths.absent(value) ? null : value;
   }
 
   private void captured(String what, JsonNode is) {

@@ -190,6 +190,19 @@ public record RunState(
     }
   }
 
+  /** The widget that is shown, the oldest if several wait to be: it must not change on its own. */
+  @Nullable Place shown() {
+    Place oldest = null;
+    for (Place place : inOrder()) {
+      At at = at(place);
+      if (at.phase() instanceof Phase.Showing
+          && (oldest == null || at.since() < at(oldest).since())) {
+        oldest = place;
+      }
+    }
+    return oldest;
+  }
+
   At at(Place place) {
     return Objects.requireNonNull(places.get(place), () -> "The run is not at " + place);
   }

@@ -28,7 +28,7 @@ record Scope<S extends Record>(String path, Flow<S> flow, @Nullable Scope<?> par
       return "";
     }
     String label = each ? place.labelAfter(path) : null;
-    String index = each ? (label == null ? Graph.ANY : label) + "." : "";
+    String index = each ? (label == null ? StateSchema.ANY : label) + "." : "";
     return parent.prefix(place) + id() + "." + index;
   }
 

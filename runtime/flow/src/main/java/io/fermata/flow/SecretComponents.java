@@ -21,7 +21,7 @@ final class SecretComponents {
 
   private void in(JavaType type, String prefix, Set<Class<?>> enclosing) {
     if (type.isContainerType()) {
-      in(type.getContentType(), prefix + Graph.ANY + ".", enclosing);
+      in(type.getContentType(), prefix + StateSchema.ANY + ".", enclosing);
       return;
     }
     Set<Class<?>> all = new HashSet<>(enclosing);

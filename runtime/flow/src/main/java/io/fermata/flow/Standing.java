@@ -16,7 +16,7 @@ final class Standing {
   @Nullable Outcome open(RunState state) {
     List<Event.Question> questions = new ArrayList<>();
     Set<String> contexts = new LinkedHashSet<>();
-    Place shown = shown(state);
+    Place shown = state.shown();
     if (shown != null && state.at(shown).phase() instanceof Phase.Showing showing) {
       return new Outcome.ShowWidget(showing.widget());
     }
@@ -31,19 +31,6 @@ final class Standing {
     }
     String context = contexts.isEmpty() ? null : String.join("\n", contexts);
     return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
-  }
-
-  /** The widget that is shown, the oldest if several wait to be: it must not change on its own. */
-  static @Nullable Place shown(RunState state) {
-    Place oldest = null;
-    for (Place place : state.inOrder()) {
-      At at = state.at(place);
-      if (at.phase() instanceof Phase.Showing
-          && (oldest == null || at.since() < state.at(oldest).since())) {
-        oldest = place;
-      }
-    }
-    return oldest;
   }
 
   /** What a call comes to: where the run stands, and which of the call's answers were refused. */

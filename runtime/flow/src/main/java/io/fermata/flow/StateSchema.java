@@ -26,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  * what a client sends, and the typed view for the author's code.
  */
 final class StateSchema<S extends Record> {
+  /** Stands for any item of a list in a path. */
+  static final String ANY = "*";
+
   static final int LONGEST_NAME = 80;
   private static final String INDEX = "[0-9]{1,4}";
   private static final String SYNTAX = "[\\\\^$.|?*+()\\[\\]{}]";
@@ -161,7 +164,7 @@ final class StateSchema<S extends Record> {
   /** A regular expression for the names that a template such as {@code cars.*.plate} stands for. */
   static String namesLike(String template) {
     return Arrays.stream(template.split("\\.", -1))
-        .map(part -> part.equals(Graph.ANY) ? INDEX : part.replaceAll(SYNTAX, "\\\\$0"))
+        .map(part -> part.equals(ANY) ? INDEX : part.replaceAll(SYNTAX, "\\\\$0"))
         .collect(Collectors.joining("\\.", "^", "$"));
   }
 

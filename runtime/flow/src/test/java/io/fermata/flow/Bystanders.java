@@ -81,7 +81,7 @@ final class Bystanders {
         moves.add(new Move(place, Kind.ANSWER, null));
       } else if (at.phase() instanceof Phase.Awaiting && !neglected(place, at)) {
         moves.add(new Move(place, Kind.SIGNAL, null));
-      } else if (place.equals(Standing.shown(run.state))) {
+      } else if (place.equals(run.state.shown())) {
         moves.add(new Move(place, Kind.LOOK, null));
       }
     }

@@ -90,13 +90,13 @@ class CostTest {
   }
 
   private static Runnable going(Flow<?> flow) {
-    FlowProgram<?> program = flow.program(Loads.ROOMY);
+    FlowProgram<?> program = FlowProgram.of(flow, Loads.ROOMY);
     RunState waiting = Loads.take(program, RunState.NONE, Loads.start(), null);
     return () -> Loads.take(program, waiting, Loads.go(), null);
   }
 
   private static Runnable loop(int rounds) {
-    FlowProgram<?> program = Loads.loop(rounds).program(Loads.ROOMY);
+    FlowProgram<?> program = FlowProgram.of(Loads.loop(rounds), Loads.ROOMY);
     return () -> Loads.take(program, RunState.NONE, Loads.start(), null);
   }
 

@@ -436,7 +436,7 @@ class DecisionTest {
 
   private static Facts at(RunState state, String node) {
     Flow<Flows.Talk> flow = talk().act(node, run -> {}).edge(START, node).edge(node, END).compile();
-    return Facts.at(state, new Place(node, 1), new Scope<>("", flow, null, false));
+    return new PlaceFacts(state, new Place(node, 1), new Scope<>("", flow, null, false));
   }
 
   // --- what compile refuses -------------------------------------------------------------------

@@ -30,7 +30,7 @@ final class Driver {
   }
 
   Driver(Flow<?> flow, Limits limits) {
-    this.program = flow.program(limits);
+    this.program = FlowProgram.of(flow, limits);
   }
 
   Outcome start(Object... updates) {

@@ -42,10 +42,10 @@ public class EngineBenchmark {
   public boolean recorded;
 
   private final Loads.Counter counter = new Loads.Counter();
-  private final FlowProgram<?> linear = Loads.linear().program(Loads.ROOMY);
-  private final FlowProgram<?> loop = Loads.loop(100).program(Loads.ROOMY);
-  private final FlowProgram<?> mixed = Loads.mixed().program(Loads.ROOMY);
-  private final FlowProgram<?> fork = Loads.fork().program(Loads.ROOMY);
+  private final FlowProgram<?> linear = FlowProgram.of(Loads.linear(), Loads.ROOMY);
+  private final FlowProgram<?> loop = FlowProgram.of(Loads.loop(100), Loads.ROOMY);
+  private final FlowProgram<?> mixed = FlowProgram.of(Loads.mixed(), Loads.ROOMY);
+  private final FlowProgram<?> fork = FlowProgram.of(Loads.fork(), Loads.ROOMY);
 
   public static void main(String[] arguments) throws CommandLineOptionException, RunnerException {
     new Runner(
@@ -78,7 +78,7 @@ public class EngineBenchmark {
   public RunState mixed16() throws JsonProcessingException {
     RunState paused = take(mixed, RunState.NONE, Loads.start());
     RunState read = JSON.readValue(JSON.writeValueAsString(paused), RunState.class);
-    return take(mixed.flow().program(Loads.ROOMY), read, Loads.go());
+    return take(FlowProgram.of(mixed.flow(), Loads.ROOMY), read, Loads.go());
   }
 
   @Benchmark
@@ -93,15 +93,15 @@ public class EngineBenchmark {
     @Param({"10", "1000", "10000"})
     public int lines;
 
-    private FlowProgram<?> filled = Loads.filled(0).program(Loads.ROOMY);
+    private FlowProgram<?> filled = FlowProgram.of(Loads.filled(0), Loads.ROOMY);
     private FlowProgram<?> growing = filled;
     private RunState waiting = RunState.NONE;
 
     /** Begins a run with so many lines; it is the same for both flows. */
     @Setup(Level.Trial)
     public void fill() {
-      filled = Loads.filled(lines).program(Loads.ROOMY);
-      growing = Loads.growing(lines).program(Loads.ROOMY);
+      filled = FlowProgram.of(Loads.filled(lines), Loads.ROOMY);
+      growing = FlowProgram.of(Loads.growing(lines), Loads.ROOMY);
       waiting = Loads.take(filled, RunState.NONE, Loads.start(), null);
     }
   }

@@ -39,7 +39,7 @@ final class FlowCatalog {
         throw new IllegalArgumentException(
             "Flow " + flow + " is registered twice; give a changed graph a new version");
       }
-      versions.add(flow.program(limits));
+      versions.add(FlowProgram.of(flow, limits));
       versions.sort(Comparator.comparingInt(p -> -p.flow().version()));
     }
   }

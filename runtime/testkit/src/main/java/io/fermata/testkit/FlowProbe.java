@@ -71,7 +71,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private FlowProbe(Flow<S> flow, Limits limits) {
     this.flow = flow;
     this.limits = limits;
-    this.program = flow.program(limits);
+    this.program = FlowProgram.of(flow, limits);
   }
 
   public static <S extends Record> FlowProbe<S> of(Flow<S> flow) {

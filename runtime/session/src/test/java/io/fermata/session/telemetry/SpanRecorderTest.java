@@ -66,7 +66,7 @@ class SpanRecorderTest {
           .edge("pay", END)
           .result(Order::receipt)
           .compile();
-  private final FlowProgram<Order> program = flow.program(Limits.DEFAULT);
+  private final FlowProgram<Order> program = FlowProgram.of(flow, Limits.DEFAULT);
 
   private RunState state = RunState.NONE;
   private Recording recording = watch(spans);

@@ -1,0 +1,126 @@
+package io.fermata.flow;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The migrations of a flow, one for each earlier version whose runs it takes over. Each leads to
+ * the next version that there is one for, and the last of them to the flow itself, so a new version
+ * keeps those of the one before and adds its own.
+ */
+final class MigrationPath {
+  private final Flow<?> flow;
+  private final NavigableMap<Integer, Migration> byVersion;
+
+  MigrationPath(Flow<?> flow) {
+    this.flow = flow;
+    this.byVersion = new TreeMap<>(flow.migrations());
+  }
+
+  /** The migrations, by the version that they lead from. */
+  NavigableMap<Integer, Migration> from() {
+    return byVersion;
+  }
+
+  /** The secret fields of the flow, and those of the versions that its runs come from. */
+  SecretFields secretFields(SecretFields own) {
+    SecretFields all = own;
+    for (Map.Entry<Integer, Migration> each : byVersion.descendingMap().entrySet()) {
+      Map<String, String> renamed = fields(each.getValue(), byVersion.higherKey(each.getKey()));
+      all = all.before(renamed, each.getValue().secrets());
+    }
+    return all;
+  }
+
+  /** What is wrong with them, once the rest of the flow is known to be right. */
+  List<String> defects() {
+    List<String> defects = new ArrayList<>();
+    byVersion.forEach(
+        (from, migration) -> {
+          String name = "The migration from version " + from + " ";
+          migration.defects().forEach(defect -> defects.add(name + defect));
+          if (from < 1 || from >= flow.version()) {
+            defects.add(
+                name
+                    + "is none: the flow is version "
+                    + flow.version()
+                    + ", and only earlier ones, from 1 on, are carried over");
+          }
+          nodes(migration).forEach((old, now) -> node(name, from, old, now, defects));
+          if (from.equals(byVersion.lastKey())) {
+            migration.fields().values().forEach(now -> field(name, now, defects));
+          }
+        });
+    return defects;
+  }
+
+  private static Map<String, String> nodes(Migration migration) {
+    Map<String, String> all = new LinkedHashMap<>(migration.nodes());
+    all.putAll(migration.removed());
+    return all;
+  }
+
+  private void node(String name, int from, String old, String now, List<String> defects) {
+    String last = inTheEnd(from, now);
+    if (!flow.graph().has(last)) {
+      defects.add(
+          name
+              + "leads to "
+              + last
+              + ", but there is no such node"
+              + Nearest.to(last, flow.nodeIds()).map(n -> "; did you mean " + n + "?").orElse(""));
+    }
+    Map<String, String> mounts = Objects.requireNonNull(byVersion.get(from)).nodes();
+    if (!Carrying.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
+      defects.add(name + "takes " + old + " into another flow, to " + now + "; stay in the same");
+    }
+  }
+
+  private static String flowOf(String node) {
+    return node.substring(0, Math.max(0, node.lastIndexOf('/')));
+  }
+
+  /** What later migrations make of a node that one of them leads to. */
+  String inTheEnd(int from, String node) {
+    String at = node;
+    for (Migration later : byVersion.tailMap(from, false).values()) {
+      String removed = later.removed().get(at);
+      at = removed == null ? Carrying.renamed(at, later.nodes(), '/') : removed;
+    }
+    return at;
+  }
+
+  private void field(String name, String field, List<String> defects) {
+    if (flow.schema().field(field) == null) {
+      defects.add(
+          name
+              + "puts a value into "
+              + field
+              + ", which the state does not have"
+              + Nearest.to(field, flow.schema().paths())
+                  .map(n -> "; did you mean " + n + "?")
+                  .orElse(""));
+    }
+  }
+
+  /** The new names of fields, by their old ones. */
+  Map<String, String> fields(Migration migration, @Nullable Integer next) {
+    Map<String, String> fields = new LinkedHashMap<>(migration.fields());
+    migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
+    return fields;
+  }
+
+  /** The state of a sub-flow moves with the node that mounts it. */
+  private void mounted(String old, String now, @Nullable Integer next, Map<String, String> fields) {
+    String last = next == null ? now : inTheEnd(next - 1, now);
+    if (flow.graph().has(last) && flow.graph().step(last).node() instanceof Node.Nested) {
+      fields.putIfAbsent(old.replace('/', '.'), now.replace('/', '.'));
+    }
+  }
+}
