@@ -34,8 +34,9 @@ final class Carrying {
     state.branches = branches;
     state.places = places;
     event.places().stream().filter(Event.Carried::anew).forEach(this::enter);
-    state.version = event.to();
-    state.fingerprint = event.fingerprint();
+    RunState.Identity old = state.identity;
+    state.identity =
+        new RunState.Identity(old.runId(), event.to(), event.fingerprint(), old.intent());
     state.moved(false);
   }
 

@@ -132,15 +132,14 @@ final class Fold {
       ending(state, e);
     } else if (event instanceof Event.Completed e) {
       end(state, Status.COMPLETED, e.at());
-      state.result = e.result();
-      state.reason = e.reason();
+      state.end = new RunState.End(e.result(), e.reason());
     } else if (event instanceof Event.Cancelled e) {
       end(state, Status.CANCELLED, e.at());
     } else if (event instanceof Event.Expired e) {
       end(state, Status.EXPIRED, e.at());
     } else if (event instanceof Event.Failed e) {
       end(state, Status.FAILED, e.at());
-      state.reason = e.message();
+      state.end = new RunState.End(null, e.message());
     } else if (event instanceof Event.Abandoned) {
       state.forget();
     } else {
@@ -152,10 +151,8 @@ final class Fold {
   private static void started(Draft state, Event.Started e) {
     state.forget();
     state.status = Status.RUNNING;
-    state.runId = e.runId();
-    state.version = e.version();
-    state.fingerprint = e.fingerprint();
-    state.intent = e.intent();
+    state.identity =
+        new RunState.Identity(e.runId(), e.version(), e.fingerprint(), e.intent());
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.moved(true);
@@ -438,7 +435,7 @@ final class Fold {
 
   private static void broken(Draft state, Event.Broken e) {
     if (e.end().equals(Place.END)) {
-      state.reason = e.reason();
+      state.end = new RunState.End(null, e.reason());
     }
     state.at(e.place(), at -> at.phase(new Phase.Leaving(e.end())));
   }

@@ -249,6 +249,18 @@ public final class Run<S extends Record> {
     }
   }
 
+  /** The writes in the state of the whole run. */
+  private List<Write> journaled() {
+    if (prefix.isEmpty()) {
+      return List.copyOf(writes);
+    }
+    List<Write> whole = new ArrayList<>(writes.size());
+    for (Write write : writes) {
+      whole.add(write.under(prefix));
+    }
+    return whole;
+  }
+
   Input.Wrote close() {
     closed = true;
     List<JsonNode> changes = caller.changes();
@@ -256,7 +268,7 @@ public final class Run<S extends Record> {
       emitted.add(Event.Emitted.toCaller(changes));
     }
     return new Input.Wrote(
-        writes.stream().map(write -> write.under(prefix)).toList(),
+        journaled(),
         List.copyOf(reads),
         List.copyOf(emitted),
         tagging,

@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
@@ -16,42 +17,55 @@ import org.jspecify.annotations.Nullable;
  *
  * @param places where the run is: a set of places, each with what it is busy with
  * @param branches its strands, by name; the trunk's is ""
- * @param done the actions that can be undone, in the order they committed
- * @param undoing what is to be undone before anything else happens, the next one first
- * @param ending how the run ends when all is undone; null if it is to go on
  * @param signals what came from outside and nobody has taken yet
  * @param tags what its steps marked it with
- * @param tick the number of events folded so far
- * @param callTick the tick at which the last call that drove the run began
- * @param called what moved the run last was a call, so somebody hears of what it comes to
  */
 public record RunState(
     Status status,
-    String runId,
-    int version,
-    String fingerprint,
-    String intent,
-    long startedAt,
-    long changedAt,
+    @JsonUnwrapped Identity identity,
+    @JsonUnwrapped Clock clock,
     Map<Place, At> places,
     Map<String, Branch> branches,
-    List<Undo> done,
-    List<Undo> undoing,
-    @Nullable Ending ending,
+    @JsonUnwrapped Rollback rollback,
     List<Signal> signals,
     List<String> tags,
-    int visitsInRun,
-    int visitsInCall,
-    long tick,
-    long callTick,
-    boolean called,
-    @Nullable JsonNode result,
-    @Nullable String reason) {
+    @JsonUnwrapped Activity activity,
+    @JsonUnwrapped End end) {
 
   public RunState {
     // A snapshot may be older than the tags of runs.
     tags = tags == null ? List.of() : tags;
   }
+
+  /** Which run it is, and of what. */
+  public record Identity(String runId, int version, String fingerprint, String intent) {}
+
+  /**
+   * When it began and was last changed.
+   *
+   * @param tick the number of events folded so far
+   */
+  public record Clock(long startedAt, long changedAt, long tick) {}
+
+  /**
+   * What is or may be undone.
+   *
+   * @param done the actions that can be undone, in the order they committed
+   * @param undoing what is to be undone before anything else happens, the next one first
+   * @param ending how the run ends when all is undone; null if it is to go on
+   */
+  public record Rollback(List<Undo> done, List<Undo> undoing, @Nullable Ending ending) {}
+
+  /**
+   * What moved the run, and how far.
+   *
+   * @param callTick the tick at which the last call that drove the run began
+   * @param called what moved the run last was a call, so somebody hears of what it comes to
+   */
+  public record Activity(int visitsInRun, int visitsInCall, long callTick, boolean called) {}
+
+  /** What the run came to, once it has ended. */
+  public record End(@Nullable JsonNode result, @Nullable String reason) {}
 
   /** Where a run is in its life. */
   public enum Status {
@@ -81,33 +95,21 @@ public record RunState(
   public static final RunState NONE =
       new RunState(
           Status.NONE,
-          "",
-          0,
-          "",
-          "",
-          0,
-          0,
+          new Identity("", 0, "", ""),
+          new Clock(0, 0, 0),
           Map.of(),
           Map.of("", Branch.EMPTY),
+          new Rollback(List.of(), List.of(), null),
           List.of(),
           List.of(),
-          null,
-          List.of(),
-          List.of(),
-          0,
-          0,
-          0,
-          0,
-          false,
-          null,
-          null);
+          new Activity(0, 0, 0, false),
+          new End(null, null));
 
   /** What is left of a run that has ended: that it was, and how it ended. */
   public static RunState ended(Status status, String runId, int version, long at) {
     Draft draft = new Draft(NONE);
     draft.status = status;
-    draft.runId = runId;
-    draft.version = version;
+    draft.identity = new Identity(runId, version, "", "");
     draft.changedAt = at;
     return draft.build();
   }
@@ -124,6 +126,70 @@ public record RunState(
   @JsonIgnore
   public boolean running() {
     return status == Status.RUNNING;
+  }
+
+  public String runId() {
+    return identity.runId();
+  }
+
+  public int version() {
+    return identity.version();
+  }
+
+  public String fingerprint() {
+    return identity.fingerprint();
+  }
+
+  public String intent() {
+    return identity.intent();
+  }
+
+  public long startedAt() {
+    return clock.startedAt();
+  }
+
+  public long changedAt() {
+    return clock.changedAt();
+  }
+
+  public long tick() {
+    return clock.tick();
+  }
+
+  public List<Undo> done() {
+    return rollback.done();
+  }
+
+  public List<Undo> undoing() {
+    return rollback.undoing();
+  }
+
+  public @Nullable Ending ending() {
+    return rollback.ending();
+  }
+
+  public int visitsInRun() {
+    return activity.visitsInRun();
+  }
+
+  public int visitsInCall() {
+    return activity.visitsInCall();
+  }
+
+  public long callTick() {
+    return activity.callTick();
+  }
+
+  public boolean called() {
+    return activity.called();
+  }
+
+  public @Nullable JsonNode result() {
+    return end.result();
+  }
+
+  public @Nullable String reason() {
+    return end.reason();
   }
 
   /** The values of the trunk's state. The tree is shared: it must not be changed. */
@@ -209,7 +275,9 @@ public record RunState(
 
   /** The fold: what the state is after one more event. Pure; it calls no code of the author. */
   public RunState apply(Event event) {
-    return apply(List.of(event));
+    Draft draft = new Draft(this);
+    Fold.into(draft, event);
+    return draft.build();
   }
 
   /** The fold of several events. */
@@ -218,7 +286,9 @@ public record RunState(
       return this;
     }
     Draft draft = new Draft(this);
-    events.forEach(event -> Fold.into(draft, event));
+    for (Event event : events) {
+      Fold.into(draft, event);
+    }
     return draft.build();
   }
 
@@ -248,11 +318,9 @@ public record RunState(
 
   /** A state under construction: the one before, with some parts replaced. */
   static final class Draft {
+    private final RunState from;
     Status status;
-    String runId;
-    int version;
-    String fingerprint;
-    String intent;
+    Identity identity;
     long startedAt;
     long changedAt;
     Map<Place, At> places;
@@ -267,31 +335,27 @@ public record RunState(
     long tick;
     long callTick;
     boolean called;
-    @Nullable JsonNode result;
-    @Nullable String reason;
+    End end;
 
     private Draft(RunState from) {
-      tick = from.tick;
+      this.from = from;
       status = from.status;
-      runId = from.runId;
-      version = from.version;
-      fingerprint = from.fingerprint;
-      intent = from.intent;
-      startedAt = from.startedAt;
-      changedAt = from.changedAt;
+      identity = from.identity;
+      startedAt = from.startedAt();
+      changedAt = from.changedAt();
+      tick = from.tick();
       places = from.places;
       branches = from.branches;
-      done = from.done;
-      undoing = from.undoing;
-      ending = from.ending;
+      done = from.done();
+      undoing = from.undoing();
+      ending = from.ending();
       signals = from.signals;
       tags = from.tags;
-      visitsInRun = from.visitsInRun;
-      visitsInCall = from.visitsInCall;
-      callTick = from.callTick;
-      called = from.called;
-      result = from.result;
-      reason = from.reason;
+      visitsInRun = from.visitsInRun();
+      visitsInCall = from.visitsInCall();
+      callTick = from.callTick();
+      called = from.called();
+      end = from.end;
     }
 
     /** Something other than an effect moves the run on, with a fresh allowance of visits. */
@@ -304,25 +368,21 @@ public record RunState(
     /** Forgets the run, but not how far the count of events has come. */
     void forget() {
       status = NONE.status;
-      runId = NONE.runId;
-      version = NONE.version;
-      fingerprint = NONE.fingerprint;
-      intent = NONE.intent;
-      startedAt = NONE.startedAt;
-      changedAt = NONE.changedAt;
+      identity = NONE.identity;
+      startedAt = 0;
+      changedAt = 0;
       places = NONE.places;
       branches = NONE.branches;
-      done = NONE.done;
-      undoing = NONE.undoing;
-      ending = NONE.ending;
+      done = List.of();
+      undoing = List.of();
+      ending = null;
       signals = NONE.signals;
       tags = NONE.tags;
-      visitsInRun = NONE.visitsInRun;
-      visitsInCall = NONE.visitsInCall;
-      callTick = NONE.callTick;
-      called = NONE.called;
-      result = NONE.result;
-      reason = NONE.reason;
+      visitsInRun = 0;
+      visitsInCall = 0;
+      callTick = 0;
+      called = false;
+      end = NONE.end;
     }
 
     /** Changes what is known of a place, if the run is there. */
@@ -366,26 +426,22 @@ public record RunState(
     RunState build() {
       return new RunState(
           status,
-          runId,
-          version,
-          fingerprint,
-          intent,
-          startedAt,
-          changedAt,
+          identity,
+          new Clock(startedAt, changedAt, tick),
           places,
           branches,
-          done,
-          undoing,
-          ending,
+          rollback(),
           signals,
           tags,
-          visitsInRun,
-          visitsInCall,
-          tick,
-          callTick,
-          called,
-          result,
-          reason);
+          new Activity(visitsInRun, visitsInCall, callTick, called),
+          end);
+    }
+
+    @SuppressWarnings("ReferenceEquality") // most events leave it as it is
+    private Rollback rollback() {
+      Rollback old = from.rollback;
+      boolean same = done == old.done && undoing == old.undoing && ending == old.ending;
+      return same ? old : new Rollback(done, undoing, ending);
     }
   }
 }

@@ -100,7 +100,12 @@ final class Wanted {
 
   /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
   static boolean works(RunState state) {
-    return state.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
+    for (At at : state.places().values()) {
+      if (at.phase() instanceof Phase.Working) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Whether the effect failed and is to be tried again; a late success still counts. */
