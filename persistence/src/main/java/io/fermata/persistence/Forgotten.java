@@ -13,7 +13,7 @@ public record Forgotten(int journals, int records, int snapshots, int entries) {
   public static final Forgotten NOTHING = new Forgotten(0, 0, 0, 0);
 
   /** What there was of one journal. */
-  static Forgotten of(int records, int snapshots, int entries) {
+  public static Forgotten of(int records, int snapshots, int entries) {
     int journals = records + snapshots + entries == 0 ? 0 : 1;
     return new Forgotten(journals, records, snapshots, entries);
   }

@@ -3,7 +3,7 @@ package io.fermata.persistence;
 import java.nio.file.Path;
 
 /** Journals in memory, for tests. */
-final class MemoryStore implements Store {
+final class MemoryStore implements StoreSource {
 
   private final MemoryJournals journals = new MemoryJournals();
 

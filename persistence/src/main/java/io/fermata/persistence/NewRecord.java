@@ -11,14 +11,14 @@ import java.util.Set;
  */
 public record NewRecord(StoredRecord record, long at, Set<String> tags) {
 
-  static final String WRITER = "import";
+  public static final String WRITER = "import";
 
   public NewRecord {
     tags = Set.copyOf(tags);
   }
 
   /** Refuses what is not the records of one journal, in order and without a gap. */
-  static void requireInOrder(String persistenceId, List<NewRecord> records) {
+  public static void requireInOrder(String persistenceId, List<NewRecord> records) {
     for (int i = 1; i < records.size(); i++) {
       long before = records.get(i - 1).record().seq();
       long seq = records.get(i).record().seq();
@@ -35,7 +35,7 @@ public record NewRecord(StoredRecord record, long at, Set<String> tags) {
     }
   }
 
-  static StoreException present(String persistenceId) {
+  public static StoreException present(String persistenceId) {
     return new JournalPresentException(persistenceId);
   }
 }

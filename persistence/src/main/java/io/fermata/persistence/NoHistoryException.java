@@ -5,11 +5,11 @@ public final class NoHistoryException extends StoreException {
 
   private static final long serialVersionUID = 1L;
 
-  NoHistoryException(String message) {
+  public NoHistoryException(String message) {
     super(message);
   }
 
-  static NoHistoryException unlisted(String store) {
+  public static NoHistoryException unlisted(String store) {
     return new NoHistoryException(
         store
             + " is a key-value store, which cannot be listed or searched; name what you want, keep a"

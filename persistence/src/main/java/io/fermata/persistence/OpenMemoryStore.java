@@ -27,7 +27,7 @@ final class OpenMemoryStore implements OpenStore {
 
   @Override
   public Config config() {
-    return StoreConfig.load("store.conf");
+    return StoreConfig.load();
   }
 
   @Override

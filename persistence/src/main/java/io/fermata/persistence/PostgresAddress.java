@@ -32,18 +32,9 @@ record PostgresAddress(
 
   private static final int MOST_CONNECTIONS = 64;
   private static final Pattern SCHEME = Pattern.compile("(jdbc:)?postgres(ql)?:");
-  private static final Pattern SECRET =
-      Pattern.compile("(?<=//)([^:/?@]*):[^/?]*(?=@)|((?i:ssl)?(?i:password))=[^&]*");
 
   static boolean matches(String text) {
     return SCHEME.matcher(text).lookingAt();
-  }
-
-  /** The text of an address with its passwords struck out. */
-  static String masked(String text) {
-    Matcher secret = SECRET.matcher(text);
-    return secret.replaceAll(
-        found -> found.group(1) != null ? Matcher.quoteReplacement(found.group(1)) + ":…" : "$2=…");
   }
 
   /**
@@ -92,7 +83,7 @@ record PostgresAddress(
   private static IllegalArgumentException refused(String text, String reason) {
     return new IllegalArgumentException(
         "The address \""
-            + masked(text)
+            + Passwords.mask(text)
             + "\" cannot be used, "
             + reason
             + "; write it like postgres://user@host:5432/database?sslmode=verify-full");

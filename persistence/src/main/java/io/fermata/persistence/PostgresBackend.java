@@ -68,7 +68,7 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public Config config() {
-    return StoreConfig.load("sql-store.conf");
+    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
   }
 
   @Override

@@ -3,7 +3,7 @@ package io.fermata.persistence;
 import java.nio.file.Path;
 
 /** Journals in one schema of a PostgreSQL database. */
-final class PostgresStore implements Store {
+final class PostgresStore implements StoreSource {
 
   private final PostgresAddress address;
 

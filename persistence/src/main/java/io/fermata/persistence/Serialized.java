@@ -14,19 +14,19 @@ import org.apache.pekko.serialization.Serializers;
 import org.jspecify.annotations.Nullable;
 
 /** An object as the actor system's serializers wrote it. */
-final class Serialized {
+public final class Serialized {
 
   private final byte[] bytes;
   private final int serializer;
   private final String manifest;
 
-  Serialized(byte[] bytes, int serializer, String manifest) {
+  public Serialized(byte[] bytes, int serializer, String manifest) {
     this.bytes = bytes;
     this.serializer = serializer;
     this.manifest = manifest;
   }
 
-  static Serialized of(Object object, Serialization serialization) {
+  public static Serialized of(Object object, Serialization serialization) {
     Serializer serializer = serialization.findSerializerFor(object);
     return new Serialized(
         serialization.serialize(object).get(),
@@ -34,11 +34,11 @@ final class Serialized {
         Serializers.manifestFor(serializer, object));
   }
 
-  Object read(Serialization serialization) {
+  public Object read(Serialization serialization) {
     return serialization.deserialize(bytes, serializer, manifest).get();
   }
 
-  static Serialized read(DataInput in) throws IOException {
+  public static Serialized read(DataInput in) throws IOException {
     int serializer = in.readInt();
     String manifest = in.readUTF();
     byte[] bytes = new byte[in.readInt()];
@@ -46,7 +46,7 @@ final class Serialized {
     return new Serialized(bytes, serializer, manifest);
   }
 
-  void write(DataOutput out) throws IOException {
+  public void write(DataOutput out) throws IOException {
     out.writeInt(serializer);
     out.writeUTF(manifest);
     out.writeInt(bytes.length);
@@ -54,11 +54,11 @@ final class Serialized {
   }
 
   /** A row's payload, serializer and manifest, from a column on. */
-  static Serialized get(ResultSet row, int column) throws SQLException {
+  public static Serialized get(ResultSet row, int column) throws SQLException {
     return Objects.requireNonNull(getIfThere(row, column));
   }
 
-  static @Nullable Serialized getIfThere(ResultSet row, int column) throws SQLException {
+  public static @Nullable Serialized getIfThere(ResultSet row, int column) throws SQLException {
     byte[] bytes = row.getBytes(column);
     return bytes == null
         ? null
@@ -66,7 +66,7 @@ final class Serialized {
   }
 
   /** Sets payload, serializer and manifest, from a parameter on. */
-  static void set(PreparedStatement statement, int parameter, @Nullable Serialized written)
+  public static void set(PreparedStatement statement, int parameter, @Nullable Serialized written)
       throws SQLException {
     if (written == null) {
       statement.setNull(parameter, Types.VARBINARY);
@@ -79,23 +79,23 @@ final class Serialized {
     }
   }
 
-  byte[] bytes() {
+  public byte[] bytes() {
     return bytes;
   }
 
-  int serializer() {
+  public int serializer() {
     return serializer;
   }
 
-  String manifest() {
+  public String manifest() {
     return manifest;
   }
 
-  int size() {
+  public int size() {
     return bytes.length;
   }
 
-  StoredRecord stored(long seq) {
+  public StoredRecord stored(long seq) {
     return new StoredRecord(seq, serializer, manifest, bytes.clone());
   }
 }

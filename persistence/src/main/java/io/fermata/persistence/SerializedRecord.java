@@ -13,7 +13,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.jdk.javaapi.OptionConverters;
 
 /** One journal record as a store of ours keeps it: serialized, so serialization faults show. */
-record SerializedRecord(
+public record SerializedRecord(
     String persistenceId,
     long sequenceNr,
     String writer,
@@ -24,7 +24,7 @@ record SerializedRecord(
     @Nullable Serialized metadata) {
 
   /** The records of one write, in their order. */
-  static List<SerializedRecord> all(AtomicWrite write, Serialization serialization) {
+  public static List<SerializedRecord> all(AtomicWrite write, Serialization serialization) {
     return CollectionConverters.asJava(write.payload()).stream()
         .map(event -> of(event, serialization))
         .toList();
@@ -50,7 +50,7 @@ record SerializedRecord(
             .orElse(null));
   }
 
-  static SerializedRecord of(String persistenceId, NewRecord added) {
+  public static SerializedRecord of(String persistenceId, NewRecord added) {
     StoredRecord record = added.record();
     return new SerializedRecord(
         persistenceId,
@@ -63,7 +63,7 @@ record SerializedRecord(
         null);
   }
 
-  PersistentRepr read(Serialization serialization) {
+  public PersistentRepr read(Serialization serialization) {
     PersistentRepr read =
         PersistentRepr.apply(
                 event.read(serialization),
@@ -77,27 +77,27 @@ record SerializedRecord(
     return metadata == null ? read : read.withMetadata(metadata.read(serialization));
   }
 
-  StoredRecord stored() {
+  public StoredRecord stored() {
     return event.stored(sequenceNr);
   }
 
-  int size() {
+  public int size() {
     return event.size();
   }
 
-  OptionalLong dueAt() {
+  public OptionalLong dueAt() {
     return tags.stream().map(JournalTags::dueAt).flatMapToLong(OptionalLong::stream).min();
   }
 
-  OptionalLong forgetAt() {
+  public OptionalLong forgetAt() {
     return tags.stream().map(JournalTags::forgetAt).flatMapToLong(OptionalLong::stream).min();
   }
 
-  boolean isTagged(String tag) {
+  public boolean isTagged(String tag) {
     return tags.contains(tag);
   }
 
-  boolean isTagged(String from, String to) {
+  public boolean isTagged(String from, String to) {
     return tags.stream().anyMatch(tag -> tag.compareTo(from) >= 0 && tag.compareTo(to) <= 0);
   }
 }

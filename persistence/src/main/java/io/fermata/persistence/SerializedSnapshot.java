@@ -7,9 +7,11 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.OptionConverters;
 
 /** One snapshot as a store of ours keeps it. */
-record SerializedSnapshot(SnapshotMetadata key, Serialized state, @Nullable Serialized metadata) {
+public record SerializedSnapshot(
+    SnapshotMetadata key, Serialized state, @Nullable Serialized metadata) {
 
-  static SerializedSnapshot of(SnapshotMetadata key, Object state, Serialization serialization) {
+  public static SerializedSnapshot of(
+      SnapshotMetadata key, Object state, Serialization serialization) {
     return new SerializedSnapshot(
         new SnapshotMetadata(key.persistenceId(), key.sequenceNr(), key.timestamp()),
         Serialized.of(state, serialization),
@@ -18,12 +20,12 @@ record SerializedSnapshot(SnapshotMetadata key, Serialized state, @Nullable Seri
             .orElse(null));
   }
 
-  SelectedSnapshot read(Serialization serialization) {
+  public SelectedSnapshot read(Serialization serialization) {
     SnapshotMetadata full = metadata == null ? key : key.withMetadata(metadata.read(serialization));
     return SelectedSnapshot.create(full, state.read(serialization));
   }
 
-  long sequenceNr() {
+  public long sequenceNr() {
     return key.sequenceNr();
   }
 }

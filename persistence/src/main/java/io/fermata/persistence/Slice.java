@@ -5,9 +5,9 @@ package io.fermata.persistence;
  *
  * @param edge the lowest sequence number, or if it is read backwards the one above the highest
  */
-record Slice(String persistenceId, long edge, int max, boolean backwards) {
+public record Slice(String persistenceId, long edge, int max, boolean backwards) {
 
-  Slice {
+  public Slice {
     if (edge < 0) {
       throw new IllegalArgumentException(
           persistenceId
@@ -18,7 +18,7 @@ record Slice(String persistenceId, long edge, int max, boolean backwards) {
     requireMax(max);
   }
 
-  static void requireMax(int max) {
+  public static void requireMax(int max) {
     if (max < 1 || max > OpenStore.MOST_RECORDS) {
       throw new IllegalArgumentException(
           max
@@ -28,11 +28,11 @@ record Slice(String persistenceId, long edge, int max, boolean backwards) {
     }
   }
 
-  static Slice from(String persistenceId, long seq, int max) {
+  public static Slice from(String persistenceId, long seq, int max) {
     return new Slice(persistenceId, seq, max, false);
   }
 
-  static Slice before(String persistenceId, long seq, int max) {
+  public static Slice before(String persistenceId, long seq, int max) {
     return new Slice(persistenceId, seq, max, true);
   }
 }

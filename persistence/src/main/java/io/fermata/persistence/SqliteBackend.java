@@ -49,7 +49,7 @@ record SqliteBackend(
 
   @Override
   public Config config() {
-    return StoreConfig.load("sql-store.conf");
+    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
   }
 
   @Override

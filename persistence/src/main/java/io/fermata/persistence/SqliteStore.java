@@ -3,7 +3,7 @@ package io.fermata.persistence;
 import java.nio.file.Path;
 
 /** Journals in one SQLite file. */
-final class SqliteStore implements Store {
+final class SqliteStore implements StoreSource {
 
   private final Path file;
 

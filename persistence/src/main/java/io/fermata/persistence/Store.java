@@ -7,9 +7,20 @@ import java.util.Optional;
 /**
  * Where journals live: a description that costs nothing until a host opens it.
  *
- * <p>Nothing falls back to memory silently. Whoever wants {@link #memory()} says so.
+ * <p>Nothing falls back to memory silently: {@link #memory()} must be named.
  */
-public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore, SqliteStore {
+public final class Store {
+
+  private final StoreSource source;
+
+  private Store(StoreSource source) {
+    this.source = source;
+  }
+
+  /** A store of another kind, for example one that an optional module brings. */
+  public static Store of(StoreSource source) {
+    return new Store(source);
+  }
 
   /**
    * Journals in the memory of this JVM, for tests only: they end with the process. The same
@@ -17,16 +28,16 @@ public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore,
    * and snapshots are kept serialized, so a class that cannot be serialized fails here as it would
    * in production.
    */
-  static Store memory() {
-    return new MemoryStore();
+  public static Store memory() {
+    return of(new MemoryStore());
   }
 
   /**
    * Journals in one SQLite file, created when it is missing. An acknowledged write has reached the
    * disk. One process at a time may have the file open.
    */
-  static Store sqlite(Path file) {
-    return new SqliteStore(file);
+  public static Store sqlite(Path file) {
+    return of(new SqliteStore(file));
   }
 
   /**
@@ -35,52 +46,43 @@ public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore,
    *
    * <p>The address is that of the JDBC driver, with its parameters for TLS and timeouts, or the
    * shorter {@code postgres://user@host:5432/database?sslmode=verify-full}. Two parameters matter
-   * here: {@code currentSchema} names the schema, created if it is missing, else it is the first of
-   * the role's search path; {@code connections} tells how many write journals, {@value
-   * PostgresAddress#CONNECTIONS} if it is left out, besides six others. A password that is not in
-   * the address is read from {@code PGPASSWORD} or {@code ~/.pgpass}.
+   * here: {@code currentSchema} names the schema, which is created if it is missing; the default is
+   * the first schema of the role's search path. {@code connections} is the number of connections
+   * that write journals, {@value PostgresAddress#CONNECTIONS} by default, besides six others. A
+   * password that is not in the address is read from {@code PGPASSWORD} or {@code ~/.pgpass}.
    *
    * @throws IllegalArgumentException if the address cannot be read
    */
-  static Store postgres(String address) {
-    return new PostgresStore(PostgresAddress.parse(address, System.getenv()));
+  public static Store postgres(String address) {
+    return of(new PostgresStore(PostgresAddress.parse(address, System.getenv())));
   }
 
   /** Like {@link #postgres(String)}, with a user and a password that are not in the address. */
-  static Store postgres(String address, String user, String password) {
-    return new PostgresStore(PostgresAddress.parse(address, Map.of()).as(user, password));
-  }
-
-  /**
-   * How sessions stand, in a key-value store of one's own. It keeps no history and cannot be
-   * listed: what asks for that is refused with a {@link NoHistoryException}. The store is not
-   * closed with the host.
-   */
-  static Store keyValue(KvStore store) {
-    return KeyValueStore.of(store);
+  public static Store postgres(String address, String user, String password) {
+    return of(new PostgresStore(PostgresAddress.parse(address, Map.of()).as(user, password)));
   }
 
   /**
    * The store that {@code spec} names: {@code memory}, {@code sqlite:} followed by a file, an
-   * address for {@link #postgres(String)}, {@code redis://host:port/db} with {@code user:password@}
-   * before the host if there is one, {@code rediss:} for the same over TLS, or {@code waniwani:}
-   * followed by the address of that API, whose key is in {@code WANIWANI_API_KEY}.
+   * address for {@link #postgres(String)}, or an address that a {@link StoreProvider} on the class
+   * path reads. The artifact {@code fermata-keyvalue} reads {@code redis:}, {@code rediss:} and
+   * {@code waniwani:}.
    *
-   * @throws IllegalArgumentException if it names no store of this version; the message lists the
-   *     choices
+   * @throws IllegalArgumentException if it names no store; the message lists the choices and names
+   *     the artifact that is missing
    */
-  static Store parse(String spec) {
+  public static Store parse(String spec) {
     return StoreSpec.parse(spec, System.getenv());
   }
 
   /**
    * The store that the environment variable {@code FERMATA_STORE} names. If it is unset or blank,
-   * the key-value store of the WaniWani account whose key is in {@code WANIWANI_API_KEY}; empty if
-   * that is not set either.
+   * the store that a {@link StoreProvider} on the class path finds in the environment; empty if
+   * there is none.
    *
    * @throws IllegalArgumentException if it is set to something {@link #parse(String)} refuses
    */
-  static Optional<Store> fromEnvironment() {
+  public static Optional<Store> fromEnvironment() {
     return StoreSpec.fromEnvironment(System.getenv());
   }
 
@@ -89,14 +91,24 @@ public sealed interface Store permits KeyValueStore, MemoryStore, PostgresStore,
    *
    * @throws StoreException if it is in use by another process or host, or cannot be used
    */
-  OpenStore open();
+  public OpenStore open() {
+    return source.open();
+  }
 
   /**
    * Copies an embedded store into a new file as it is at one moment, while a host may have it open,
    * in this process or another. The copy is a store itself.
    *
    * @param file does not exist yet
-   * @throws StoreException if the store is none that is kept in a file, or cannot be copied
+   * @throws StoreException if the store is not kept in a file, or cannot be copied
    */
-  void backup(Path file);
+  public void backup(Path file) {
+    source.backup(file);
+  }
+
+  /** The store in one line, as {@link #parse} reads it, without passwords. */
+  @Override
+  public String toString() {
+    return source.toString();
+  }
 }

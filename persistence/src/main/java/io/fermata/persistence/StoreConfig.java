@@ -4,14 +4,25 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigParseOptions;
 
-/** Loads the plugin settings that lie beside this class. */
-final class StoreConfig {
+/** Loads the settings of the journal and snapshot plugins. */
+public final class StoreConfig {
 
   private StoreConfig() {}
 
-  static Config load(String resource) {
-    return ConfigFactory.parseResources(
-            StoreConfig.class, resource, ConfigParseOptions.defaults().setAllowMissing(false))
+  /** The settings that all stores share. */
+  public static Config load() {
+    return parse(StoreConfig.class.getClassLoader(), "fermata-store.conf").resolve();
+  }
+
+  /** The settings that all stores share, with those of one store in front. */
+  public static Config load(ClassLoader loader, String resource) {
+    return parse(loader, resource)
+        .withFallback(parse(StoreConfig.class.getClassLoader(), "fermata-store.conf"))
         .resolve();
+  }
+
+  private static Config parse(ClassLoader loader, String resource) {
+    return ConfigFactory.parseResources(
+        loader, resource, ConfigParseOptions.defaults().setAllowMissing(false));
   }
 }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * What Pekko's plugins ask of a store: the journals and snapshots of sessions, serialized. What is
  * asked for one journal is done in that order.
  */
-interface StoreJournals {
+public interface StoreJournals {
 
   /** Appends the records of one write, all of them or none. */
   CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedRecord> write);

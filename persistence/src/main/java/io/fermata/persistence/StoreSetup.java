@@ -4,16 +4,16 @@ import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.actor.setup.Setup;
 
 /** Carries the journals of a store to the plugins of an actor system. */
-final class StoreSetup extends Setup {
+public final class StoreSetup extends Setup {
 
   private final StoreJournals journals;
 
-  StoreSetup(StoreJournals journals) {
+  public StoreSetup(StoreJournals journals) {
     this.journals = journals;
   }
 
   /** What {@link OpenStore#setup()} gave to an actor system. */
-  static StoreJournals journals(ActorSystem system) {
+  public static StoreJournals journals(ActorSystem system) {
     return system
         .settings()
         .setup()

@@ -1,46 +1,67 @@
 package io.fermata.persistence;
 
-import io.lettuce.core.RedisURI;
-import java.net.URI;
-import java.net.URISyntaxException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.regex.Pattern;
 
 /** Reads the one-line form of a store, as it stands in {@code FERMATA_STORE}. */
 final class StoreSpec {
 
   static final String VARIABLE = "FERMATA_STORE";
 
-  private static final String WANIWANI_KEY = "WANIWANI_API_KEY";
-  private static final String WANIWANI_URL = "WANIWANI_API_URL";
-  private static final String WANIWANI = "waniwani:";
   private static final String MEMORY = "memory";
   private static final String SQLITE = "sqlite:";
+
+  /** Addresses and the variable that the key-value module reads, to name it where it is missing. */
+  private static final Pattern KEY_VALUE = Pattern.compile("(rediss?://|waniwani:).*");
+
+  private static final String KEY_VALUE_VARIABLE = "WANIWANI_API_KEY";
+  private static final String KEY_VALUE_ARTIFACT = "io.fermata:fermata-keyvalue";
   private static final String CHOICES =
       "choose \"memory\" (for tests, nothing survives the process)"
           + ", \"sqlite:<file>\", for example \"sqlite:fermata.db\","
-          + " \"postgres://<user>@<host>/<database>\", or a key-value store:"
-          + " \"redis://<host>:<port>/<db>\", or \"waniwani:<url>\" with WANIWANI_API_KEY set";
+          + " \"postgres://<user>@<host>/<database>\", or with "
+          + KEY_VALUE_ARTIFACT
+          + " on the class path \"redis://<host>:<port>/<db>\" or \"waniwani:<url>\"";
 
   private StoreSpec() {}
 
   static Optional<Store> fromEnvironment(Map<String, String> environment) {
-    return named(environment, VARIABLE)
-        .map(spec -> parse(spec, environment))
-        .or(
-            () ->
-                named(environment, WANIWANI_KEY)
-                    .map(
-                        key ->
-                            waniwani(
-                                named(environment, WANIWANI_URL).orElse(HttpKvStore.USUAL_BASE),
-                                key)));
+    Optional<String> spec = value(environment, VARIABLE);
+    return spec.isPresent()
+        ? spec.map(named -> parse(named, environment))
+        : ofProviders(environment);
   }
 
-  private static Optional<String> named(Map<String, String> environment, String variable) {
+  private static Optional<String> value(Map<String, String> environment, String variable) {
     return Optional.ofNullable(environment.get(variable)).filter(value -> !value.isBlank());
+  }
+
+  private static Optional<Store> ofProviders(Map<String, String> environment) {
+    Optional<Store> found =
+        providers().stream()
+            .flatMap(provider -> provider.fromEnvironment(environment).stream())
+            .findFirst()
+            .map(Store::of);
+    if (found.isEmpty() && value(environment, KEY_VALUE_VARIABLE).isPresent()) {
+      throw new IllegalArgumentException(
+          KEY_VALUE_VARIABLE
+              + " is set but its store is not on the class path; add "
+              + KEY_VALUE_ARTIFACT
+              + ", or name another store in "
+              + VARIABLE);
+    }
+    return found;
+  }
+
+  private static List<StoreProvider> providers() {
+    return ServiceLoader.load(StoreProvider.class, StoreProvider.class.getClassLoader()).stream()
+        .map(ServiceLoader.Provider::get)
+        .toList();
   }
 
   static Store parse(String spec, Map<String, String> environment) {
@@ -54,51 +75,19 @@ final class StoreSpec {
     if (PostgresAddress.matches(trimmed)) {
       return Store.postgres(trimmed);
     }
-    if (trimmed.startsWith("redis://") || trimmed.startsWith("rediss://")) {
-      return redis(trimmed);
-    }
-    if (trimmed.startsWith(WANIWANI)) {
-      String key =
-          named(environment, WANIWANI_KEY)
-              .orElseThrow(() -> refused(spec, "WANIWANI_API_KEY is not set"));
-      return waniwani(trimmed.substring(WANIWANI.length()), key);
-    }
-    throw refused(spec, "there is no such store");
+    return providers().stream()
+        .flatMap(provider -> provider.parse(trimmed, environment).stream())
+        .findFirst()
+        .map(Store::of)
+        .orElseThrow(() -> unknown(spec, trimmed));
   }
 
-  /** The address is not repeated where it is refused: it may hold a password. */
-  private static Store redis(String address) {
-    RedisURI uri;
-    try {
-      uri = RedisURI.create(address);
-    } catch (IllegalArgumentException invalid) {
-      throw refused("redis:…", "its address cannot be read");
-    }
-    return new KeyValueStore(
-        RedisKvStore.name(uri),
-        () -> {
-          RedisKvStore store = RedisKvStore.connect(uri);
-          return new KeyValueStore.Opened(store, store::close);
-        });
-  }
-
-  private static Store waniwani(String address, String key) {
-    URI base;
-    try {
-      base = new URI(address);
-    } catch (URISyntaxException invalid) {
-      throw refused(WANIWANI + address, "it is not an address: " + invalid.getReason());
-    }
-    if (base.getUserInfo() != null) {
-      throw refused(
-          WANIWANI + address, "it names a user; the key of the account goes into " + WANIWANI_KEY);
-    }
-    if (base.getHost() == null
-        || base.getScheme() == null
-        || !base.getScheme().startsWith("http")) {
-      throw refused(WANIWANI + address, "its address does not begin with https://");
-    }
-    return Store.keyValue(new HttpKvStore(base, key.strip()));
+  private static IllegalArgumentException unknown(String spec, String trimmed) {
+    return refused(
+        spec,
+        KEY_VALUE.matcher(trimmed).matches()
+            ? KEY_VALUE_ARTIFACT + " is not on the class path"
+            : "there is no such store");
   }
 
   private static Path file(String spec, String name) {
@@ -117,11 +106,6 @@ final class StoreSpec {
 
   private static IllegalArgumentException refused(String spec, String reason) {
     return new IllegalArgumentException(
-        "The store \""
-            + PostgresAddress.masked(spec)
-            + "\" cannot be used, "
-            + reason
-            + "; "
-            + CHOICES);
+        "The store \"" + Passwords.mask(spec) + "\" cannot be used, " + reason + "; " + CHOICES);
   }
 }

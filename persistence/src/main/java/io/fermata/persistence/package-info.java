@@ -1,21 +1,18 @@
 /**
  * Where journals live.
  *
- * <p>A {@link io.fermata.persistence.Store} names a place, an {@link
- * io.fermata.persistence.OpenStore} is that place opened by one host: it configures the journal and
- * the snapshot store of an actor system and looks after the records in them. It reads slices of a
- * journal without waking anybody, forgets journals for good, adopts those of other stores, and
- * keeps a {@link io.fermata.persistence.Directory} of what the journals are about, as they
- * themselves say, so that they can be listed, and up to which record that has followed them. This
- * room may use Pekko persistence, JDBC, SQLite, PostgreSQL and Redis. It knows no flow: to it an
- * event is bytes with a sequence number and tags.
+ * <p>A {@link io.fermata.persistence.Store} names a place; an {@link
+ * io.fermata.persistence.OpenStore} is that place opened by one host. It configures the journal and
+ * snapshot plugins of an actor system and maintains the journals: it reads slices of them without
+ * starting their actors, deletes them, imports those of other stores, and keeps a {@link
+ * io.fermata.persistence.Directory} by which they can be listed. To a store an event is bytes with a
+ * sequence number and tags; this module knows no flow.
  *
- * <p>A SQLite file has one connection that writes, on one thread, and a few that only read. What
- * writes waits its turn there; what only reads waits for nobody and holds nobody up.
+ * <p>A SQLite file has one connection that writes, on one thread, and a few that only read. Writes
+ * queue for the first; reads neither wait for writes nor delay them.
  *
- * <p>A {@link io.fermata.persistence.KvStore} keeps each session in one value, written by
- * compare-and-set. It has no history and cannot be searched; what asks for that is refused by a
- * {@link io.fermata.persistence.NoHistoryException}.
+ * <p>Other artifacts add stores by a {@link io.fermata.persistence.StoreProvider}. A store without
+ * history answers what needs history with a {@link io.fermata.persistence.NoHistoryException}.
  */
 @NullMarked
 package io.fermata.persistence;

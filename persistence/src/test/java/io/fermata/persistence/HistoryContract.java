@@ -2,9 +2,12 @@ package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.persistence.Note.Conclusion;
-import io.fermata.persistence.Note.Line;
-import io.fermata.persistence.Note.Plan;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.JournalContract;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.contract.Notebook;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -2,31 +2,41 @@ package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Notebook;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 final class MemoryStoreTest extends HistoryContract {
 
+  private final Map<Store, MemoryStore> sources = new HashMap<>();
+
   @Override
-  Store newStore() {
-    return Store.memory();
+  protected Store newStore() {
+    MemoryStore source = new MemoryStore();
+    Store store = Store.of(source);
+    sources.put(store, source);
+    return store;
   }
 
   @Override
-  List<Long> records(String persistenceId) {
+  protected List<Long> records(String persistenceId) {
     return journal(persistenceId).read(0, Long.MAX_VALUE, Long.MAX_VALUE).stream()
         .map(SerializedRecord::sequenceNr)
         .toList();
   }
 
   @Override
-  List<Long> snapshots(String persistenceId) {
+  protected List<Long> snapshots(String persistenceId) {
     return journal(persistenceId).snapshots();
   }
 
   private MemoryJournal journal(String persistenceId) {
-    return ((MemoryStore) store()).journals().of(persistenceId);
+    return Objects.requireNonNull(sources.get(store())).journals().of(persistenceId);
   }
 
   @Test

@@ -3,7 +3,8 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;

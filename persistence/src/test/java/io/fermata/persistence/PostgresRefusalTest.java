@@ -14,7 +14,7 @@ final class PostgresRefusalTest {
   private static void refuses(String address, String... reasons) {
     assertThatThrownBy(() -> Store.postgres(address).open())
         .isInstanceOf(StoreException.class)
-        .hasMessageStartingWith(PostgresAddress.masked(address).replace(":…@", "@"))
+        .hasMessageStartingWith(Passwords.mask(address).replace(":…@", "@"))
         .hasMessageContainingAll(reasons)
         .hasMessageNotContaining("hidden");
   }

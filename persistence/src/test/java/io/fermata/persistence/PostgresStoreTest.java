@@ -3,8 +3,9 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.Note.Conclusion;
-import io.fermata.persistence.Note.Plan;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Plan;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -22,7 +23,7 @@ final class PostgresStoreTest extends SqlContract {
   private final List<PostgresProbe> databases = new ArrayList<>();
 
   @Override
-  Store newStore() {
+  protected Store newStore() {
     PostgresProbe fresh = PostgresProbe.fresh();
     databases.add(fresh);
     return fresh.store();
@@ -33,12 +34,12 @@ final class PostgresStoreTest extends SqlContract {
   }
 
   @Override
-  List<Long> records(String persistenceId) {
+  protected List<Long> records(String persistenceId) {
     return database().records(persistenceId);
   }
 
   @Override
-  List<Long> snapshots(String persistenceId) {
+  protected List<Long> snapshots(String persistenceId) {
     return database().snapshots(persistenceId);
   }
 

@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.persistence.contract.Host;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;

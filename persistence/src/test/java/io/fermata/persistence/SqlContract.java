@@ -2,10 +2,11 @@ package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.persistence.Note.Appointment;
-import io.fermata.persistence.Note.Conclusion;
-import io.fermata.persistence.Note.Line;
-import io.fermata.persistence.Note.Plan;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Appointment;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Note.Plan;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.persistence.contract.Host;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;

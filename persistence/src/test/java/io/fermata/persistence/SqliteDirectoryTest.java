@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.persistence.DirectoryQuery.Order;
+import io.fermata.persistence.contract.Host;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

@@ -4,8 +4,9 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.Note.Conclusion;
-import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,7 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Notebook;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;

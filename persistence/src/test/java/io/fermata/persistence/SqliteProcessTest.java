@@ -3,6 +3,10 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.persistence.contract.ChildJvm;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.JournalProcess;
+import io.fermata.persistence.contract.Note;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,7 +3,8 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.Note.Line;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -21,7 +22,7 @@ final class SqliteStoreTest extends SqlContract {
   private int files;
 
   @Override
-  Store newStore() {
+  protected Store newStore() {
     return Store.sqlite(directory.resolve("fermata-" + ++files + ".db"));
   }
 
@@ -30,7 +31,7 @@ final class SqliteStoreTest extends SqlContract {
   }
 
   @Override
-  List<Long> records(String persistenceId) {
+  protected List<Long> records(String persistenceId) {
     return SqliteProbe.numbers(
         file(),
         "SELECT sequence_number FROM event_journal WHERE persistence_id = ? ORDER BY 1",
@@ -38,7 +39,7 @@ final class SqliteStoreTest extends SqlContract {
   }
 
   @Override
-  List<Long> snapshots(String persistenceId) {
+  protected List<Long> snapshots(String persistenceId) {
     return SqliteProbe.numbers(
         file(), "SELECT sequence_number FROM snapshot WHERE persistence_id = ?", persistenceId);
   }

@@ -1,8 +1,11 @@
 package io.fermata.persistence;
 
-import io.fermata.persistence.Note.Conclusion;
-import io.fermata.persistence.Note.Line;
-import io.fermata.persistence.Note.Plan;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.contract.Notebook;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -13,7 +13,7 @@ final class StoreSpecTest {
 
   @Test
   void memoryAndSqliteAreStores() {
-    assertThat(Store.parse("memory")).isInstanceOf(MemoryStore.class);
+    assertThat(Store.parse("memory")).hasToString("memory");
     assertThat(Store.parse("sqlite:fermata.db")).hasToString("sqlite:fermata.db");
     assertThat(Store.parse(" sqlite:/data/fermata.db ")).hasToString("sqlite:/data/fermata.db");
   }
@@ -49,6 +49,26 @@ final class StoreSpecTest {
   @Test
   void theEnvironmentNamesAStore() {
     assertThat(StoreSpec.fromEnvironment(Map.of("FERMATA_STORE", "sqlite:a.db")))
+        .hasValueSatisfying(store -> assertThat(store).hasToString("sqlite:a.db"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"redis://host:6379/0", "rediss://host/0", "waniwani:https://kv.example"})
+  void theAddressOfAModuleThatIsMissingIsRefusedWithTheArtifactToAdd(String spec) {
+    assertThatThrownBy(() -> Store.parse(spec))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContainingAll(
+            "\"" + spec + "\"", "io.fermata:fermata-keyvalue is not on the class path");
+  }
+
+  @Test
+  void theVariableOfAModuleThatIsMissingIsRefusedUnlessAStoreIsNamed() {
+    assertThatThrownBy(() -> StoreSpec.fromEnvironment(Map.of("WANIWANI_API_KEY", "k")))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContainingAll("WANIWANI_API_KEY", "add io.fermata:fermata-keyvalue");
+    assertThat(
+            StoreSpec.fromEnvironment(
+                Map.of("WANIWANI_API_KEY", "k", "FERMATA_STORE", "sqlite:a.db")))
         .hasValueSatisfying(store -> assertThat(store).hasToString("sqlite:a.db"));
   }
 

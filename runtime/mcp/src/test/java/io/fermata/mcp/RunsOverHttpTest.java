@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
-import io.fermata.persistence.KvStore;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.keyvalue.KeyValueStore;
+import io.fermata.persistence.keyvalue.KvStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.ToolCall;
 import java.io.IOException;
@@ -144,7 +145,8 @@ class RunsOverHttpTest {
 
   @Test
   void aListThatTheStoreCannotGiveIsSaidNotToBeKept() throws Exception {
-    try (Fermata unlisted = Fermata.host().store(Store.keyValue(new Values())).flow(ORDER).start();
+    try (Fermata unlisted =
+            Fermata.host().store(KeyValueStore.of(new Values())).flow(ORDER).start();
         McpServer serving =
             McpServer.serving(unlisted)
                 .runs(unlisted.runs())

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.keyvalue.KeyValueStore;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -87,7 +88,7 @@ class HandBackTest {
   @Test
   void aHostWhoseStoreDoesNotAnswerIsNotReady() {
     LocalKvStore store = new LocalKvStore();
-    try (TestHost host = new TestHost(Store.keyValue(store), slow)) {
+    try (TestHost host = new TestHost(KeyValueStore.of(store), slow)) {
       assertThat(host.fermata().health().toCompletableFuture().join().ready()).isTrue();
 
       store.down(true);

@@ -15,6 +15,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
 import io.fermata.persistence.NoHistoryException;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.keyvalue.KeyValueStore;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
 import java.time.Duration;
@@ -33,7 +34,7 @@ import org.junit.jupiter.api.Test;
 /** A host whose sessions live in a key-value store: what it promises all the same, and what not. */
 class KeyValueHostTest {
   private final LocalKvStore kv = new LocalKvStore();
-  private final Store store = Store.keyValue(kv);
+  private final Store store = KeyValueStore.of(kv);
 
   @Test
   void everyAcknowledgedAnswerIsThereAfterACrash() {

@@ -1,6 +1,6 @@
 package io.fermata.session;
 
-import io.fermata.persistence.KvStore;
+import io.fermata.persistence.keyvalue.KvStore;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,0 +1,137 @@
+package io.fermata.persistence.keyvalue;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.persistence.StoreException;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The key-value API of a WaniWani account: {@code get}, {@code set} and {@code delete} of JSON
+ * objects, posted with a bearer key. It has no versions, so they are kept in the values, and
+ * compared with a read before each write.
+ */
+final class HttpKvStore implements KvStore {
+
+  static final String DEFAULT_BASE = "https://app.waniwani.ai";
+
+  private static final String PATH = "/api/mcp/redis/";
+  private static final Duration CONNECTS = Duration.ofSeconds(5);
+  private static final Duration ANSWERS = Duration.ofSeconds(8);
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final URI base;
+  private final String apiKey;
+  private final HttpClient client;
+
+  HttpKvStore(URI base, String apiKey) {
+    this.base = base;
+    this.apiKey = apiKey;
+    this.client = HttpClient.newBuilder().connectTimeout(CONNECTS).build();
+  }
+
+  @Override
+  public String describe() {
+    return "waniwani:" + base;
+  }
+
+  @Override
+  public boolean comparesInOneStep() {
+    return false;
+  }
+
+  @Override
+  public CompletionStage<Optional<Versioned>> get(String key) {
+    return post("get", body(key)).thenApply(data -> versioned(key, data));
+  }
+
+  @Override
+  public CompletionStage<Optional<String>> set(
+      String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+    return get(key)
+        .thenCompose(
+            there -> {
+              String version = there.map(Versioned::version).orElse(null);
+              if (expectedVersion == null ? version != null : !expectedVersion.equals(version)) {
+                return CompletableFuture.completedFuture(Optional.empty());
+              }
+              String next = UUID.randomUUID().toString();
+              ObjectNode body = body(key);
+              body.putObject("value")
+                  .put("fermata", next)
+                  .put("value", Base64.getEncoder().encodeToString(value));
+              if (timeToLive != null) {
+                body.put("ttlSeconds", Math.max(1, timeToLive.toSeconds()));
+              }
+              return post("set", body).thenApply(done -> Optional.of(next));
+            });
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> delete(String key) {
+    return post("delete", body(key)).thenApply(done -> null);
+  }
+
+  private static ObjectNode body(String key) {
+    return JSON.createObjectNode().put("key", key);
+  }
+
+  private static Optional<Versioned> versioned(String key, JsonNode data) {
+    if (data.isMissingNode() || data.isNull()) {
+      return Optional.empty();
+    }
+    JsonNode version = data.path("fermata");
+    JsonNode value = data.path("value");
+    if (!version.isTextual() || !value.isTextual()) {
+      throw new StoreException(
+          "The value of " + key + " was not written by Fermata; use an API key of its own");
+    }
+    return Optional.of(
+        new Versioned(Base64.getDecoder().decode(value.textValue()), version.textValue()));
+  }
+
+  private CompletableFuture<JsonNode> post(String operation, ObjectNode body) {
+    HttpRequest request =
+        HttpRequest.newBuilder(base.resolve(PATH + operation))
+            .timeout(ANSWERS)
+            .header("Authorization", "Bearer " + apiKey)
+            .header("Content-Type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofString(body.toString()))
+            .build();
+    return client
+        .sendAsync(request, HttpResponse.BodyHandlers.ofString())
+        .thenApply(HttpKvStore::data);
+  }
+
+  private static JsonNode data(HttpResponse<String> response) {
+    int status = response.statusCode();
+    if (status == 401 || status == 403) {
+      throw failed("it refuses the key (HTTP " + status + "); see WANIWANI_API_KEY");
+    }
+    if (status / 100 != 2) {
+      throw failed("it answered HTTP " + status);
+    }
+    try {
+      return JSON.readTree(response.body()).path("data");
+    } catch (JsonProcessingException notJson) {
+      throw failed("it answered something that is not JSON");
+    }
+  }
+
+  private static CompletionException failed(String why) {
+    return new CompletionException(new IOException(why));
+  }
+}

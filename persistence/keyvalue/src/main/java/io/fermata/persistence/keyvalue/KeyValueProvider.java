@@ -1,0 +1,91 @@
+package io.fermata.persistence.keyvalue;
+
+import io.fermata.persistence.Passwords;
+import io.fermata.persistence.StoreProvider;
+import io.fermata.persistence.StoreSource;
+import io.lettuce.core.RedisURI;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Reads {@code redis://[user:password@]host:port/db}, {@code rediss:} for the same over TLS, and
+ * {@code waniwani:<url>}, whose API key is in {@code WANIWANI_API_KEY}. If no store is named and
+ * that variable is set, the store is the account's key-value API, at {@code WANIWANI_API_URL} if
+ * that is set.
+ */
+public final class KeyValueProvider implements StoreProvider {
+
+  private static final String WANIWANI_KEY = "WANIWANI_API_KEY";
+  private static final String WANIWANI_URL = "WANIWANI_API_URL";
+  private static final String WANIWANI = "waniwani:";
+  private static final String CHOICES =
+      "write \"redis://<host>:<port>/<db>\", or \"waniwani:<url>\" with WANIWANI_API_KEY set";
+
+  @Override
+  public Optional<StoreSource> parse(String address, Map<String, String> environment) {
+    if (address.startsWith("redis://") || address.startsWith("rediss://")) {
+      return Optional.of(redis(address));
+    }
+    if (address.startsWith(WANIWANI)) {
+      String key =
+          value(environment, WANIWANI_KEY)
+              .orElseThrow(() -> refused(address, "WANIWANI_API_KEY is not set"));
+      return Optional.of(waniwani(address.substring(WANIWANI.length()), key));
+    }
+    return Optional.empty();
+  }
+
+  @Override
+  public Optional<StoreSource> fromEnvironment(Map<String, String> environment) {
+    return value(environment, WANIWANI_KEY)
+        .map(
+            key ->
+                waniwani(value(environment, WANIWANI_URL).orElse(HttpKvStore.DEFAULT_BASE), key));
+  }
+
+  private static Optional<String> value(Map<String, String> environment, String variable) {
+    return Optional.ofNullable(environment.get(variable)).filter(value -> !value.isBlank());
+  }
+
+  /** A refusal does not repeat the address: it may hold a password. */
+  private static StoreSource redis(String address) {
+    RedisURI uri;
+    try {
+      uri = RedisURI.create(address);
+    } catch (IllegalArgumentException invalid) {
+      throw refused("redis:…", "its address cannot be read");
+    }
+    return new KeyValueStore(
+        RedisKvStore.name(uri),
+        () -> {
+          RedisKvStore store = RedisKvStore.connect(uri);
+          return new KeyValueStore.Opened(store, store::close);
+        });
+  }
+
+  private static StoreSource waniwani(String address, String key) {
+    URI base;
+    try {
+      base = new URI(address);
+    } catch (URISyntaxException invalid) {
+      throw refused(WANIWANI + address, "it is not an address: " + invalid.getReason());
+    }
+    if (base.getUserInfo() != null) {
+      throw refused(
+          WANIWANI + address, "it names a user; the key of the account goes into " + WANIWANI_KEY);
+    }
+    if (base.getHost() == null
+        || base.getScheme() == null
+        || !base.getScheme().startsWith("http")) {
+      throw refused(WANIWANI + address, "its address does not begin with https://");
+    }
+    return KeyValueStore.source(new HttpKvStore(base, key.strip()));
+  }
+
+  private static IllegalArgumentException refused(String address, String reason) {
+    return new IllegalArgumentException(
+        "The store \"" + Passwords.mask(address) + "\" cannot be used, " + reason + "; " + CHOICES);
+  }
+}

@@ -1,0 +1,64 @@
+package io.fermata.persistence.keyvalue;
+
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.StoreException;
+import io.fermata.persistence.StoreSource;
+import java.nio.file.Path;
+import java.util.function.Supplier;
+
+/** The state of sessions in a key-value store, one value for each. */
+public final class KeyValueStore implements StoreSource {
+
+  /**
+   * A key-value store that can be called.
+   *
+   * @param release frees what was opened for it
+   */
+  record Opened(KvStore store, Runnable release) {}
+
+  private final String name;
+  private final Supplier<Opened> opening;
+
+  KeyValueStore(String name, Supplier<Opened> opening) {
+    this.name = name;
+    this.opening = opening;
+  }
+
+  /**
+   * The state of sessions in a key-value store of one's own. It keeps no history and cannot be
+   * listed; requests for either fail with a {@link io.fermata.persistence.NoHistoryException}. The
+   * given store is not closed with the host.
+   *
+   * <pre>{@code
+   * Fermata.host().store(KeyValueStore.of(new MyTable()))
+   * }</pre>
+   */
+  public static Store of(KvStore store) {
+    return Store.of(source(store));
+  }
+
+  static KeyValueStore source(KvStore store) {
+    return new KeyValueStore(store.describe(), () -> new Opened(store, () -> {}));
+  }
+
+  @Override
+  public OpenStore open() {
+    return OpenKeyValueStore.open(opening.get());
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw noBackup(name);
+  }
+
+  static StoreException noBackup(String name) {
+    return new StoreException(
+        name + " has no file to copy; back up the server that keeps it by its own means");
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}

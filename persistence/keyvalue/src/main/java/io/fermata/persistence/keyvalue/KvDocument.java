@@ -1,0 +1,166 @@
+package io.fermata.persistence.keyvalue;
+
+import io.fermata.persistence.Forgotten;
+import io.fermata.persistence.JournalTags;
+import io.fermata.persistence.NoHistoryException;
+import io.fermata.persistence.SerializedRecord;
+import io.fermata.persistence.SerializedSnapshot;
+import io.fermata.persistence.Slice;
+import io.fermata.persistence.StoreException;
+import io.fermata.persistence.StoredRecord;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A journal as a key-value store keeps it, in one value: the newest snapshot, the records after it,
+ * and a few before it.
+ *
+ * @param highest the sequence number of the last record that was ever written
+ * @param lostTo the highest sequence number that a snapshot stands for and that is gone
+ */
+record KvDocument(
+    long highest,
+    long lostTo,
+    @Nullable SerializedSnapshot snapshot,
+    List<SerializedRecord> records) {
+
+  static final KvDocument NONE = new KvDocument(0, 0, null, List.of());
+
+  /** How many bytes of records a snapshot leaves standing, so that the latest can still be read. */
+  static final int KEPT_BEFORE_SNAPSHOT = 16 * 1024;
+
+  /** The demand of a journal whose last record leaves work unfinished. */
+  static final long WORKING = -1;
+
+  /** The demand of a journal that nobody needs to look at. */
+  static final long NOTHING = Long.MAX_VALUE;
+
+  /** A journal that another store had. */
+  static KvDocument of(List<SerializedRecord> records) {
+    return new KvDocument(records.get(0).sequenceNr() - 1, 0, null, List.of()).append(records);
+  }
+
+  /**
+   * Puts records at the end. What a record stands for that says it may be swept at some time is
+   * dropped at once.
+   */
+  KvDocument append(List<SerializedRecord> added) {
+    SerializedRecord first = added.get(0);
+    if (first.sequenceNr() != highest + 1) {
+      throw new StoreException(
+          "Record "
+              + first.sequenceNr()
+              + " of "
+              + first.persistenceId()
+              + " does not follow record "
+              + highest
+              + ", the last in the store: another process wrote this journal, or the store lost"
+              + " it. What the store has now is recovered; call again");
+    }
+    List<SerializedRecord> all = Stream.concat(records.stream(), added.stream()).toList();
+    long last = all.get(all.size() - 1).sequenceNr();
+    for (int i = all.size() - 1; i >= records.size(); i--) {
+      if (all.get(i).isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE))) {
+        return new KvDocument(last, 0, null, all.subList(i, all.size()));
+      }
+    }
+    return new KvDocument(last, lostTo, snapshot, all);
+  }
+
+  KvDocument save(SerializedSnapshot taken) {
+    boolean late = snapshot != null && snapshot.sequenceNr() > taken.sequenceNr();
+    boolean ended = !records.isEmpty() && records.get(0).sequenceNr() > taken.sequenceNr();
+    if (late || ended) {
+      return this;
+    }
+    int kept = records.size() - 1;
+    int bytes = 0;
+    while (kept > 0 && stays(records.get(kept - 1), taken.sequenceNr(), bytes)) {
+      kept--;
+      bytes += records.get(kept).sequenceNr() > taken.sequenceNr() ? 0 : records.get(kept).size();
+    }
+    return kept <= 0
+        ? new KvDocument(highest, lostTo, taken, records)
+        : new KvDocument(
+            highest,
+            records.get(kept - 1).sequenceNr(),
+            taken,
+            records.subList(kept, records.size()));
+  }
+
+  private static boolean stays(SerializedRecord record, long snapshot, int bytes) {
+    return record.sequenceNr() > snapshot || bytes + record.size() <= KEPT_BEFORE_SNAPSHOT;
+  }
+
+  KvDocument deleteTo(long to) {
+    List<SerializedRecord> left =
+        records.stream().filter(record -> record.sequenceNr() > to).toList();
+    return new KvDocument(highest, lostTo, snapshot, left);
+  }
+
+  KvDocument deleteSnapshots(Predicate<SerializedSnapshot> unwanted) {
+    return snapshot != null && unwanted.test(snapshot)
+        ? new KvDocument(highest, lostTo, null, records)
+        : this;
+  }
+
+  Optional<SerializedSnapshot> snapshot(Predicate<SerializedSnapshot> wanted) {
+    return Optional.ofNullable(snapshot).filter(wanted);
+  }
+
+  List<SerializedRecord> read(String persistenceId, long from, long to, long max) {
+    if (from <= lostTo && from <= to) {
+      throw new NoHistoryException(
+          "The records of "
+              + persistenceId
+              + " up to "
+              + lostTo
+              + " are gone: a key-value store keeps no history before a snapshot. Read from record "
+              + (lostTo + 1)
+              + ", or keep sessions in a database");
+    }
+    return records.stream()
+        .filter(record -> record.sequenceNr() >= from && record.sequenceNr() <= to)
+        .limit(max)
+        .toList();
+  }
+
+  List<StoredRecord> read(Slice slice) {
+    if (!slice.backwards()) {
+      return read(slice.persistenceId(), Math.max(1, slice.edge()), Long.MAX_VALUE, slice.max())
+          .stream()
+          .map(SerializedRecord::stored)
+          .toList();
+    }
+    List<StoredRecord> newestFirst = new ArrayList<>();
+    for (int i = records.size() - 1; i >= 0 && newestFirst.size() < slice.max(); i--) {
+      if (records.get(i).sequenceNr() < slice.edge()) {
+        newestFirst.add(records.get(i).stored());
+      }
+    }
+    return newestFirst;
+  }
+
+  /** When nothing of the journal is wanted any more, in milliseconds since 1970. */
+  OptionalLong forgetAt() {
+    return records.isEmpty() ? OptionalLong.empty() : records.get(records.size() - 1).forgetAt();
+  }
+
+  Forgotten content(int entries) {
+    return Forgotten.of(records.size(), snapshot == null ? 0 : 1, entries);
+  }
+
+  /** When somebody has to look at the journal: a time, or {@link #WORKING}, or {@link #NOTHING}. */
+  long demand() {
+    if (records.isEmpty()) {
+      return NOTHING;
+    }
+    SerializedRecord last = records.get(records.size() - 1);
+    return last.isTagged(JournalTags.WORKING) ? WORKING : last.dueAt().orElse(NOTHING);
+  }
+}

@@ -1,0 +1,263 @@
+package io.fermata.persistence.keyvalue;
+
+import io.fermata.persistence.DirectoryEntry;
+import io.fermata.persistence.Serialized;
+import io.fermata.persistence.SerializedRecord;
+import io.fermata.persistence.SerializedSnapshot;
+import io.fermata.persistence.StoreException;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInput;
+import java.io.DataInputStream;
+import java.io.DataOutput;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.pekko.persistence.SnapshotMetadata;
+import org.jspecify.annotations.Nullable;
+
+/** The bytes in which a key-value store keeps journals, entries of the directory and the index. */
+final class KvFormat {
+
+  private static final int MAGIC = 0x464b56;
+  private static final int VERSION = 1;
+
+  private interface Writing {
+    void to(DataOutput out) throws IOException;
+  }
+
+  private interface Reading<T> {
+    T from(DataInput in) throws IOException;
+  }
+
+  private KvFormat() {}
+
+  // --- a journal -------------------------------------------------------------------------------
+
+  static byte[] journal(KvDocument document) {
+    return bytes(
+        out -> {
+          out.writeLong(document.highest());
+          out.writeLong(document.lostTo());
+          SerializedSnapshot snapshot = document.snapshot();
+          out.writeBoolean(snapshot != null);
+          if (snapshot != null) {
+            out.writeLong(snapshot.sequenceNr());
+            out.writeLong(snapshot.key().timestamp());
+            snapshot.state().write(out);
+            maybe(out, snapshot.metadata());
+          }
+          out.writeInt(document.records().size());
+          for (SerializedRecord record : document.records()) {
+            record(out, record);
+          }
+        });
+  }
+
+  private static void record(DataOutput out, SerializedRecord record) throws IOException {
+    out.writeLong(record.sequenceNr());
+    out.writeUTF(record.writer());
+    out.writeUTF(record.manifest());
+    out.writeLong(record.timestamp());
+    texts(out, record.tags());
+    record.event().write(out);
+    maybe(out, record.metadata());
+  }
+
+  static KvDocument journal(String persistenceId, byte[] bytes) {
+    return read(
+        bytes,
+        "the journal " + persistenceId,
+        in -> {
+          long highest = in.readLong();
+          long lostTo = in.readLong();
+          SerializedSnapshot snapshot = in.readBoolean() ? snapshot(in, persistenceId) : null;
+          int count = in.readInt();
+          List<SerializedRecord> records = new ArrayList<>(count);
+          for (int i = 0; i < count; i++) {
+            records.add(
+                new SerializedRecord(
+                    persistenceId,
+                    in.readLong(),
+                    in.readUTF(),
+                    in.readUTF(),
+                    in.readLong(),
+                    texts(in),
+                    Serialized.read(in),
+                    maybe(in)));
+          }
+          return new KvDocument(highest, lostTo, snapshot, List.copyOf(records));
+        });
+  }
+
+  private static SerializedSnapshot snapshot(DataInput in, String persistenceId)
+      throws IOException {
+    long sequenceNr = in.readLong();
+    long timestamp = in.readLong();
+    return new SerializedSnapshot(
+        new SnapshotMetadata(persistenceId, sequenceNr, timestamp), Serialized.read(in), maybe(in));
+  }
+
+  // --- an entry of the directory ---------------------------------------------------------------
+
+  static byte[] entry(DirectoryEntry entry) {
+    return bytes(
+        out -> {
+          out.writeUTF(entry.kind());
+          out.writeUTF(entry.principal());
+          out.writeUTF(entry.name());
+          out.writeLong(entry.seq());
+          out.writeLong(entry.createdAt());
+          out.writeLong(entry.activeAt());
+          out.writeUTF(entry.session());
+          out.writeUTF(entry.standing());
+          out.writeLong(entry.since());
+          texts(out, entry.tags());
+          out.writeInt(entry.attributes().size());
+          for (Map.Entry<String, String> attribute : new TreeMap<>(entry.attributes()).entrySet()) {
+            out.writeUTF(attribute.getKey());
+            out.writeUTF(attribute.getValue());
+          }
+        });
+  }
+
+  static DirectoryEntry entry(String persistenceId, byte[] bytes) {
+    return read(
+        bytes,
+        "the directory entry of " + persistenceId,
+        in -> {
+          String kind = in.readUTF();
+          String principal = in.readUTF();
+          String name = in.readUTF();
+          long seq = in.readLong();
+          long createdAt = in.readLong();
+          long activeAt = in.readLong();
+          String session = in.readUTF();
+          String standing = in.readUTF();
+          long since = in.readLong();
+          Set<String> tags = texts(in);
+          int count = in.readInt();
+          Map<String, String> attributes = new LinkedHashMap<>();
+          for (int i = 0; i < count; i++) {
+            attributes.put(in.readUTF(), in.readUTF());
+          }
+          return new DirectoryEntry(
+              persistenceId,
+              kind,
+              principal,
+              name,
+              seq,
+              createdAt,
+              activeAt,
+              tags,
+              attributes,
+              session,
+              standing,
+              since);
+        });
+  }
+
+  // --- a part of the index ---------------------------------------------------------------------
+
+  static byte[] marks(Map<String, KvMark> marks) {
+    return bytes(
+        out -> {
+          out.writeInt(marks.size());
+          for (Map.Entry<String, KvMark> mark : new TreeMap<>(marks).entrySet()) {
+            out.writeUTF(mark.getKey());
+            out.writeLong(mark.getValue().at());
+            out.writeUTF(mark.getValue().host());
+            out.writeLong(mark.getValue().since());
+          }
+        });
+  }
+
+  static Map<String, KvMark> marks(String key, byte[] bytes) {
+    return read(
+        bytes,
+        "the index " + key,
+        in -> {
+          int count = in.readInt();
+          Map<String, KvMark> marks = new LinkedHashMap<>();
+          for (int i = 0; i < count; i++) {
+            marks.put(in.readUTF(), new KvMark(in.readLong(), in.readUTF(), in.readLong()));
+          }
+          return marks;
+        });
+  }
+
+  // --- what they are made of -------------------------------------------------------------------
+
+  private static void texts(DataOutput out, Set<String> texts) throws IOException {
+    out.writeInt(texts.size());
+    for (String text : new TreeSet<>(texts)) {
+      out.writeUTF(text);
+    }
+  }
+
+  private static Set<String> texts(DataInput in) throws IOException {
+    int count = in.readInt();
+    Set<String> texts = new LinkedHashSet<>();
+    for (int i = 0; i < count; i++) {
+      texts.add(in.readUTF());
+    }
+    return texts;
+  }
+
+  private static void maybe(DataOutput out, @Nullable Serialized serialized) throws IOException {
+    out.writeBoolean(serialized != null);
+    if (serialized != null) {
+      serialized.write(out);
+    }
+  }
+
+  private static @Nullable Serialized maybe(DataInput in) throws IOException {
+    return in.readBoolean() ? Serialized.read(in) : null;
+  }
+
+  private static byte[] bytes(Writing content) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try {
+      DataOutputStream out = new DataOutputStream(bytes);
+      out.writeInt(MAGIC << 8 | VERSION);
+      content.to(out);
+    } catch (IOException tooLong) {
+      throw new IllegalArgumentException(tooLong.getMessage(), tooLong);
+    }
+    return bytes.toByteArray();
+  }
+
+  private static <T> T read(byte[] bytes, String what, Reading<T> content) {
+    try {
+      DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+      int head = in.readInt();
+      if (head >>> 8 != MAGIC) {
+        throw new StoreException(
+            "The value that is kept for "
+                + what
+                + " was not written by Fermata; give it a store, or a database of it, of its own");
+      }
+      if ((head & 0xff) != VERSION) {
+        throw new StoreException(
+            "The value that is kept for "
+                + what
+                + " has format "
+                + (head & 0xff)
+                + ", this release reads "
+                + VERSION
+                + "; use the release that wrote it or a newer one");
+      }
+      return content.from(in);
+    } catch (IOException damaged) {
+      throw new StoreException(
+          "The value that is kept for " + what + " is damaged; restore it from a backup", damaged);
+    }
+  }
+}

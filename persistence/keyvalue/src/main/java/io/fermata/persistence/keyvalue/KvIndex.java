@@ -1,0 +1,95 @@
+package io.fermata.persistence.keyvalue;
+
+import io.fermata.persistence.Due;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds the journals of a key-value store that somebody has to look at, since such a store cannot
+ * be searched. It lies in a fixed number of values, so that many sessions do not wait for one.
+ */
+final class KvIndex {
+
+  static final int SHARDS = 64;
+
+  private final List<KvShard> shards;
+
+  KvIndex(KvCalls kv, Executor executor, String host, InstantSource clock) {
+    shards =
+        IntStream.range(0, SHARDS)
+            .mapToObj(shard -> new KvShard("index:" + shard, kv, executor, host, clock))
+            .toList();
+  }
+
+  CompletableFuture<@Nullable Void> load() {
+    return all(shards.stream().map(shard -> shard.load().toCompletableFuture()).toList());
+  }
+
+  private KvShard shard(String persistenceId) {
+    return shards.get(Math.floorMod(persistenceId.hashCode(), SHARDS));
+  }
+
+  /** Completes when a journal that makes this demand from now on is sure to be found. */
+  CompletionStage<@Nullable Void> require(String persistenceId, long demand) {
+    return demand == KvDocument.NOTHING
+        ? CompletableFuture.completedFuture(null)
+        : shard(persistenceId).require(persistenceId, demand);
+  }
+
+  void settled(String persistenceId, long demand) {
+    shard(persistenceId).settled(persistenceId, demand);
+  }
+
+  void doubted(String persistenceId) {
+    shard(persistenceId).doubted(persistenceId);
+  }
+
+  /**
+   * The journals whose demand is so early, the earliest first.
+   *
+   * @param look reads the demand of a journal that nobody knows yet
+   */
+  CompletionStage<List<Due>> until(
+      long at, Predicate<Long> wanted, Function<String, CompletionStage<Long>> look) {
+    List<CompletableFuture<Due>> found = new ArrayList<>();
+    for (KvShard shard : shards) {
+      for (Map.Entry<String, @Nullable Long> journal : shard.until(at).entrySet()) {
+        String persistenceId = journal.getKey();
+        Long known = journal.getValue();
+        found.add(
+            known == null
+                ? look.apply(persistenceId)
+                    .thenApply(demand -> new Due(persistenceId, demand))
+                    .toCompletableFuture()
+                : CompletableFuture.completedFuture(new Due(persistenceId, known)));
+      }
+    }
+    return all(found)
+        .thenApply(
+            done ->
+                found.stream()
+                    .map(CompletableFuture::join)
+                    .filter(journal -> journal.at() <= at && wanted.test(journal.at()))
+                    .sorted(Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId))
+                    .toList());
+  }
+
+  CompletionStage<@Nullable Void> clean(boolean closing) {
+    return all(shards.stream().map(shard -> shard.clean(closing).toCompletableFuture()).toList());
+  }
+
+  private static CompletableFuture<@Nullable Void> all(
+      List<? extends CompletableFuture<?>> stages) {
+    return CompletableFuture.allOf(stages.toArray(CompletableFuture[]::new));
+  }
+}

@@ -1,0 +1,380 @@
+package io.fermata.persistence.keyvalue;
+
+import com.typesafe.config.Config;
+import io.fermata.persistence.Directory;
+import io.fermata.persistence.DirectoryEntry;
+import io.fermata.persistence.DirectoryPage;
+import io.fermata.persistence.DirectoryQuery;
+import io.fermata.persistence.Due;
+import io.fermata.persistence.Forgotten;
+import io.fermata.persistence.NewRecord;
+import io.fermata.persistence.NoHistoryException;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.SerializedRecord;
+import io.fermata.persistence.ServerKey;
+import io.fermata.persistence.Slice;
+import io.fermata.persistence.StoreConfig;
+import io.fermata.persistence.StoreException;
+import io.fermata.persistence.StoreSetup;
+import io.fermata.persistence.StoredRecord;
+import io.fermata.persistence.Written;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import org.apache.pekko.actor.setup.Setup;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A key-value store while a host uses it. */
+final class OpenKeyValueStore implements OpenStore {
+
+  private static final Logger LOG = LoggerFactory.getLogger(OpenKeyValueStore.class);
+
+  /** A value is written anew with every record until a snapshot makes it short again. */
+  private static final int SNAPSHOT_EVERY = 20;
+
+  private static final int THREADS = 2;
+  private static final String SERVER_KEY = "server-key";
+  private static final int TRIES = 3;
+
+  private final KvCalls kv;
+  private final ScheduledThreadPoolExecutor executor;
+  private final Runnable release;
+  private final byte[] serverKey;
+  private final KvIndex index;
+  private final KvJournals journals;
+  private final Directory directory;
+  private final Future<?> cleaning;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  private OpenKeyValueStore(KvCalls kv, ScheduledThreadPoolExecutor executor, Runnable release) {
+    this.kv = kv;
+    this.executor = executor;
+    this.release = release;
+    this.serverKey = serverKey(kv, TRIES);
+    this.index = new KvIndex(kv, executor, UUID.randomUUID().toString(), InstantSource.system());
+    this.journals = new KvJournals(kv, index, executor);
+    this.directory = new WhileOpen(new KvDirectory(kv, executor));
+    index.load().join();
+    long often = KvShard.RESTS.toMillis();
+    this.cleaning =
+        executor.scheduleWithFixedDelay(this::clean, often, often, TimeUnit.MILLISECONDS);
+  }
+
+  static OpenStore open(KeyValueStore.Opened opened) {
+    ScheduledThreadPoolExecutor executor = threads();
+    try {
+      KvCalls kv = new KvCalls(opened.store(), KvCalls.PATIENCE, executor);
+      OpenStore open = new OpenKeyValueStore(kv, executor, opened.release());
+      tellWhatItCannot(opened.store());
+      return open;
+    } catch (RuntimeException e) {
+      executor.shutdownNow();
+      opened.release().run();
+      throw e instanceof CompletionException && e.getCause() instanceof StoreException known
+          ? known
+          : e;
+    }
+  }
+
+  private void clean() {
+    index
+        .clean(false)
+        .whenComplete(
+            (done, thrown) -> {
+              if (thrown != null) {
+                LOG.info("The index of {} could not be cleaned; will try again", kv.name(), thrown);
+              }
+            });
+  }
+
+  private static ScheduledThreadPoolExecutor threads() {
+    ScheduledThreadPoolExecutor executor =
+        new ScheduledThreadPoolExecutor(
+            THREADS,
+            work -> {
+              Thread thread = new Thread(work, "fermata-key-value");
+              thread.setDaemon(true);
+              return thread;
+            });
+    executor.setRemoveOnCancelPolicy(true);
+    return executor;
+  }
+
+  private static void tellWhatItCannot(KvStore store) {
+    LOG.warn(
+        "{} is a key-value store: it keeps how every session stands and no history. Threads cannot"
+            + " be listed, and records are kept only back to the snapshot before last, so older"
+            + " messages cannot be read and longer runs cannot be replayed. A database keeps it all",
+        store.describe());
+    if (!store.comparesInOneStep()) {
+      LOG.warn(
+          "{} cannot compare and set in one step: if two processes write a session at the same"
+              + " moment, what one of them acknowledged is lost. Let one host at a time use it",
+          store.describe());
+    }
+  }
+
+  private static byte[] serverKey(KvCalls kv, int tries) {
+    Optional<KvStore.Versioned> found = kv.get(SERVER_KEY).toCompletableFuture().join();
+    if (found.isPresent()) {
+      return found.get().value();
+    }
+    byte[] made = ServerKey.random();
+    if (kv.set(SERVER_KEY, made, null, null).toCompletableFuture().join().isPresent()) {
+      return made;
+    }
+    if (tries == 1) {
+      throw new StoreException(
+          kv.name() + " has no server key and takes none; see that values can be written there");
+    }
+    return serverKey(kv, tries - 1);
+  }
+
+  @Override
+  public String describe() {
+    return kv.name();
+  }
+
+  @Override
+  public Config config() {
+    return StoreConfig.load(
+        OpenKeyValueStore.class.getClassLoader(), "fermata-keyvalue-store.conf");
+  }
+
+  @Override
+  public Setup setup() {
+    return new StoreSetup(journals);
+  }
+
+  @Override
+  public byte[] serverKey() {
+    return serverKey.clone();
+  }
+
+  @Override
+  public boolean lists() {
+    return false;
+  }
+
+  @Override
+  public int snapshotEvery(int wished) {
+    return Math.min(wished, SNAPSHOT_EVERY);
+  }
+
+  @Override
+  public CompletionStage<List<String>> working() {
+    return whileOpen(
+        () ->
+            index
+                .until(KvDocument.WORKING, demand -> demand == KvDocument.WORKING, this::demand)
+                .thenApply(found -> found.stream().map(Due::persistenceId).toList()));
+  }
+
+  @Override
+  public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+    return whileOpen(
+        () ->
+            index
+                .until(untilEpochMillis, demand -> demand != KvDocument.WORKING, this::demand)
+                .thenApply(found -> found.stream().limit(max).toList()));
+  }
+
+  private CompletionStage<Long> demand(String persistenceId) {
+    return journals.read(persistenceId).thenApply(KvDocument::demand);
+  }
+
+  /**
+   * Nothing is left to sweep: what a run leaves behind goes with the record that ends it, and that
+   * expires by itself where the store lets values expire.
+   */
+  @Override
+  public CompletionStage<Integer> sweep(long nowEpochMillis) {
+    return whileOpen(() -> CompletableFuture.completedFuture(0));
+  }
+
+  @Override
+  public CompletionStage<List<StoredRecord>> read(String persistenceId, long fromSeq, int max) {
+    return read(Slice.from(persistenceId, fromSeq, max));
+  }
+
+  @Override
+  public CompletionStage<List<StoredRecord>> readBack(
+      String persistenceId, long beforeSeq, int max) {
+    return read(Slice.before(persistenceId, beforeSeq, max));
+  }
+
+  /** What this process has read before it need not ask for again, so that is no sign of life. */
+  @Override
+  public CompletionStage<@Nullable Void> ping() {
+    return whileOpen(() -> journals.read("~nobody").thenAccept(none -> {}));
+  }
+
+  private CompletionStage<List<StoredRecord>> read(Slice slice) {
+    return whileOpen(
+        () -> journals.last(slice.persistenceId()).thenApply(document -> document.read(slice)));
+  }
+
+  @Override
+  public Directory directory() {
+    return directory;
+  }
+
+  @Override
+  public CompletionStage<List<String>> journals(String after, int max) {
+    Slice.requireMax(max);
+    return unlisted();
+  }
+
+  @Override
+  public CompletionStage<List<String>> journals(String place) {
+    return unlisted();
+  }
+
+  @Override
+  public CompletionStage<Long> newest() {
+    return unlisted();
+  }
+
+  @Override
+  public CompletionStage<List<Written>> written(long afterNumber, int max) {
+    Slice.requireMax(max);
+    return unlisted();
+  }
+
+  private <T> CompletionStage<T> unlisted() {
+    return whileOpen(() -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
+  }
+
+  @Override
+  public CompletionStage<Forgotten> forget(Collection<String> persistenceIds) {
+    CompletionStage<Forgotten> all = CompletableFuture.completedFuture(Forgotten.NOTHING);
+    for (String persistenceId : Set.copyOf(persistenceIds)) {
+      all = all.thenCompose(before -> forget(persistenceId).thenApply(before::and));
+    }
+    return all;
+  }
+
+  private CompletionStage<Forgotten> forget(String persistenceId) {
+    return whileOpen(
+        () ->
+            directory
+                .get(persistenceId)
+                .thenCombine(
+                    journals.read(persistenceId),
+                    (entry, document) -> document.content(entry.isPresent() ? 1 : 0))
+                .thenCompose(
+                    content ->
+                        journals
+                            .forget(persistenceId)
+                            .thenCompose(forgotten -> directory.remove(persistenceId))
+                            .thenApply(removed -> content)));
+  }
+
+  /** A value that was removed is gone, as far as anybody can tell from outside. */
+  @Override
+  public CompletionStage<@Nullable Void> scrub() {
+    return whileOpen(() -> CompletableFuture.completedFuture(null));
+  }
+
+  @Override
+  public CompletionStage<Integer> adopt(String persistenceId, List<NewRecord> records) {
+    NewRecord.requireInOrder(persistenceId, records);
+    List<SerializedRecord> adopted =
+        records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList();
+    return whileOpen(
+        () ->
+            journals
+                .change(
+                    persistenceId,
+                    there -> {
+                      if (!there.records().isEmpty()) {
+                        throw NewRecord.present(persistenceId);
+                      }
+                      return adopted.isEmpty() ? there : KvDocument.of(adopted);
+                    })
+                .thenApply(document -> adopted.size()));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> backup(Path file) {
+    return CompletableFuture.failedFuture(KeyValueStore.noBackup(kv.name()));
+  }
+
+  private <T extends @Nullable Object> CompletionStage<T> whileOpen(
+      Supplier<CompletionStage<T>> work) {
+    return closed.get()
+        ? CompletableFuture.failedFuture(
+            new StoreException(kv.name() + " is closed; open the store again"))
+        : work.get();
+  }
+
+  /** The directory while the store is open. */
+  private final class WhileOpen implements Directory {
+
+    private final Directory entries;
+
+    WhileOpen(Directory entries) {
+      this.entries = entries;
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
+      return whileOpen(() -> entries.put(entry));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> remove(String persistenceId) {
+      return whileOpen(() -> entries.remove(persistenceId));
+    }
+
+    @Override
+    public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
+      return whileOpen(() -> entries.get(persistenceId));
+    }
+
+    @Override
+    public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
+      return whileOpen(() -> entries.list(query));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> mark(long number) {
+      return whileOpen(() -> entries.mark(number));
+    }
+
+    @Override
+    public CompletionStage<Long> marked() {
+      return whileOpen(entries::marked);
+    }
+  }
+
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    cleaning.cancel(false);
+    try {
+      index.clean(true).toCompletableFuture().completeOnTimeout(null, 5, TimeUnit.SECONDS).join();
+    } catch (CompletionException unclean) {
+      LOG.info("The index of {} says too much, which costs the next start some looks", kv.name());
+    } finally {
+      executor.shutdown();
+      release.run();
+    }
+  }
+}

@@ -1,0 +1,186 @@
+package io.fermata.persistence.keyvalue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.fermata.persistence.StoreException;
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.KeyValue;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisException;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.ScriptOutputType;
+import io.lettuce.core.TimeoutOptions;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.codec.RedisCodec;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.DefaultClientResources;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A Redis server. Each value is a hash with its version, which a script compares and replaces; all
+ * calls go over one connection, which comes back by itself.
+ */
+final class RedisKvStore implements KvStore, AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(RedisKvStore.class);
+
+  /**
+   * Compares and sets. A script that was sent again after a broken connection finds its own version
+   * and has won. ARGV: expected version or "", next version, value, milliseconds to live or "".
+   */
+  private static final String SET =
+      """
+      local there = redis.call('HGET', KEYS[1], 'version') or ''
+      if there == ARGV[2] then return 1 end
+      if there ~= ARGV[1] then return 0 end
+      redis.call('HSET', KEYS[1], 'version', ARGV[2], 'value', ARGV[3])
+      if ARGV[4] == '' then redis.call('PERSIST', KEYS[1])
+      else redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+      return 1
+      """;
+
+  private static final String VERSION = "version";
+  private static final String VALUE = "value";
+  private static final Duration ANSWERS = Duration.ofSeconds(5);
+
+  private final String name;
+  private final ClientResources resources;
+  private final RedisClient client;
+  private final StatefulRedisConnection<String, byte[]> connection;
+
+  private RedisKvStore(
+      String name,
+      ClientResources resources,
+      RedisClient client,
+      StatefulRedisConnection<String, byte[]> connection) {
+    this.name = name;
+    this.resources = resources;
+    this.client = client;
+    this.connection = connection;
+  }
+
+  static RedisKvStore connect(RedisURI uri) {
+    uri.setTimeout(ANSWERS);
+    ClientResources resources =
+        DefaultClientResources.builder().ioThreadPoolSize(2).computationThreadPoolSize(2).build();
+    RedisClient client = RedisClient.create(resources, uri);
+    client.setOptions(
+        ClientOptions.builder()
+            .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
+            .timeoutOptions(TimeoutOptions.enabled(ANSWERS))
+            .build());
+    try {
+      StatefulRedisConnection<String, byte[]> connection =
+          client.connect(RedisCodec.of(StringCodec.UTF8, ByteArrayCodec.INSTANCE));
+      RedisKvStore store = new RedisKvStore(name(uri), resources, client, connection);
+      store.tellWhatItRisks();
+      return store;
+    } catch (RedisException refused) {
+      shutdown(client, resources);
+      Throwable why = refused.getCause() == null ? refused : refused.getCause();
+      throw new StoreException(
+          name(uri)
+              + " could not be opened: "
+              + why.getMessage()
+              + "; see that the server runs there, and that user and password are right",
+          refused);
+    }
+  }
+
+  static String name(RedisURI uri) {
+    return (uri.isSsl() ? "rediss://" : "redis://")
+        + uri.getHost()
+        + ":"
+        + uri.getPort()
+        + "/"
+        + uri.getDatabase();
+  }
+
+  /** What a server acknowledges is as safe as it is set up to be. */
+  private void tellWhatItRisks() {
+    String info;
+    try {
+      info = connection.sync().info();
+    } catch (RedisException forbidden) {
+      LOG.warn("{} does not tell how it persists: {}", name, forbidden.getMessage());
+      return;
+    }
+    if (!info.contains("aof_enabled:1")) {
+      LOG.warn(
+          "{} acknowledges writes that are not on its disk, and loses the latest when it dies. Set"
+              + " appendonly yes and appendfsync always where sessions must survive that",
+          name);
+    }
+    if (info.contains("maxmemory_policy:") && !info.contains("maxmemory_policy:noeviction")) {
+      LOG.warn(
+          "{} may evict sessions when its memory is full; set maxmemory-policy noeviction", name);
+    }
+  }
+
+  @Override
+  public String describe() {
+    return name;
+  }
+
+  @Override
+  public CompletionStage<Optional<Versioned>> get(String key) {
+    return connection.async().hmget(key, VERSION, VALUE).thenApply(RedisKvStore::versioned);
+  }
+
+  private static Optional<Versioned> versioned(List<KeyValue<String, byte[]>> found) {
+    return found.get(0).hasValue() && found.get(1).hasValue()
+        ? Optional.of(
+            new Versioned(found.get(1).getValue(), new String(found.get(0).getValue(), UTF_8)))
+        : Optional.empty();
+  }
+
+  @Override
+  public CompletionStage<Optional<String>> set(
+      String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+    String next = UUID.randomUUID().toString();
+    String expires = timeToLive == null ? "" : Long.toString(timeToLive.toMillis());
+    return connection
+        .async()
+        .<Long>eval(
+            SET,
+            ScriptOutputType.INTEGER,
+            new String[] {key},
+            bytes(expectedVersion == null ? "" : expectedVersion),
+            bytes(next),
+            value,
+            bytes(expires))
+        .thenApply(won -> won == 1 ? Optional.of(next) : Optional.empty());
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> delete(String key) {
+    return connection.async().del(key).thenApply(removed -> null);
+  }
+
+  @Override
+  public void close() {
+    connection.close();
+    shutdown(client, resources);
+  }
+
+  private static void shutdown(RedisClient client, ClientResources resources) {
+    client.shutdown(Duration.ZERO, Duration.ofSeconds(2));
+    if (!resources.shutdown(0, 2, TimeUnit.SECONDS).awaitUninterruptibly(2, TimeUnit.SECONDS)) {
+      LOG.warn("The threads of a Redis client did not end in time");
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package io.fermata.persistence.keyvalue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** A key-value store in memory that can be made to misbehave. */
+final class FakeKvStore implements KvStore {
+
+  /** What becomes of a call. */
+  enum Mood {
+    WELL,
+    /** Every call fails, and nothing is done. */
+    DOWN,
+    /** What is written is written, and the answer is lost. */
+    FORGETFUL,
+    /** No call is ever answered. */
+    SILENT
+  }
+
+  private final Map<String, Versioned> values = new ConcurrentHashMap<>();
+  private final Map<String, Duration> expiries = new ConcurrentHashMap<>();
+  private final List<String> written = new CopyOnWriteArrayList<>();
+  private final AtomicInteger calls = new AtomicInteger();
+  private volatile Mood mood = Mood.WELL;
+
+  void mood(Mood now) {
+    mood = now;
+  }
+
+  /** The keys in the order in which they were written. */
+  List<String> written() {
+    return new ArrayList<>(written);
+  }
+
+  int calls() {
+    return calls.get();
+  }
+
+  @Nullable Duration expiry(String key) {
+    return expiries.get(key);
+  }
+
+  Optional<Versioned> value(String key) {
+    return Optional.ofNullable(values.get(key));
+  }
+
+  /** Writes as somebody else would. */
+  void put(String key, byte[] value) {
+    values.put(key, new Versioned(value, UUID.randomUUID().toString()));
+  }
+
+  @Override
+  public CompletionStage<Optional<Versioned>> get(String key) {
+    return answer(() -> value(key));
+  }
+
+  @Override
+  public CompletionStage<Optional<String>> set(
+      String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+    return answer(() -> compareAndSet(key, value, expectedVersion, timeToLive));
+  }
+
+  private synchronized Optional<String> compareAndSet(
+      String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+    String there = value(key).map(Versioned::version).orElse(null);
+    if (there == null ? expectedVersion != null : !there.equals(expectedVersion)) {
+      return Optional.empty();
+    }
+    put(key, value.clone());
+    written.add(key);
+    if (timeToLive == null) {
+      expiries.remove(key);
+    } else {
+      expiries.put(key, timeToLive);
+    }
+    return value(key).map(Versioned::version);
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> delete(String key) {
+    return answer(
+        () -> {
+          values.remove(key);
+          return null;
+        });
+  }
+
+  private <T extends @Nullable Object> CompletionStage<T> answer(Supplier<T> work) {
+    calls.incrementAndGet();
+    Function<String, CompletionStage<T>> failed =
+        why -> CompletableFuture.failedFuture(new IllegalStateException(why));
+    return switch (mood) {
+      case WELL -> CompletableFuture.completedFuture(work.get());
+      case DOWN -> failed.apply("nobody answers");
+      case SILENT -> new CompletableFuture<>();
+      case FORGETFUL -> {
+        T lost = work.get();
+        yield failed.apply("the line broke before " + lost);
+      }
+    };
+  }
+
+  @Override
+  public String describe() {
+    return "fake";
+  }
+}

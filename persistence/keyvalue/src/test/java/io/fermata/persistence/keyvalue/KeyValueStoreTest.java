@@ -1,0 +1,208 @@
+package io.fermata.persistence.keyvalue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.StoreException;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Appointment;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.keyvalue.FakeKvStore.Mood;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+final class KeyValueStoreTest extends KeyValueContract {
+
+  private final List<FakeKvStore> fakes = new ArrayList<>();
+
+  @Override
+  protected Store newStore() {
+    FakeKvStore fake = new FakeKvStore();
+    fakes.add(fake);
+    return KeyValueStore.of(fake);
+  }
+
+  private FakeKvStore fake() {
+    return fakes.get(0);
+  }
+
+  @Override
+  Optional<byte[]> value(String key) {
+    return fake().value(key).map(KvStore.Versioned::value);
+  }
+
+  @Test
+  void theIndexIsWrittenBeforeTheJournalThatNeedsIt() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Plan("to do"));
+      assertThat(fake().written())
+          .endsWith("fermata:" + index("a"), "fermata:journal:a")
+          .doesNotHaveDuplicates();
+    }
+  }
+
+  @Test
+  void aSessionThatWorksAgainAndAgainIsMarkedOnce() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      for (int i = 0; i < 10; i++) {
+        desk.write(new Plan("to do")).write(new Line("did it")).write(new Appointment(1_000 + i));
+      }
+      assertThat(fake().written()).filteredOn(("fermata:" + index("a"))::equals).hasSize(1);
+    }
+  }
+
+  @Test
+  void closingTakesTheMarksAway() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Plan("to do")).write(new Line("did it"));
+      host.open("b").write(new Plan("to do"));
+    }
+    assertThat(marks("a")).doesNotContain("a");
+    assertThat(marks("b")).contains("b");
+  }
+
+  private static String index(String persistenceId) {
+    return "index:" + Math.floorMod(persistenceId.hashCode(), KvIndex.SHARDS);
+  }
+
+  private List<String> marks(String persistenceId) {
+    String key = index(persistenceId);
+    return value("fermata:" + key)
+        .map(bytes -> List.copyOf(KvFormat.marks(key, bytes).keySet()))
+        .orElse(List.of());
+  }
+
+  @Test
+  void manyRecordsThatWaitGoIntoOneValueAtOnce() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      List<CompletionStage<Long>> writes =
+          IntStream.range(0, 50).mapToObj(line -> desk.begin(new Line("line"))).toList();
+      writes.forEach(Host::await);
+      int before = fake().calls();
+      desk.write(new Line("one"), new Line("two"), new Line("three"));
+      assertThat(fake().calls()).isEqualTo(before + 1);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = Mood.class,
+      names = {"DOWN", "FORGETFUL"})
+  void aStoreThatFailsInTheMiddleAcknowledgesNothingAndLosesNothing(Mood mood) {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a").write(new Line("one"));
+      fake().mood(mood);
+      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("two"))))
+          .hasRootCauseInstanceOf(TimeoutException.class);
+      fake().mood(Mood.WELL);
+      List<String> lines = host.open("a").write(new Line("three")).lines();
+      assertThat(lines)
+          .isEqualTo(mood == Mood.DOWN ? List.of("one", "three") : List.of("one", "two", "three"));
+    }
+  }
+
+  @Test
+  void aMarkThatCouldNotBeWrittenKeepsTheJournalFromBeingWritten() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a").write(new Line("one"));
+      fake().mood(Mood.DOWN);
+      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Plan("two"))))
+          .hasRootCauseInstanceOf(TimeoutException.class);
+      fake().mood(Mood.WELL);
+      assertThat(host.open("a").write(new Plan("three")).lines()).containsExactly("one", "three");
+      assertThat(marks("a")).containsExactly("a");
+    }
+  }
+
+  @Test
+  void aStoreThatDoesNotAnswerIsGivenUp() {
+    var threads = Executors.newSingleThreadExecutor();
+    try {
+      KvCalls calls = new KvCalls(fake(), Duration.ofMillis(50), threads);
+      fake().mood(Mood.SILENT);
+      List<CompletionStage<?>> unanswered = new ArrayList<>();
+      for (int i = 0; i < 200; i++) {
+        unanswered.add(calls.get("key " + i));
+      }
+      for (CompletionStage<?> stage : unanswered) {
+        assertThatThrownBy(() -> Host.await(stage))
+            .hasRootCauseInstanceOf(TimeoutException.class)
+            .hasStackTraceContaining("fake could not be read: it did not answer within 50 ms");
+      }
+      fake().mood(Mood.WELL);
+      assertThat(Host.await(calls.get("key"))).isEmpty();
+    } finally {
+      threads.shutdown();
+    }
+  }
+
+  @Test
+  void whatIsToBeForgottenExpiresUnlessSomethingFollows() {
+    long tomorrow = System.currentTimeMillis() + Duration.ofDays(1).toMillis();
+    try (Host host = Host.on(store())) {
+      host.open("going").write(new Line("said"));
+      host.open("over").write(new Conclusion("over", 0, tomorrow));
+      host.open("kept").write(new Conclusion("over", 0, Long.MAX_VALUE));
+      assertThat(fake().expiry("fermata:journal:going")).isNull();
+      assertThat(fake().expiry("fermata:journal:over"))
+          .isBetween(Duration.ofHours(23), Duration.ofHours(24));
+      assertThat(fake().expiry("fermata:journal:kept")).isNull();
+      host.open("over").write(new Line("again"));
+      assertThat(fake().expiry("fermata:journal:over")).isNull();
+    }
+  }
+
+  @Test
+  void aValueThatIsNotOursIsRefused() {
+    fake().put("fermata:journal:a", "hello world".getBytes(UTF_8));
+    try (OpenStore open = store().open()) {
+      assertThatThrownBy(() -> Host.await(open.read("a", 1, 1)))
+          .rootCause()
+          .isInstanceOf(StoreException.class)
+          .hasMessageContainingAll("the journal a", "was not written by Fermata");
+    }
+  }
+
+  @Test
+  void aStoreThatIsDownCannotBeOpened() {
+    fake().mood(Mood.DOWN);
+    assertThatThrownBy(() -> store().open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("fake could not be read: nobody answers", "try again");
+  }
+
+  @Test
+  void aClosedStoreSaysSo() {
+    OpenStore open = store().open();
+    open.close();
+    open.close();
+    for (CompletionStage<?> late :
+        List.of(
+            open.sweep(1),
+            open.working(),
+            open.due(1, 1),
+            open.read("a", 1, 1),
+            open.forget(List.of("a")),
+            open.directory().get("a"))) {
+      assertThatThrownBy(() -> Host.await(late))
+          .rootCause()
+          .hasMessage("fake is closed; open the store again");
+    }
+  }
+}

@@ -1,0 +1,184 @@
+package io.fermata.persistence.keyvalue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.StoreException;
+import io.fermata.persistence.contract.ChildJvm;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Note.Plan;
+import io.lettuce.core.RedisURI;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** On a real Redis server. */
+@Tag("tools")
+final class RedisStoreTest extends KeyValueContract {
+
+  private static int databases;
+  private static @Nullable RedisServer server;
+
+  private final Map<Store, String> addresses = new HashMap<>();
+
+  @BeforeAll
+  static void startServer(@TempDir Path directory) {
+    server = new RedisServer(directory);
+  }
+
+  @AfterAll
+  static void stopServer() {
+    server().close();
+  }
+
+  private static RedisServer server() {
+    return Objects.requireNonNull(server);
+  }
+
+  @Override
+  protected Store newStore() {
+    String address = server().address(++databases);
+    Store store = Store.parse(address);
+    addresses.put(store, address);
+    return store;
+  }
+
+  private String address() {
+    return Objects.requireNonNull(addresses.get(store()));
+  }
+
+  @Override
+  Optional<byte[]> value(String key) {
+    return directly(redis -> Host.await(redis.get(key)).map(KvStore.Versioned::value));
+  }
+
+  private <T> T directly(Function<RedisKvStore, T> work) {
+    try (RedisKvStore redis = RedisKvStore.connect(RedisURI.create(address()))) {
+      return work.apply(redis);
+    }
+  }
+
+  @Test
+  void aVersionIsReplacedOnlyByWhoKnowsIt() {
+    directly(
+        redis -> {
+          String first = Host.await(redis.set("k", bytes("one"), null, null)).orElseThrow();
+          assertThat(Host.await(redis.set("k", bytes("two"), null, null))).isEmpty();
+          assertThat(Host.await(redis.set("k", bytes("two"), "other", null))).isEmpty();
+          String second = Host.await(redis.set("k", bytes("two"), first, null)).orElseThrow();
+          assertThat(Host.await(redis.set("k", bytes("three"), first, null))).isEmpty();
+          assertThat(Host.await(redis.get("k")))
+              .hasValueSatisfying(
+                  value -> {
+                    assertThat(value.value()).asString(UTF_8).isEqualTo("two");
+                    assertThat(value.version()).isEqualTo(second);
+                  });
+          Host.await(redis.delete("k"));
+          assertThat(Host.await(redis.set("k", bytes("four"), second, null))).isEmpty();
+          return redis;
+        });
+  }
+
+  @Test
+  void aValueExpiresWhenItMayAndStaysWhenItIsWrittenAgain() {
+    directly(
+        redis -> {
+          Duration soon = Duration.ofMillis(100);
+          Host.await(redis.set("gone", bytes("one"), null, soon));
+          String kept = Host.await(redis.set("kept", bytes("one"), null, soon)).orElseThrow();
+          Host.await(redis.set("kept", bytes("two"), kept, null));
+          while (Host.await(redis.get("gone")).isPresent()) {
+            Thread.onSpinWait();
+          }
+          assertThat(Host.await(redis.get("kept"))).isPresent();
+          return redis;
+        });
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  @Test
+  void whatAServerThatWasKilledAcknowledgedIsThereAndSessionsComeBack() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("one"), new Plan("two"));
+      server().kill();
+      Host.Desk desk = host.open("b");
+      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("lost"))))
+          .hasRootCauseInstanceOf(TimeoutException.class);
+      server().start();
+      assertThat(patiently(host, "a", "three")).startsWith("one", "two").endsWith("three");
+      assertThat(host.working()).isEmpty();
+    }
+  }
+
+  /** Writes as soon as the connection is back. */
+  private static List<String> patiently(Host host, String id, String line) {
+    for (int tries = 0; tries < 60; tries++) {
+      try {
+        Host.await(host.open(id).begin(HASTE, new Line(line)));
+        return host.open(id).lines();
+      } catch (AssertionError notYet) {
+        assertThat(notYet).hasRootCauseInstanceOf(TimeoutException.class);
+      }
+    }
+    throw new AssertionError("The connection did not come back");
+  }
+
+  @Test
+  void whatAKilledProcessAcknowledgedIsThere() {
+    List<Long> acknowledged = new ArrayList<>();
+    try (ChildJvm writer = ChildJvm.start(address(), Integer.MAX_VALUE)) {
+      acknowledged.addAll(writer.acknowledged(300));
+      writer.kill();
+      acknowledged.addAll(writer.acknowledged(Integer.MAX_VALUE));
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("a").lines())
+          .hasSizeGreaterThanOrEqualTo(acknowledged.size())
+          .startsWith(
+              LongStream.rangeClosed(1, acknowledged.size())
+                  .mapToObj(line -> "line " + line)
+                  .toArray(String[]::new));
+    }
+  }
+
+  @Test
+  void theNameOfTheStoreKeepsItsPassword() {
+    assertThat(store()).hasToString("redis://127.0.0.1:" + server().port() + "/" + databases);
+    try (OpenStore open = store().open()) {
+      assertThat(open.describe()).doesNotContain(RedisServer.PASSWORD);
+    }
+  }
+
+  @Test
+  void aWrongPasswordAndAServerThatIsNotThereAreSaid() {
+    String wrong = address().replace("open%20sesame", "guess");
+    assertThatThrownBy(() -> Store.parse(wrong).open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("could not be opened", "password")
+        .hasMessageNotContaining("guess");
+    assertThatThrownBy(() -> Store.parse("redis://127.0.0.1:1/0").open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("redis://127.0.0.1:1/0 could not be opened", "see that");
+  }
+}

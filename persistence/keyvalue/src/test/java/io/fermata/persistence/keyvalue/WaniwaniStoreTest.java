@@ -1,0 +1,133 @@
+package io.fermata.persistence.keyvalue;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.StoreException;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class WaniwaniStoreTest extends KeyValueContract {
+
+  private final WaniwaniStub stub = stub();
+  private final Map<Store, String> keys = new HashMap<>();
+
+  private static WaniwaniStub stub() {
+    try {
+      return new WaniwaniStub();
+    } catch (IOException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
+  @AfterEach
+  void stop() {
+    stub.close();
+  }
+
+  @Override
+  protected Store newStore() {
+    String key = stub.newKey();
+    Store store =
+        new KeyValueProvider()
+            .fromEnvironment(Map.of("WANIWANI_API_KEY", key, "WANIWANI_API_URL", stub.base()))
+            .map(Store::of)
+            .orElseThrow();
+    keys.put(store, key);
+    return store;
+  }
+
+  @Override
+  Optional<byte[]> value(String key) {
+    JsonNode value = stub.value(Objects.requireNonNull(keys.get(store())), key);
+    return Optional.ofNullable(value)
+        .map(found -> Base64.getDecoder().decode(found.path("value").textValue()));
+  }
+
+  private KvStore adapter(String apiKey) {
+    return new HttpKvStore(URI.create(stub.base()), apiKey);
+  }
+
+  @Test
+  void aVersionIsReplacedOnlyByWhoKnowsIt() {
+    KvStore adapter = adapter(stub.newKey());
+    byte[] value = {1};
+    String first = Host.await(adapter.set("k", value, null, null)).orElseThrow();
+    assertThat(Host.await(adapter.set("k", value, null, null))).isEmpty();
+    String second = Host.await(adapter.set("k", value, first, null)).orElseThrow();
+    assertThat(Host.await(adapter.set("k", value, first, null))).isEmpty();
+    assertThat(Host.await(adapter.get("k")).orElseThrow().version()).isEqualTo(second);
+    Host.await(adapter.delete("k"));
+    assertThat(Host.await(adapter.get("k"))).isEmpty();
+    assertThat(adapter.comparesInOneStep()).isFalse();
+  }
+
+  @Test
+  void theTimeToLiveIsSaidInSeconds() {
+    byte[] value = {1};
+    Host.await(adapter(stub.newKey()).set("k", value, null, Duration.ofMinutes(2)));
+    assertThat(stub.bodies()).anyMatch(body -> body.contains("\"ttlSeconds\":120"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "401, {}, it refuses the key (HTTP 401); see WANIWANI_API_KEY",
+    "500, oops, it answered HTTP 500",
+    "429, {}, it answered HTTP 429",
+    "200, oops, it answered something that is not JSON"
+  })
+  void anAnswerThatIsNoneIsSaidInTheStoresWordsAndWithoutTheKey(
+      int status, String body, String why) {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a").write(new Line("one"));
+      stub.answer(status, body);
+      assertThatThrownBy(() -> Host.await(host.store().directory().get("a")))
+          .rootCause()
+          .hasMessageContaining(why)
+          .hasMessageNotContaining("wwk-");
+      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("two"))))
+          .hasRootCauseInstanceOf(TimeoutException.class);
+      stub.answer(200, null);
+      assertThat(host.open("a").write(new Line("three")).lines()).containsExactly("one", "three");
+    }
+  }
+
+  @Test
+  void aServerThatIsNotThereIsSaid() throws IOException {
+    int nobody;
+    try (ServerSocket free = new ServerSocket(0)) {
+      nobody = free.getLocalPort();
+    }
+    Store store =
+        KeyValueStore.of(new HttpKvStore(URI.create("http://127.0.0.1:" + nobody), "key"));
+    assertThatThrownBy(store::open)
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("waniwani:http://127.0.0.1:" + nobody, "could not be read");
+  }
+
+  @Test
+  void aValueOfSomebodyElseIsRefused() {
+    KvStore adapter = adapter(stub.newKey());
+    stub.answer(200, "{\"data\":{\"step\":\"ask\",\"state\":{}}}");
+    assertThatThrownBy(() -> Host.await(adapter.get("k")))
+        .hasRootCauseInstanceOf(StoreException.class)
+        .rootCause()
+        .hasMessage("The value of k was not written by Fermata; use an API key of its own");
+  }
+}

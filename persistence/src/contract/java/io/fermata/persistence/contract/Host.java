@@ -1,0 +1,183 @@
+package io.fermata.persistence.contract;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.persistence.Due;
+import io.fermata.persistence.Forgotten;
+import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.StoredRecord;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.pekko.actor.BootstrapSetup;
+import org.apache.pekko.actor.setup.ActorSystemSetup;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.Props;
+import org.apache.pekko.actor.typed.SpawnProtocol;
+import org.apache.pekko.actor.typed.javadsl.AskPattern;
+import org.jspecify.annotations.Nullable;
+
+/** A host of notebooks: an actor system on an open store. */
+public final class Host implements AutoCloseable {
+
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Config APPLICATION =
+      ConfigFactory.parseString(
+              """
+              pekko {
+                loglevel = WARNING
+                log-dead-letters = off
+                loggers = ["org.apache.pekko.event.slf4j.Slf4jLogger"]
+                actor {
+                  serializers.note = "io.fermata.persistence.contract.NoteSerializer"
+                  serialization-bindings {
+                    "io.fermata.persistence.contract.Note" = note
+                    "io.fermata.persistence.contract.Note$Page" = note
+                  }
+                }
+              }
+              """)
+          .withFallback(ConfigFactory.load());
+
+  private final OpenStore store;
+  private final ActorSystem<SpawnProtocol.Command> system;
+  private final Map<String, Desk> desks = new HashMap<>();
+
+  private Host(OpenStore store) {
+    this.store = store;
+    this.system =
+        ActorSystem.create(
+            SpawnProtocol.create(),
+            "host",
+            ActorSystemSetup.create(
+                BootstrapSetup.create(store.config().withFallback(APPLICATION)), store.setup()));
+  }
+
+  public static Host on(Store store) {
+    return new Host(store.open());
+  }
+
+  /** A host on a store that somebody else opened. */
+  public static Host over(OpenStore store) {
+    return new Host(store);
+  }
+
+  public OpenStore store() {
+    return store;
+  }
+
+  public Desk open(String id) {
+    return new Desk(spawn(Notebook.open(id)));
+  }
+
+  /** The notebook that is already open, or else a new one. */
+  public Desk desk(String id) {
+    return desks.computeIfAbsent(id, this::open);
+  }
+
+  public Desk openWithSnapshots(String id) {
+    return new Desk(spawn(Notebook.withSnapshots(id)));
+  }
+
+  public <T> ActorRef<T> spawn(Behavior<T> behavior) {
+    return await(
+        AskPattern.ask(
+            system,
+            (ActorRef<ActorRef<T>> reply) ->
+                new SpawnProtocol.Spawn<>(behavior, "", Props.empty(), reply),
+            PATIENCE,
+            system.scheduler()));
+  }
+
+  public List<String> working() {
+    return await(store.working());
+  }
+
+  public List<Due> due(long until, int max) {
+    return await(store.due(until, max));
+  }
+
+  public int sweep() {
+    return sweep(0);
+  }
+
+  public int sweep(long now) {
+    return await(store.sweep(now));
+  }
+
+  public Forgotten forget(String... ids) {
+    return await(store.forget(List.of(ids)));
+  }
+
+  public List<String> read(String id, long fromSeq, int max) {
+    return texts(await(store.read(id, fromSeq, max)));
+  }
+
+  public List<String> readBack(String id, long beforeSeq, int max) {
+    return texts(await(store.readBack(id, beforeSeq, max)));
+  }
+
+  private static List<String> texts(List<StoredRecord> records) {
+    return records.stream().map(record -> new String(record.payload(), UTF_8)).toList();
+  }
+
+  @Override
+  public void close() {
+    system.terminate();
+    await(system.getWhenTerminated());
+    store.close();
+  }
+
+  public static <T extends @Nullable Object> T await(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    } catch (InterruptedException | ExecutionException | TimeoutException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
+  /** One notebook on the desk. */
+  public final class Desk {
+
+    private final ActorRef<Notebook.Command> notebook;
+
+    private Desk(ActorRef<Notebook.Command> notebook) {
+      this.notebook = notebook;
+    }
+
+    public Desk write(Note... notes) {
+      await(begin(notes));
+      return this;
+    }
+
+    public CompletionStage<Long> begin(Note... notes) {
+      return begin(PATIENCE, notes);
+    }
+
+    public CompletionStage<Long> begin(Duration patience, Note... notes) {
+      return AskPattern.ask(
+          notebook,
+          (ActorRef<Long> acknowledge) -> new Notebook.Write(List.of(notes), acknowledge),
+          patience,
+          system.scheduler());
+    }
+
+    public List<String> lines() {
+      return content().lines();
+    }
+
+    public Notebook.Content content() {
+      return await(AskPattern.ask(notebook, Notebook.Read::new, PATIENCE, system.scheduler()));
+    }
+  }
+}
