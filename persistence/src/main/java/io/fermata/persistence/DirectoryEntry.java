@@ -16,11 +16,9 @@ import java.util.stream.Stream;
  * @param seq the sequence number of the record this speaks of; higher ones replace lower ones
  * @param createdAt when the journal began, in milliseconds since 1970
  * @param activeAt when something happened last, in milliseconds since 1970
- * @param tags up to 32, each up to 64 characters
- * @param attributes up to 32, each name up to 64 characters and each value up to 1024
+ * @param labels tags and attributes to search by
  * @param session the session that it belongs to, up to 256 characters, empty for none
- * @param standing how it stands, in a word of up to 64 characters, empty if nobody asks for that
- * @param since since when it stands so, in milliseconds since 1970
+ * @param status what state the journal is in
  */
 public record DirectoryEntry(
     String persistenceId,
@@ -30,23 +28,27 @@ public record DirectoryEntry(
     long seq,
     long createdAt,
     long activeAt,
-    Set<String> tags,
-    Map<String, String> attributes,
+    DirectoryLabels labels,
     String session,
-    String standing,
-    long since) {
+    Status status) {
+
+  /**
+   * What state the journal is in.
+   *
+   * @param name up to 64 characters, empty if nobody searches by it
+   * @param since when it entered that state, in milliseconds since 1970
+   */
+  public record Status(String name, long since) {}
 
   public DirectoryEntry {
-    tags = Set.copyOf(tags);
-    attributes = Map.copyOf(attributes);
     DirectoryLimits.persistenceId(persistenceId);
     DirectoryLimits.kind(kind);
     DirectoryLimits.principal(principal);
     DirectoryLimits.name(name);
-    DirectoryLimits.tags(tags);
-    DirectoryLimits.attributes(attributes);
+    DirectoryLimits.tags(labels.tags());
+    DirectoryLimits.attributes(labels.attributes());
     DirectoryLimits.session(session);
-    DirectoryLimits.standing(standing);
+    DirectoryLimits.standing(status.name());
     if (seq < 0) {
       throw new IllegalArgumentException(
           "The sequence number "
@@ -57,7 +59,7 @@ public record DirectoryEntry(
     }
   }
 
-  /** An entry of what belongs to no session, and of which nobody asks how it stands. */
+  /** An entry that belongs to no session and has no status. */
   public DirectoryEntry(
       String persistenceId,
       String kind,
@@ -76,11 +78,42 @@ public record DirectoryEntry(
         seq,
         createdAt,
         activeAt,
-        tags,
-        attributes,
+        new DirectoryLabels(tags, attributes),
         "",
-        "",
-        activeAt);
+        new Status("", activeAt));
+  }
+
+  /** The same entry of a session, in a state. */
+  public DirectoryEntry in(String itsSession, String standing, long since) {
+    return new DirectoryEntry(
+        persistenceId,
+        kind,
+        principal,
+        name,
+        seq,
+        createdAt,
+        activeAt,
+        labels,
+        itsSession,
+        new Status(standing, since));
+  }
+
+  public Set<String> tags() {
+    return labels.tags();
+  }
+
+  public Map<String, String> attributes() {
+    return labels.attributes();
+  }
+
+  /** The name of the state that the journal is in. */
+  public String standing() {
+    return status.name();
+  }
+
+  /** When the journal entered that state, in milliseconds since 1970. */
+  public long since() {
+    return status.since();
   }
 
   /** The journal that an entry of that name speaks of, or of a part of which. */
@@ -92,7 +125,8 @@ public record DirectoryEntry(
   /** What a search for text looks through. */
   String searchable() {
     return Stream.concat(
-            Stream.of(name), Stream.concat(tags.stream(), attributes.values().stream()).sorted())
+            Stream.of(name),
+            Stream.concat(tags().stream(), attributes().values().stream()).sorted())
         .map(DirectoryEntry::folded)
         .collect(Collectors.joining("\n"));
   }

@@ -10,16 +10,23 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** The tags and attributes of an entry, as one JSON text in a table. */
-record DirectoryLabels(Set<String> tags, Map<String, String> attributes) {
+/**
+ * The tags and attributes of an entry.
+ *
+ * @param tags up to 32, each up to 64 characters
+ * @param attributes up to 32, each name up to 64 characters and each value up to 1024
+ */
+public record DirectoryLabels(Set<String> tags, Map<String, String> attributes) {
 
   private static final ConfigParseOptions JSON =
       ConfigParseOptions.defaults().setSyntax(ConfigSyntax.JSON);
 
-  static DirectoryLabels of(DirectoryEntry entry) {
-    return new DirectoryLabels(entry.tags(), entry.attributes());
+  public DirectoryLabels {
+    tags = Set.copyOf(tags);
+    attributes = Map.copyOf(attributes);
   }
 
+  /** One JSON text, as a table keeps it. */
   String write() {
     return ConfigValueFactory.fromMap(Map.of("tags", tags, "attributes", attributes))
         .render(ConfigRenderOptions.concise());

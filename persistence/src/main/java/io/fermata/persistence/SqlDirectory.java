@@ -71,7 +71,7 @@ final class SqlDirectory {
   private SqlDirectory() {}
 
   static void put(Connection connection, DirectoryEntry entry) throws SQLException {
-    String labels = DirectoryLabels.of(entry).write();
+    String labels = entry.labels().write();
     if (!touch(connection, entry, labels)
         && (relabel(connection, entry, labels) || enter(connection, entry, labels))) {
       putTags(connection, entry);
@@ -222,7 +222,6 @@ final class SqlDirectory {
   }
 
   private static DirectoryEntry entry(ResultSet row) throws SQLException {
-    DirectoryLabels labels = DirectoryLabels.read(row.getString("labels"));
     return new DirectoryEntry(
         row.getString("persistence_id"),
         row.getString("kind"),
@@ -231,10 +230,8 @@ final class SqlDirectory {
         row.getLong("seq"),
         row.getLong("created_at"),
         row.getLong("active_at"),
-        labels.tags(),
-        labels.attributes(),
+        DirectoryLabels.read(row.getString("labels")),
         row.getString("session"),
-        row.getString("standing"),
-        row.getLong("since"));
+        new DirectoryEntry.Status(row.getString("standing"), row.getLong("since")));
   }
 }

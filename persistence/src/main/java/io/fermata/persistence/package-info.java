@@ -5,8 +5,8 @@
  * io.fermata.persistence.OpenStore} is that place opened by one host. It configures the journal and
  * snapshot plugins of an actor system and maintains the journals: it reads slices of them without
  * starting their actors, deletes them, imports those of other stores, and keeps a {@link
- * io.fermata.persistence.Directory} by which they can be listed. To a store an event is bytes with a
- * sequence number and tags; this module knows no flow.
+ * io.fermata.persistence.Directory} by which they can be listed. To a store an event is bytes with
+ * a sequence number and tags; this module knows no flow.
  *
  * <p>A SQLite file has one connection that writes, on one thread, and a few that only read. Writes
  * queue for the first; reads neither wait for writes nor delay them.

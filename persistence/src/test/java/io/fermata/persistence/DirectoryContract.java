@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.DirectoryQuery.Order;
+import io.fermata.persistence.contract.Host;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -60,19 +61,7 @@ abstract class DirectoryContract {
 
   private static DirectoryEntry standing(
       DirectoryEntry entry, String session, String how, long since) {
-    return new DirectoryEntry(
-        entry.persistenceId(),
-        entry.kind(),
-        entry.principal(),
-        entry.name(),
-        entry.seq(),
-        entry.createdAt(),
-        entry.activeAt(),
-        entry.tags(),
-        entry.attributes(),
-        session,
-        how,
-        since);
+    return entry.in(session, how, since);
   }
 
   private void put(DirectoryEntry... entries) {

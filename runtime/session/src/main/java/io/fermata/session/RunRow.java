@@ -80,18 +80,16 @@ record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, long seq)
       attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
     }
     return new DirectoryEntry(
-        id(),
-        KIND,
-        key(principal),
-        flow,
-        seq,
-        run.startedAt(),
-        run.changedAt(),
-        Set.copyOf(run.tags()),
-        attributes,
-        key(session),
-        RunJson.name(status),
-        since(run, status));
+            id(),
+            KIND,
+            key(principal),
+            flow,
+            seq,
+            run.startedAt(),
+            run.changedAt(),
+            Set.copyOf(run.tags()),
+            attributes)
+        .in(key(session), RunJson.name(status), since(run, status));
   }
 
   private static RunInfo.Status status(RunState run) {

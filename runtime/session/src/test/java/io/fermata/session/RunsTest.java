@@ -246,8 +246,8 @@ class RunsTest {
   }
 
   private static DirectoryEntry standing(String name, long seq, String how) {
-    return new DirectoryEntry(
-        name, RunRow.KIND, "", "order", seq, 1, 1, Set.of(), Map.of(), "", how, 1);
+    return new DirectoryEntry(name, RunRow.KIND, "", "order", seq, 1, 1, Set.of(), Map.of())
+        .in("", how, 1);
   }
 
   @Test

@@ -149,18 +149,8 @@ final class KvFormat {
             attributes.put(in.readUTF(), in.readUTF());
           }
           return new DirectoryEntry(
-              persistenceId,
-              kind,
-              principal,
-              name,
-              seq,
-              createdAt,
-              activeAt,
-              tags,
-              attributes,
-              session,
-              standing,
-              since);
+                  persistenceId, kind, principal, name, seq, createdAt, activeAt, tags, attributes)
+              .in(session, standing, since);
         });
   }
 

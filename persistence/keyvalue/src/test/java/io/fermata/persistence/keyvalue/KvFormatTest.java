@@ -59,18 +59,16 @@ class KvFormatTest {
 
   private static DirectoryEntry entry() {
     return new DirectoryEntry(
-        ID,
-        "run",
-        "ann",
-        "order",
-        9,
-        1_780_000_000_000L,
-        1_780_000_000_009L,
-        Set.of("vip", "late"),
-        Map.of("version", "3", "waits", "ask_size"),
-        "my session",
-        "waiting",
-        1_780_000_000_007L);
+            ID,
+            "run",
+            "ann",
+            "order",
+            9,
+            1_780_000_000_000L,
+            1_780_000_000_009L,
+            Set.of("vip", "late"),
+            Map.of("version", "3", "waits", "ask_size"))
+        .in("my session", "waiting", 1_780_000_000_007L);
   }
 
   private static Map<String, KvMark> marks() {
