@@ -1,0 +1,23 @@
+package io.fermata.bench;
+
+import io.fermata.bench.crash.CrashHarness;
+import io.fermata.bench.load.LoadHarness;
+import io.fermata.bench.load.Sleepers;
+import io.fermata.bench.load.ThreadLoad;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+
+/** The command line of the harnesses. */
+@Command(
+    name = "bench",
+    mixinStandardHelpOptions = true,
+    synopsisSubcommandLabel = "COMMAND",
+    description = "Measures Fermata on this machine and checks that it survives being killed.",
+    subcommands = {LoadHarness.class, ThreadLoad.class, Sleepers.class, CrashHarness.class})
+public final class Main {
+  private Main() {}
+
+  public static void main(String[] arguments) {
+    System.exit(new CommandLine(new Main()).execute(arguments));
+  }
+}

@@ -1,0 +1,161 @@
+package io.fermata.bench.crash;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.bench.load.HttpTarget;
+import io.fermata.flow.Json;
+import io.fermata.session.ToolReply;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One client: it books amounts, remembers what was acknowledged, and after a crash goes on as a
+ * careful client would. Half of them name their calls and repeat them; the others look first.
+ */
+final class Bookkeeper {
+  private final boolean namesItsCalls;
+  private final Path effects;
+  private final List<Integer> acknowledged = new ArrayList<>();
+  private final Map<String, Long> acknowledgedAt = new HashMap<>();
+  private @Nullable String sessionId;
+  private String runId = "";
+  private int next = 1;
+
+  Bookkeeper(boolean namesItsCalls, Path effects) {
+    this.namesItsCalls = namesItsCalls;
+    this.effects = effects;
+  }
+
+  /** Books until the connection breaks. */
+  void work(int port) {
+    try (HttpTarget server = new HttpTarget(port)) {
+      if (sessionId == null) {
+        begin(server);
+      } else {
+        catchUp(server);
+      }
+      while (true) {
+        book(server);
+      }
+    } catch (IOException e) {
+      // The server was killed, as intended.
+    }
+  }
+
+  private void begin(HttpTarget server) throws IOException {
+    ObjectNode start = Json.object().put("action", "start").put("intent", "to be killed");
+    ToolReply reply = server.call("ledger", start, Json.object());
+    if (reply.error()) {
+      throw new IllegalStateException("The start came to " + reply.structured());
+    }
+    sessionId = reply.structured().path("sessionId").textValue();
+    runId = reply.meta().at("/fermata~1run/runId").asText();
+  }
+
+  private void book(HttpTarget server) throws IOException {
+    ObjectNode updates = Json.object().put("amount", next);
+    acknowledge(send(server, updates));
+  }
+
+  private ToolReply send(HttpTarget server, ObjectNode updates) throws IOException {
+    ObjectNode arguments = Json.object().put("action", "continue").put("sessionId", sessionId);
+    arguments.set("stateUpdates", updates);
+    ObjectNode meta = Json.object();
+    if (namesItsCalls) {
+      meta.put("fermata/callId", "amount-" + next);
+    }
+    return server.call("ledger", arguments, meta);
+  }
+
+  private void acknowledge(ToolReply reply) throws IOException {
+    if (!reply.structured().path("status").asText().equals("interrupt")) {
+      throw new IllegalStateException("Booking " + next + " came to " + reply.structured());
+    }
+    acknowledgeNext();
+  }
+
+  private void acknowledgeNext() throws IOException {
+    acknowledged.add(next);
+    acknowledgedAt.put(key(next), Files.size(effects));
+    next++;
+  }
+
+  private void catchUp(HttpTarget server) throws IOException {
+    List<Integer> booked = booked(server);
+    check(booked);
+    if (!namesItsCalls && booked.size() == next) {
+      acknowledgeNext();
+    }
+  }
+
+  /** What the run has booked, once it rests. */
+  private List<Integer> booked(HttpTarget server) throws IOException {
+    return integers(state(server).path("booked"));
+  }
+
+  private JsonNode state(HttpTarget server) throws IOException {
+    ObjectNode again = Json.object().put("action", "continue").put("sessionId", sessionId);
+    JsonNode rest = server.call("ledger", again, Json.object()).structured();
+    if (!rest.path("status").asText().equals("interrupt")) {
+      throw new IllegalStateException("A run did not go on after a crash: " + rest);
+    }
+    ObjectNode status = Json.object().put("action", "status").put("sessionId", sessionId);
+    return server.call("ledger", status, Json.object()).structured().at("/run/state");
+  }
+
+  private static List<Integer> integers(JsonNode array) {
+    List<Integer> integers = new ArrayList<>();
+    array.forEach(one -> integers.add(one.intValue()));
+    return integers;
+  }
+
+  /** Every acknowledged amount is there, in order, once; at most the one under way beside them. */
+  private void check(List<Integer> booked) {
+    boolean prefix =
+        booked.size() >= acknowledged.size()
+            && booked.subList(0, acknowledged.size()).equals(acknowledged);
+    boolean noMore =
+        booked.size() <= acknowledged.size() + 1
+            && (booked.size() == acknowledged.size() || booked.get(booked.size() - 1) == next);
+    if (!prefix || !noMore) {
+      throw new IllegalStateException(
+          "Acknowledged were " + acknowledged + ", but the run has " + booked);
+    }
+  }
+
+  boolean began() {
+    return sessionId != null;
+  }
+
+  int acknowledged() {
+    return acknowledged.size();
+  }
+
+  Map<String, Long> acknowledgedAt() {
+    return acknowledgedAt;
+  }
+
+  /** The attempts of its bookings whose results are in the journal, by their keys. */
+  Map<String, Integer> checkAtRest(int port) throws IOException {
+    try (HttpTarget server = new HttpTarget(port)) {
+      JsonNode state = state(server);
+      List<Integer> booked = integers(state.path("booked"));
+      check(booked);
+      Map<String, Integer> journaled = new HashMap<>();
+      for (int i = 0; i < booked.size(); i++) {
+        journaled.put(key(booked.get(i)), state.path("attempts").path(i).intValue());
+      }
+      return journaled;
+    }
+  }
+
+  private String key(int amount) {
+    return runId + "/book#" + amount;
+  }
+}

@@ -1,0 +1,62 @@
+package io.fermata.bench.crash;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** A ledger server in a process of its own. */
+record Killable(Process process, int port) {
+
+  static Killable start(String store, Path effects) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    command.addAll(List.of(LedgerServer.class.getName(), effects.toString()));
+    File log = effects.resolveSibling("server.log").toFile();
+    ProcessBuilder server =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log));
+    server.environment().put("FERMATA_STORE", store);
+    Process process = server.start();
+    BufferedReader out =
+        new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    for (String line = out.readLine(); line != null; line = out.readLine()) {
+      if (line.startsWith("ready ")) {
+        drain(out);
+        return new Killable(process, Integer.parseInt(line.substring("ready ".length())));
+      }
+    }
+    throw new IOException("The server did not start; see " + log);
+  }
+
+  /** A process whose output nobody reads stops when the pipe is full. */
+  private static void drain(BufferedReader out) {
+    Thread drain =
+        new Thread(
+            () -> {
+              try {
+                out.transferTo(Writer.nullWriter());
+              } catch (IOException e) {
+                // The process has ended.
+              }
+            },
+            "server-output");
+    drain.setDaemon(true);
+    drain.start();
+  }
+
+  /** SIGKILL: nothing in the process gets to say a last word. */
+  void kill() throws InterruptedException {
+    process.destroyForcibly();
+    if (!process.waitFor(30, TimeUnit.SECONDS)) {
+      throw new IllegalStateException("The server outlived a SIGKILL");
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package io.fermata.bench.crash;
+
+import static io.fermata.flow.Condition.eq;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+
+import io.fermata.flow.Computed;
+import io.fermata.flow.Describe;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Run;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+
+/**
+ * Books amounts one after the other until one is 0. Every booking leaves a line in a file, and the
+ * number of its attempt in the journal.
+ */
+final class LedgerFlow {
+  record Ledger(
+      @Describe("Amount to book; 0 ends") Integer amount,
+      @Computed List<Integer> booked,
+      @Computed List<Integer> attempts,
+      @Computed Integer total) {}
+
+  private LedgerFlow() {}
+
+  static Flow<Ledger> writingTo(Path effects) {
+    return Flow.of("ledger", Ledger.class)
+        .description("Books amounts.")
+        .ask("ask_amount", q -> q.question("amount", "How much?"))
+        .act("book", run -> book(run, effects))
+        .act("sum", run -> run.set("total", sum(run.state())), EffectOptions::idempotent)
+        .edge(START, "ask_amount")
+        .edge("ask_amount", "book")
+        .edge("book", "sum")
+        .decide("sum", d -> d.when("done", eq("amount", 0)).to(END).otherwise("ask_amount"))
+        .result(ledger -> ledger)
+        .compile();
+  }
+
+  private static void book(Run<Ledger> run, Path effects) {
+    String line = run.idempotencyKey() + " " + run.attempt() + "\n";
+    try {
+      Files.write(
+          effects,
+          line.getBytes(StandardCharsets.UTF_8),
+          StandardOpenOption.CREATE,
+          StandardOpenOption.APPEND);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    run.append("booked", run.state().amount());
+    run.append("attempts", run.attempt());
+  }
+
+  private static int sum(Ledger ledger) {
+    return ledger.booked().stream().mapToInt(Integer::intValue).sum();
+  }
+}

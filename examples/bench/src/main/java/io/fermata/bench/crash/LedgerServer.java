@@ -1,0 +1,28 @@
+package io.fermata.bench.crash;
+
+import io.fermata.flow.Limits;
+import io.fermata.mcp.McpServer;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.Settings;
+import java.nio.file.Path;
+
+/** The server that the harness kills: {@code FERMATA_STORE=<store> LedgerServer <effects file>}. */
+public final class LedgerServer {
+  /** A run of the harness books more than a person ever answers. */
+  private static final Limits LONG_RUNS = new Limits(4 * 1024 * 1024, 10_000_000, 200, 32);
+
+  private LedgerServer() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    Fermata host =
+        Fermata.host()
+            .store(Store.fromEnvironment().orElseThrow())
+            .settings(Settings.DEFAULT.limits(LONG_RUNS))
+            .flow(LedgerFlow.writingTo(Path.of(args[0])))
+            .start();
+    McpServer server = McpServer.serving(host).port(0).start();
+    System.out.println("ready " + server.port());
+    Thread.currentThread().join();
+  }
+}

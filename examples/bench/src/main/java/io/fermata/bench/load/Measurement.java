@@ -1,0 +1,42 @@
+package io.fermata.bench.load;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
+/** What one window of load came to. */
+record Measurement(double runsPerSecond, double p50, double p99, double cpuMicros) {
+
+  static Measurement of(long[] nanos, int callsPerRun, double seconds, double cpuSeconds) {
+    Arrays.sort(nanos);
+    double calls = nanos.length;
+    return new Measurement(
+        calls / callsPerRun / seconds,
+        at(nanos, 0.50),
+        at(nanos, 0.99),
+        cpuSeconds * 1e6 / Math.max(1, calls));
+  }
+
+  private static double at(long[] sorted, double quantile) {
+    return sorted.length == 0 ? Double.NaN : sorted[(int) (quantile * (sorted.length - 1))] / 1e6;
+  }
+
+  /** The rounds' median by throughput. */
+  static Measurement median(List<Measurement> rounds) {
+    return rounds.stream()
+        .sorted((a, b) -> Double.compare(a.runsPerSecond, b.runsPerSecond))
+        .toList()
+        .get(rounds.size() / 2);
+  }
+
+  String row(int callsPerRun) {
+    return String.format(
+        Locale.ROOT,
+        "%10.0f %10.0f %9.3f %9.3f %9.0f",
+        runsPerSecond,
+        runsPerSecond * callsPerRun,
+        p50,
+        p99,
+        cpuMicros);
+  }
+}

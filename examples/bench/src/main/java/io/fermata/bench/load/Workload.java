@@ -1,0 +1,91 @@
+package io.fermata.bench.load;
+
+import static io.fermata.flow.Condition.gt;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Computed;
+import io.fermata.flow.Describe;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Json;
+import java.util.function.Consumer;
+
+/**
+ * Three calls a run: start and be asked; answer, have it decided and acted upon, and be asked
+ * again; answer and be done.
+ */
+final class Workload {
+  static final String PURE = "load_pure";
+  static final String JOURNALED = "load_journaled";
+
+  record Ticket(
+      @Describe("What is it about") String topic,
+      @Describe("How urgent, 1 to 5") Integer urgency,
+      @Computed String queue,
+      @Describe("Whom to tell") String contact) {}
+
+  private Workload() {}
+
+  /** Its action only computes and is declared so: one journal record a call. */
+  static Flow<Ticket> pure() {
+    return flow(PURE, EffectOptions::idempotent);
+  }
+
+  /** Its action is an effect: journaled before it runs and after. */
+  static Flow<Ticket> journaled() {
+    return flow(JOURNALED, options -> {});
+  }
+
+  private static Flow<Ticket> flow(String id, Consumer<EffectOptions> options) {
+    return Flow.of(id, Ticket.class)
+        .description("Opens a ticket.")
+        .ask(
+            "ask_topic",
+            q -> q.question("topic", "What is it about?").question("urgency", "How urgent?"))
+        .act("assign", run -> run.set("queue", "q-" + run.state().urgency()), options)
+        .act("escalate", run -> run.set("queue", "now"), options)
+        .ask("ask_contact", q -> q.question("contact", "Whom shall we tell?"))
+        .edge(START, "ask_topic")
+        .decide(
+            "ask_topic", d -> d.when("urgent", gt("urgency", 3)).to("escalate").otherwise("assign"))
+        .edge("assign", "ask_contact")
+        .edge("escalate", "ask_contact")
+        .edge("ask_contact", END)
+        .result(t -> t)
+        .compile();
+  }
+
+  static final int CALLS = 3;
+
+  /** The arguments of a call of a run, numbered from 0. */
+  static ObjectNode arguments(int call, String sessionId, long run) {
+    ObjectNode arguments = Json.object();
+    arguments.put("action", call == 0 ? "start" : "continue");
+    if (call == 0) {
+      return arguments.put("intent", "to measure");
+    }
+    arguments.put("sessionId", sessionId);
+    ObjectNode updates = arguments.putObject("stateUpdates");
+    return call == 1
+        ? answered(arguments, updates.put("topic", "door " + run).put("urgency", run % 5 + 1))
+        : answered(arguments, updates.put("contact", "c" + run));
+  }
+
+  private static ObjectNode answered(ObjectNode arguments, ObjectNode updates) {
+    arguments.set("stateUpdates", updates);
+    return arguments;
+  }
+
+  /** Whether a reply is what the call must come to; a wrong one fails the measurement. */
+  static boolean right(int call, JsonNode reply) {
+    String status = reply.path("status").asText();
+    return switch (call) {
+      case 0 -> status.equals("interrupt") && reply.path("questions").size() == 2;
+      case 1 -> status.equals("interrupt") && reply.path("field").asText().equals("contact");
+      default -> status.equals("complete") && reply.path("result").has("queue");
+    };
+  }
+}

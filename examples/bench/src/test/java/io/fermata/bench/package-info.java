@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.bench;
+
+import org.jspecify.annotations.NullMarked;

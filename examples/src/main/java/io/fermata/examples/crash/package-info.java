@@ -1,8 +1,0 @@
-/**
- * The crash harness: it kills a real server with SIGKILL at random moments under load, starts it
- * again on the same store, and checks every promise a client was given.
- */
-@NullMarked
-package io.fermata.examples.crash;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,8 +1,0 @@
-/**
- * The load harness: one workload, in process and over HTTP, on every store, beside the yardsticks
- * that say what the machine can do at all. A program of its own, not part of the server.
- */
-@NullMarked
-package io.fermata.examples.load;
-
-import org.jspecify.annotations.NullMarked;
