@@ -124,7 +124,7 @@ final class ApiRequest {
   }
 
   void requireJson() {
-    if (!HttpEdge.isJson(http.getHeader(HttpHeaders.CONTENT_TYPE))) {
+    if (!MediaTypes.isJson(http.getHeader(HttpHeaders.CONTENT_TYPE))) {
       throw HttpError.of(415, "not_json", "The Content-Type must be application/json, in UTF-8");
     }
   }

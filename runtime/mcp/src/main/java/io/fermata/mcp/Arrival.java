@@ -1,6 +1,8 @@
 package io.fermata.mcp;
 
-import java.util.concurrent.CompletableFuture;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import org.jspecify.annotations.Nullable;
 
 /** What a transport knows about a message besides its bytes. */
@@ -11,6 +13,9 @@ sealed interface Arrival {
   default String principal() {
     return caller().principal();
   }
+
+  /** What an error says in place of an id that is not known. */
+  JsonNode unknownId();
 
   /**
    * A message that came as the body of a POST.
@@ -28,7 +33,13 @@ sealed interface Arrival {
       @Nullable String name,
       @Nullable String session,
       Headers headers)
-      implements Arrival {}
+      implements Arrival {
+    /** JSON-RPC wants null; MCP's HTTP transport wants no id at all. */
+    @Override
+    public JsonNode unknownId() {
+      return MissingNode.getInstance();
+    }
+  }
 
   /** Headers by their names; one that was given twice has a value that equals neither. */
   @FunctionalInterface
@@ -41,8 +52,7 @@ sealed interface Arrival {
     private final Caller caller;
     private final Progress way;
     private volatile Revision revision = Revision.LATEST_LEGACY;
-    private volatile Peer peer = Peer.unknown();
-    private CompletableFuture<Void> listening = new CompletableFuture<>();
+    private volatile @Nullable Client client;
 
     /**
      * @param way takes what is told about no request in particular
@@ -61,21 +71,26 @@ sealed interface Arrival {
       return revision;
     }
 
-    Peer peer() {
-      return peer;
+    @Override
+    public JsonNode unknownId() {
+      return NullNode.getInstance();
+    }
+
+    /** The client as it introduced itself in its latest handshake; null before one. */
+    @Nullable Client client() {
+      return client;
     }
 
     Progress way() {
       return way;
     }
 
-    /** Begins anew, and yields what ends when it does so again. */
-    synchronized CompletableFuture<Void> negotiated(Revision agreed, Peer introduced) {
+    /** Takes note of a handshake, and returns the client of the one before. */
+    synchronized @Nullable Client negotiated(Revision agreed, Client introduced) {
+      Client before = client;
       revision = agreed;
-      peer = introduced;
-      listening.complete(null);
-      listening = new CompletableFuture<>();
-      return listening;
+      client = introduced;
+      return before;
     }
   }
 }

@@ -55,21 +55,22 @@ final class Catalog {
                   "resources",
                   Stream.concat(
                       rendering.stream().map(it -> it.descriptor(revision)),
-                      offers.resources().values().stream().map(it -> it.descriptor(revision))))));
+                      offers.resources().values().stream()
+                          .map(it -> Descriptors.of(it, revision))))));
       templates.put(
           revision,
           results.list(
               revision,
               listed(
                   "resourceTemplates",
-                  offers.templates().values().stream().map(it -> it.descriptor(revision)))));
+                  offers.templates().values().stream().map(it -> Descriptors.of(it, revision)))));
       prompts.put(
           revision,
           results.list(
               revision,
               listed(
                   "prompts",
-                  offers.prompts().values().stream().map(it -> it.descriptor(revision)))));
+                  offers.prompts().values().stream().map(it -> Descriptors.of(it, revision)))));
       pages.put(revision, pages(rendering, results, revision));
     }
   }
@@ -96,7 +97,7 @@ final class Catalog {
       Revision revision) {
     return Stream.of(
             flows.stream().map(it -> Descriptors.flow(it, revision, forWidgets)),
-            offers.tools().values().stream().map(it -> it.descriptor(revision)),
+            offers.tools().values().stream().map(it -> Descriptors.of(it, revision)),
             displays.stream().map(it -> Descriptors.display(it, revision)))
         .flatMap(each -> each);
   }

@@ -14,11 +14,11 @@ import org.jspecify.annotations.Nullable;
 final class Completions implements Method {
   private static final int MAX_VALUES = 100;
 
-  private final McpChanges changes;
+  private final LiveCatalog changes;
   private final PlainCalls plain;
   private final Results results;
 
-  Completions(McpChanges changes, PlainCalls plain, Results results) {
+  Completions(LiveCatalog changes, PlainCalls plain, Results results) {
     this.changes = changes;
     this.plain = plain;
     this.results = results;

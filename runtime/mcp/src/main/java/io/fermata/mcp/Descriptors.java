@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.DisplayTool;
@@ -40,6 +41,54 @@ final class Descriptors {
     return tool.set("_meta", ToolPage.of(display).link());
   }
 
+  static ObjectNode of(McpTool it, Revision revision) {
+    ObjectNode tool = named(it.name(), it.title(), it.description(), revision);
+    tool.set("inputSchema", it.input().json());
+    if (it.output() != null && revision.structured()) {
+      tool.set("outputSchema", it.output().json());
+    }
+    if (!it.annotations().isEmpty()) {
+      tool.set("annotations", it.annotations());
+    }
+    return withMeta(tool, meta(it));
+  }
+
+  private static ObjectNode meta(McpTool tool) {
+    ObjectNode meta = object();
+    ToolPage linked = ToolPage.of(tool);
+    if (linked != null) {
+      meta.setAll(linked.link(tool.visibility()));
+    } else if (!tool.visibility().equals(McpTool.EVERYBODY)) {
+      ToolPage.visible(meta, tool.visibility());
+    }
+    return meta.setAll(tool.meta());
+  }
+
+  static ObjectNode of(McpPrompt it, Revision revision) {
+    ObjectNode prompt = named(it.name(), it.title(), it.description(), revision);
+    ArrayNode arguments = prompt.putArray("arguments");
+    it.arguments()
+        .forEach(
+            argument ->
+                arguments
+                    .addObject()
+                    .put("name", argument.name())
+                    .put("description", argument.description())
+                    .put("required", argument.required()));
+    return withMeta(prompt, it.meta());
+  }
+
+  static ObjectNode of(McpResource it, Revision revision) {
+    ObjectNode resource = named(it.name(), it.title(), it.description(), revision);
+    return withMeta(resource.put("uri", it.uri()).put("mimeType", it.mimeType()), it.meta());
+  }
+
+  static ObjectNode of(McpTemplate it, Revision revision) {
+    ObjectNode template = named(it.name(), it.title(), it.description(), revision);
+    template.put("uriTemplate", it.uriTemplate()).put("mimeType", it.mimeType());
+    return withMeta(template, it.meta());
+  }
+
   private static ObjectNode tool(String name, String title, String text, Revision revision) {
     ObjectNode tool = object().put("name", name);
     if (revision.structured()) {
@@ -61,7 +110,7 @@ final class Descriptors {
     return descriptor;
   }
 
-  static ObjectNode withMeta(ObjectNode descriptor, ObjectNode meta) {
+  private static ObjectNode withMeta(ObjectNode descriptor, ObjectNode meta) {
     if (!meta.isEmpty()) {
       descriptor.set("_meta", meta);
     }

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** Tells by which revision a message is to be served, and holds modern ones to their envelope. */
 final class Eras {
   private static final String VERSION = "io.modelcontextprotocol/protocolVersion";
-  static final String CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+  private static final String CAPABILITIES = ModernClient.CAPABILITIES;
   private static final String HEADER = "MCP-Protocol-Version";
 
   private final Methods methods;
@@ -41,11 +41,8 @@ final class Eras {
     return declaresVersion(message) ? Revision.V2026_07_28 : undeclared(post);
   }
 
-  Revision ofBatch(Arrival arrival) {
-    return undeclared(arrival);
-  }
-
-  private static Revision undeclared(Arrival arrival) {
+  /** The revision of a message that does not declare one. */
+  static Revision undeclared(Arrival arrival) {
     if (arrival instanceof Arrival.Line line) {
       return line.revision();
     }

@@ -26,26 +26,23 @@ final class EventStream {
   private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
 
   private final HttpServerResponse response;
-  private final @Nullable Function<Runnable, @Nullable Replay> keeping;
+  private final @Nullable Function<Runnable, @Nullable StreamLog> keeping;
 
   /** Where the request is handled, and the only place where its response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
   private final Progress progress = new Progress(woken -> context.runOnContext(home -> send()));
-  private @Nullable Replay replay;
+  private @Nullable StreamLog log;
   private boolean begun;
   private boolean answered;
   private boolean beating;
-
-  EventStream(HttpServerResponse response) {
-    this(response, null);
-  }
 
   /**
    * @param keeping begins to keep what is told, given what to do when its client is lost, or yields
    *     null where there is no room; null if the client cannot come back
    */
-  EventStream(HttpServerResponse response, @Nullable Function<Runnable, @Nullable Replay> keeping) {
+  EventStream(
+      HttpServerResponse response, @Nullable Function<Runnable, @Nullable StreamLog> keeping) {
     this.response = response.closeHandler(closed -> closed());
     this.keeping = keeping;
   }
@@ -55,27 +52,21 @@ final class EventStream {
   }
 
   private void closed() {
-    if (replay == null) {
+    if (log == null) {
       progress.gone();
     } else {
-      awaited(context, replay, null);
+      log.await(context);
       send();
     }
   }
 
-  /** Gives a client that has gone the time to come back. */
-  static void awaited(Context context, Replay replay, Replay.@Nullable Listener leaving) {
-    int mark = replay.left(leaving);
-    context.owner().setTimer(Replays.GRACE.toMillis(), late -> replay.giveUp(mark));
-  }
-
   private void send() {
-    if (answered || (replay != null && replay.lost())) {
+    if (answered || (log != null && log.lost())) {
       return;
     }
-    if (over() && replay == null) {
+    if (over() && log == null) {
       progress.gone();
-    } else if (replay != null && away() && !replay.roomy()) {
+    } else if (log != null && away() && !log.roomy()) {
       context.owner().setTimer(Progress.PAUSE_MILLIS, rested -> send());
     } else if (!away() && response.writeQueueFull()) {
       response.drainHandler(drained -> resume());
@@ -95,11 +86,11 @@ final class EventStream {
   /** Ends the response before there is an answer, for which its client comes back. */
   private void letGo() {
     begin();
-    if (replay != null && replay.resumed()) {
-      replay.letGo();
-    } else if (replay != null && !over()) {
+    if (log != null && log.resumed()) {
+      log.letGo();
+    } else if (log != null && !over()) {
       response.end();
-      awaited(context, replay, null);
+      log.await(context);
     }
   }
 
@@ -116,9 +107,7 @@ final class EventStream {
       if (!response.writeQueueFull()) {
         response.write(HEARTBEAT);
       }
-      context
-          .owner()
-          .setTimer(ThreadStream.HEARTBEAT.toMillis(), rested -> beat(response, context));
+      context.owner().setTimer(HttpLimits.HEARTBEAT.toMillis(), rested -> beat(response, context));
     }
   }
 
@@ -129,7 +118,7 @@ final class EventStream {
 
   /** Whether its client is to be told elsewhere, or nowhere. */
   private boolean away() {
-    return over() || (replay != null && replay.resumed());
+    return over() || (log != null && log.resumed());
   }
 
   private boolean over() {
@@ -153,11 +142,11 @@ final class EventStream {
       begun = true;
       open(response);
       if (keeping != null) {
-        replay = keeping.apply(progress::gone);
+        log = keeping.apply(progress::gone);
       }
-      if (replay != null) {
-        response.write(Buffer.buffer(replay.opening(0)));
-        replay.whenResumed(() -> context.runOnContext(home -> send()));
+      if (log != null) {
+        response.write(Buffer.buffer(log.opening(0)));
+        log.whenResumed(() -> context.runOnContext(home -> send()));
       }
     }
   }
@@ -182,10 +171,10 @@ final class EventStream {
     write(rest);
     boolean live = !away();
     Buffer last = told(answer, live);
-    if (replay != null) {
-      replay.end();
+    if (log != null) {
+      log.end();
       // What was written may still not have arrived.
-      awaited(context, replay, null);
+      log.await(context);
     }
     if (live) {
       response.end(last);
@@ -204,7 +193,7 @@ final class EventStream {
   }
 
   private Buffer told(byte[] message, boolean live) {
-    return Buffer.buffer(replay == null ? event(message, null) : replay.tell(message, live));
+    return Buffer.buffer(log == null ? event(message, null) : log.tell(message, live));
   }
 
   /** One event. JSON as it is written here has no line breaks. */

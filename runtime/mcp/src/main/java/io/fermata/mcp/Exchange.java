@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One request: takes in the body within its limit, has it answered, and writes the answer. */
 final class Exchange {
-  private static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
+  static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
   private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
   private static final CharSequence NAME = HttpHeaders.createOptimized("mcp-name");
   static final CharSequence SESSION = HttpHeaders.createOptimized("mcp-session-id");
@@ -58,13 +58,10 @@ final class Exchange {
   /**
    * Has an MCP request answered.
    *
-   * @param streams whether the client takes a stream of events for an answer
+   * @param stream what the response may become; null if the client takes plain JSON only
    */
-  static void answer(HttpServerRequest request, Protocol protocol, Caller caller, boolean streams) {
-    EventStream stream =
-        streams
-            ? new EventStream(request.response(), keeping(request, protocol, caller.principal()))
-            : null;
+  static void answer(
+      HttpServerRequest request, Protocol protocol, Caller caller, @Nullable EventStream stream) {
     Progress progress = stream == null ? null : stream.progress();
     new Exchange(
             request,
@@ -73,15 +70,6 @@ final class Exchange {
             Exchange::refused,
             null)
         .begin();
-  }
-
-  /** How the stream of a client is kept that may come back for it; null if it may not. */
-  private static @Nullable Function<Runnable, @Nullable Replay> keeping(
-      HttpServerRequest request, Protocol protocol, String principal) {
-    String session = request.getHeader(SESSION);
-    boolean resumes =
-        session != null && Revision.V2025_11_25.text.equals(request.getHeader(VERSION));
-    return resumes ? lost -> protocol.kept(session, principal, lost) : null;
   }
 
   /**
@@ -107,6 +95,12 @@ final class Exchange {
   /** A refusal as MCP has it. */
   static Answer refused(Refusal refusal) {
     return Answer.refused(MissingNode.getInstance(), refusal);
+  }
+
+  /** The refusal of a request to the endpoint of MCP that is no POST. */
+  static Refusal notPosted(HttpServerRequest request, String reason) {
+    request.response().putHeader(HttpHeaders.ALLOW, "GET, POST, DELETE");
+    return Refusal.transport(405, reason);
   }
 
   private void begin() {

@@ -6,6 +6,7 @@ import io.fermata.session.ToolCall;
 import io.fermata.session.ToolProgress;
 import io.fermata.session.ToolReply;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -29,15 +30,12 @@ final class FormCalls {
   private final FlowCalls flows;
   private final Results results;
   private final RequestStates states;
-  private final Inquiries inquiries;
   private final Gate gate;
 
-  FormCalls(
-      FlowCalls flows, Results results, RequestStates states, Inquiries inquiries, Gate gate) {
+  FormCalls(FlowCalls flows, Results results, RequestStates states, Gate gate) {
     this.flows = flows;
     this.results = results;
     this.states = states;
-    this.inquiries = inquiries;
     this.gate = gate;
   }
 
@@ -105,12 +103,18 @@ final class FormCalls {
   private CompletionStage<Result> shown(
       Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms) {
     Request request = calling.request();
-    Progress way = request.progress();
-    if (request.revision().modern() || way == null) {
+    Client.Questions questions = request.client().questions();
+    if (questions == null) {
       String state = states.seal(pause.json(), request.principal(), calling.bound());
       return now(results.inputRequired(Map.of(pause.key(), form), state, pause.meta(reply)));
     }
-    return asked(calling, reply, pause, form, forms, way);
+    CompletionStage<Filled> asking = asking(calling, pause, form, questions);
+    return gate.orHandedBack(asking, () -> new Filled(null, ENDING))
+        .thenCompose(
+            filled ->
+                filled.in() == null
+                    ? now(told(calling, noted(reply, filled.why())))
+                    : filled(calling, pause, filled.in(), forms, null));
   }
 
   private Result told(Calling calling, ToolReply reply) {
@@ -121,24 +125,19 @@ final class FormCalls {
     return CompletableFuture.completedFuture(result);
   }
 
-  /** Asks a client of the older era while its call stays open. */
-  private CompletionStage<Result> asked(
-      Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms, Progress way) {
-    CompletionStage<Filled> asking =
-        CompletableFuture.completedFuture(Map.of(pause.key(), form))
-            // What is refused at once is a form that is not filled in, as one refused later.
-            .thenCompose(asks -> inquiries.ask(asks, calling.request().principal(), way))
-            .handle(
-                (replies, failure) ->
-                    failure == null
-                        ? new Filled(replies.path(pause.key()), "")
-                        : new Filled(null, UNANSWERED));
-    return gate.orHandedBack(asking, () -> new Filled(null, ENDING))
-        .thenCompose(
-            filled ->
-                filled.in() == null
-                    ? now(told(calling, noted(reply, filled.why())))
-                    : filled(calling, pause, filled.in(), forms, null));
+  /** Asks the client while its call stays open. */
+  private static CompletionStage<Filled> asking(
+      Calling calling, FormPause pause, McpAsk form, Client.Questions questions) {
+    Request request = calling.request();
+    Progress way = Objects.requireNonNull(request.progress());
+    return CompletableFuture.completedFuture(Map.of(pause.key(), form))
+        // What is refused at once is a form that is not filled in, as one refused later.
+        .thenCompose(asks -> questions.ask(asks, request.principal(), way))
+        .handle(
+            (replies, failure) ->
+                failure == null
+                    ? new Filled(replies.path(pause.key()), "")
+                    : new Filled(null, UNANSWERED));
   }
 
   /** Goes on with what a modern client brings along. */

@@ -8,6 +8,9 @@ record HttpLimits(int maxConnections, Duration idleTimeout) {
   static final int MAX_HEADERS = 16 * 1024;
   static final int MAX_FIRST_LINE = 4 * 1024;
 
+  /** The time between two comments in a stream, which keep its connection from being cut. */
+  static final Duration HEARTBEAT = Duration.ofSeconds(15);
+
   /** How much of a body that is too long is read and thrown away before the connection is cut. */
   static final long MAX_DISCARDED = 16L * Wire.MAX_BYTES;
 

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 
-/** How clients come to hear of changes, in the way of either era. */
+/** The method {@code subscriptions/listen}. */
 final class Listening {
   private static final String WATCHED = "resourceSubscriptions";
   private static final String TASKS = "taskIds";
@@ -44,8 +44,8 @@ final class Listening {
         .filter(kind -> filter.path(kind.filter).asBoolean())
         .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
-    filter.path(WATCHED).forEach(uri -> watched.add(watchable(uri.asText())));
-    requireRoom(watched);
+    filter.path(WATCHED).forEach(uri -> watched.add(Subscriptions.watchable(uri.asText())));
+    Subscriptions.requireRoom(watched);
     List<TaskIds.Task> known = tasks(filter, request);
     Subscriptions.Subscription subscription =
         new Subscriptions.Subscription(
@@ -59,23 +59,6 @@ final class Listening {
     Looks looks = new Looks(way);
     known.forEach(task -> TaskFeed.start(tasks, task, request, subscription, looks));
     return subscription.ended().thenApply(ended -> over(request));
-  }
-
-  private static void requireRoom(Set<String> watched) {
-    if (watched.size() > Subscriptions.MAX_WATCHED
-        || watched.stream().mapToInt(String::length).sum() > Subscriptions.MAX_WATCHED_TEXT) {
-      throw Refusal.params(
-          "A client may watch %d resources at a time, whose addresses have %d characters together."
-              .formatted(Subscriptions.MAX_WATCHED, Subscriptions.MAX_WATCHED_TEXT));
-    }
-  }
-
-  private static String watchable(String uri) {
-    if (uri.length() > McpTemplate.MAX_URI) {
-      throw Refusal.params(
-          "The address of a resource has at most %d characters.".formatted(McpTemplate.MAX_URI));
-    }
-    return uri;
   }
 
   /** Those of the named tasks that the client was given. */
@@ -117,41 +100,5 @@ final class Listening {
     ObjectNode fields = Json.object();
     fields.putObject("_meta").set(Subscriptions.ID, request.id());
     return results.once(request.revision(), fields);
-  }
-
-  /** Has a legacy client hear of all lists and of what it watches, as long as it is there. */
-  void attach(Peer peer, Caller caller, Progress way, CompletableFuture<Void> ended) {
-    subscriptions.add(
-        new Subscriptions.Subscription(
-            null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
-        caller,
-        () -> {});
-  }
-
-  /** The method {@code resources/subscribe}. */
-  Result watch(Request request) {
-    Set<String> watched = request.peer().watched;
-    String uri = watchable(request.text("uri"));
-    Set<String> more = new TreeSet<>(watched);
-    more.add(uri);
-    requireRoom(more);
-    watched.add(uri);
-    return Results.EMPTY;
-  }
-
-  /** The method {@code resources/unsubscribe}. */
-  Result unwatch(Request request) {
-    request.peer().watched.remove(request.text("uri"));
-    return Results.EMPTY;
-  }
-
-  /** The method {@code logging/setLevel}. */
-  Result level(Request request) {
-    McpLevel level = McpLevel.of(request.text("level"));
-    if (level == null) {
-      throw Refusal.params("The parameter level must be one of debug to emergency.");
-    }
-    request.peer().level = level;
-    return Results.EMPTY;
   }
 }

@@ -1,7 +1,6 @@
 package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.util.ArrayList;
@@ -14,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Messages that a user of the client may begin with. */
 public final class McpPrompt {
-  private record Argument(String name, String description, boolean required) {}
+  record Argument(String name, String description, boolean required) {}
 
   private final String name;
   private final String description;
@@ -103,37 +102,15 @@ public final class McpPrompt {
     return handler;
   }
 
-  /**
-   * Checks what a client gave.
-   *
-   * @throws Refusal if an argument that has to be there is not, or one is no text
-   */
-  void require(ObjectNode given) {
-    for (Argument argument : arguments) {
-      if (argument.required() && !given.path(argument.name()).isTextual()) {
-        throw Refusal.params(
-            "The prompt %s needs the argument %s, a string.".formatted(name, argument.name()));
-      }
-    }
-    for (Map.Entry<String, JsonNode> entry : given.properties()) {
-      if (!entry.getValue().isTextual()) {
-        throw Refusal.params(
-            "The argument %s must be a string.".formatted(Refusal.shortened(entry.getKey())));
-      }
-    }
+  @Nullable String title() {
+    return title;
   }
 
-  /** How it is described to clients. */
-  ObjectNode descriptor(Revision revision) {
-    ObjectNode prompt = Descriptors.named(name, title, description, revision);
-    ArrayNode listed = prompt.putArray("arguments");
-    arguments.forEach(
-        it ->
-            listed
-                .addObject()
-                .put("name", it.name())
-                .put("description", it.description())
-                .put("required", it.required()));
-    return Descriptors.withMeta(prompt, meta);
+  List<Argument> arguments() {
+    return List.copyOf(arguments);
+  }
+
+  ObjectNode meta() {
+    return meta;
   }
 }

@@ -75,9 +75,23 @@ public final class McpResource {
     return reading;
   }
 
-  /** How it is described to clients. */
-  ObjectNode descriptor(Revision revision) {
-    ObjectNode resource = Descriptors.named(name, title, description, revision);
-    return Descriptors.withMeta(resource.put("uri", uri).put("mimeType", mimeType), meta);
+  String name() {
+    return name;
+  }
+
+  String mimeType() {
+    return mimeType;
+  }
+
+  @Nullable String title() {
+    return title;
+  }
+
+  @Nullable String description() {
+    return description;
+  }
+
+  ObjectNode meta() {
+    return meta;
   }
 }

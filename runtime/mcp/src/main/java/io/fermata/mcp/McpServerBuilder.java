@@ -281,36 +281,27 @@ public final class McpServerBuilder {
   /** What all transports share. */
   private final class Core {
     private final HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
-    private final Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
-    private final Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
     private final Quotas quotas = new Quotas(limits, System::nanoTime);
     private final Permits permits = permits();
     private final Workers workers = new Workers(handlerThreads);
     private final Gate gate = new Gate();
-    private final Subscriptions subscriptions;
-    private final Methods methods;
-    private final Protocol protocol;
-
-    Core() {
-      Identity identity = new Identity(name, version, instructions);
-      subscriptions = new Subscriptions(new Streams(maxStreams));
-      methods =
-          new Methods(
-              new Methods.Parts(
-                  host,
-                  identity,
-                  offers,
-                  subscriptions,
-                  inquiries,
-                  workers,
-                  gate,
-                  connected.patience(),
-                  limits,
-                  quotas,
-                  permits,
-                  telemetry));
-      protocol = new Protocol(methods, sessions, inquiries, quotas, gate, telemetry);
-    }
+    private final Subscriptions subscriptions = new Subscriptions(new Streams(maxStreams));
+    private final Methods methods =
+        new Methods(
+            new Methods.Parts(
+                host,
+                new Identity(name, version, instructions),
+                offers,
+                subscriptions,
+                workers,
+                gate,
+                connected.patience(),
+                quotas,
+                permits,
+                telemetry));
+    private final LegacyProtocol legacy =
+        LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
+    private final Protocol protocol = new Protocol(methods, legacy, gate, telemetry);
 
     void close() {
       subscriptions.close();
@@ -357,16 +348,16 @@ public final class McpServerBuilder {
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
     Streams streams = new Streams(maxStreams);
-    ThreadsApi api =
-        threads == null
-            ? null
-            : new ThreadsApi(threads, streams, core.connected, core.quotas, core.permits);
-    RunsApi listed = runs == null ? null : new RunsApi(runs, core.quotas, core.permits);
     Operations operations = new Operations(host, core.gate, core.workers, metrics);
-    Guard guard = new Guard(servedHosts(), origins);
-    Cors cors = new Cors(origins);
-    ProtectedResource resource = oauth == null ? null : new ProtectedResource(oauth, name);
-    Callers callers = callers(core.permits.challenge());
+    LegacyTransport sessions = new LegacyHttp(core.legacy);
+    List<HttpRoute> routes = routes(streams, core);
+    HttpEdge.Access access =
+        new HttpEdge.Access(
+            new Guard(servedHosts(), origins),
+            new Cors(origins),
+            callers(core.permits.challenge()),
+            core.quotas,
+            oauth == null ? null : new ProtectedResource(oauth, name));
     AtomicInteger connections = new AtomicInteger();
     ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
     vertx
@@ -375,16 +366,11 @@ public final class McpServerBuilder {
               HttpEdge edge =
                   new HttpEdge(
                       core.protocol,
+                      sessions,
                       operations,
                       core.gate,
-                      api,
-                      listed,
-                      core.sessions,
-                      guard,
-                      cors,
-                      callers,
-                      resource,
-                      core.quotas,
+                      routes,
+                      access,
                       core.connected,
                       connections,
                       listening);
@@ -402,6 +388,17 @@ public final class McpServerBuilder {
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
         edges.element().port());
+  }
+
+  private List<HttpRoute> routes(Streams streams, Core core) {
+    List<HttpRoute> routes = new ArrayList<>();
+    if (threads != null) {
+      routes.add(new ThreadsApi(threads, streams, core.connected, core.quotas, core.permits));
+    }
+    if (runs != null) {
+      routes.add(new RunsApi(runs, core.quotas, core.permits));
+    }
+    return routes;
   }
 
   private Callers callers(Challenge challenge) {

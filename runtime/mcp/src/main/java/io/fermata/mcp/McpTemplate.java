@@ -198,10 +198,23 @@ public final class McpTemplate {
     return completions.get(variable);
   }
 
-  /** How it is described to clients. */
-  ObjectNode descriptor(Revision revision) {
-    ObjectNode template = Descriptors.named(name, title, description, revision);
-    template.put("uriTemplate", uriTemplate).put("mimeType", mimeType);
-    return Descriptors.withMeta(template, meta);
+  String name() {
+    return name;
+  }
+
+  String mimeType() {
+    return mimeType;
+  }
+
+  @Nullable String title() {
+    return title;
+  }
+
+  @Nullable String description() {
+    return description;
+  }
+
+  ObjectNode meta() {
+    return meta;
   }
 }

@@ -32,7 +32,9 @@ import org.jspecify.annotations.Nullable;
  * with them.
  */
 public final class McpTool {
-  static final Pattern NAME = Pattern.compile("[A-Za-z0-9_./-]{1,64}");
+  static final List<String> EVERYBODY = List.of("model", "app");
+
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_./-]{1,64}");
 
   private final String name;
   private final String description;
@@ -45,7 +47,7 @@ public final class McpTool {
   private @Nullable McpHandler<CompletionStage<McpResult>> handler;
   private boolean atOnce;
   private @Nullable WidgetPage page;
-  private List<String> visibility = ToolPage.EVERYBODY;
+  private List<String> visibility = EVERYBODY;
 
   private McpTool(String name, String description) {
     this.name = name;
@@ -214,49 +216,28 @@ public final class McpTool {
     return handler;
   }
 
-  @Nullable ToolPage toolPage() {
-    return page == null ? null : new ToolPage(name, title, description, page);
+  @Nullable String title() {
+    return title;
   }
 
-  /**
-   * Lets through who may call it.
-   *
-   * @throws Refusal if it is for pages, and the client says that it shows none
-   */
-  void admit(Request request) {
-    if (!visibility.contains("model") && request.revision().modern() && !showsPages(request)) {
-      throw Refusal.forPagesAlone(name);
-    }
+  String description() {
+    return description;
   }
 
-  private static boolean showsPages(Request request) {
-    JsonNode declared = request.capabilities();
-    return declared.path("extensions").has(ToolPage.EXTENSION)
-        // By this ChatGPT says that it keeps private tools from its model.
-        || declared.path("experimental").has("openai/visibility");
+  ObjectNode annotations() {
+    return annotations;
   }
 
-  private ObjectNode wholeMeta() {
-    ObjectNode whole = Json.object();
-    ToolPage linked = toolPage();
-    if (linked != null) {
-      whole.setAll(linked.link(visibility));
-    } else if (!visibility.equals(ToolPage.EVERYBODY)) {
-      ToolPage.visible(whole, visibility);
-    }
-    return whole.setAll(meta);
+  ObjectNode meta() {
+    return meta;
   }
 
-  /** How it is described to clients. */
-  ObjectNode descriptor(Revision revision) {
-    ObjectNode tool = Descriptors.named(name, title, description, revision);
-    tool.set("inputSchema", input.json());
-    if (output != null && revision.structured()) {
-      tool.set("outputSchema", output.json());
-    }
-    if (!annotations.isEmpty()) {
-      tool.set("annotations", annotations);
-    }
-    return Descriptors.withMeta(tool, wholeMeta());
+  @Nullable WidgetPage page() {
+    return page;
+  }
+
+  /** Who may call it: {@code model}, {@code app} or both. */
+  List<String> visibility() {
+    return visibility;
   }
 }

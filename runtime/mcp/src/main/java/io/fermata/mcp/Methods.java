@@ -10,13 +10,12 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The methods of both eras. */
+/** The methods of the current revision, and those that older ones share with it. */
 final class Methods {
   private final Map<String, Method> modern;
-  private final Map<String, Method> legacy;
+  private final Map<String, Method> shared = new HashMap<>();
   private final Identity identity;
-  private final McpChanges changes;
-  private final Listening listening;
+  private final LiveCatalog changes;
 
   /** Whether there are runs, which may outlast their calls. */
   private final boolean tasks;
@@ -31,11 +30,9 @@ final class Methods {
       Identity identity,
       Offers offers,
       Subscriptions subscriptions,
-      Inquiries inquiries,
       Workers workers,
       Gate gate,
       @Nullable Duration patience,
-      PrincipalLimits limits,
       Quotas quotas,
       Permits permits,
       Telemetry telemetry) {}
@@ -44,11 +41,10 @@ final class Methods {
     ToolHost host = parts.host();
     Offers offers = parts.offers();
     Subscriptions subscriptions = parts.subscriptions();
-    Inquiries inquiries = parts.inquiries();
     Quotas quotas = parts.quotas();
     this.identity = parts.identity();
     Results results = new Results(identity);
-    this.changes = new McpChanges(host, offers, results, subscriptions);
+    this.changes = new LiveCatalog(host, offers, results, subscriptions);
     this.tasks = !host.tools().isEmpty();
     ToolReplies replies = new ToolReplies(host, results);
     TaskCalls taskCalls =
@@ -59,32 +55,31 @@ final class Methods {
             replies,
             System::currentTimeMillis,
             parts.permits());
-    this.listening = new Listening(subscriptions, results, taskCalls);
+    Listening listening = new Listening(subscriptions, results, taskCalls);
     RequestStates states =
         new RequestStates(
-            host.handles(), System::currentTimeMillis, parts.limits().requestStates());
-    PlainCalls calls = new PlainCalls(changes, results, states, inquiries, parts.workers());
+            host.handles(), System::currentTimeMillis, quotas.limits().requestStates());
+    PlainCalls calls = new PlainCalls(changes, results, states, parts.workers());
     FlowCalls flows = new FlowCalls(host, taskCalls, replies);
     JobCalls jobs = new JobCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
-    FormCalls forms = new FormCalls(flows, results, states, inquiries, parts.gate());
+    FormCalls forms = new FormCalls(flows, results, states, parts.gate());
     ToolCalls.Ways ways = new ToolCalls.Ways(calls, flows, forms, jobs);
-    Map<String, Method> both = new HashMap<>();
-    both.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
-    both.put(
+    shared.put("tools/list", Method.atOnce(it -> changes.catalog().tools(it)));
+    shared.put(
         "tools/call",
         counted(
             quotas,
             new ToolCalls(host, results, changes, ways, parts.permits(), parts.telemetry())));
-    both.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
-    both.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
-    both.put("resources/read", counted(quotas, new Reads(changes, calls, results)));
+    shared.put("resources/list", Method.atOnce(it -> changes.catalog().resources(it)));
+    shared.put("resources/templates/list", Method.atOnce(it -> changes.catalog().templates(it)));
+    shared.put("resources/read", counted(quotas, new Reads(changes, calls, results)));
     // What there is none of now may be offered later, and clients only look once.
-    both.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
-    both.put("prompts/get", counted(quotas, new Prompts(changes, calls, results)));
-    both.put("completion/complete", counted(quotas, new Completions(changes, calls, results)));
+    shared.put("prompts/list", Method.atOnce(it -> changes.catalog().prompts(it)));
+    shared.put("prompts/get", counted(quotas, new Prompts(changes, calls, results)));
+    shared.put("completion/complete", counted(quotas, new Completions(changes, calls, results)));
     Result plain = results.cacheable(Revision.V2026_07_28, discovery(false));
     Result rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
-    this.modern = new HashMap<>(both);
+    this.modern = new HashMap<>(shared);
     modern.put(
         "server/discover",
         Method.atOnce(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
@@ -92,11 +87,6 @@ final class Methods {
     modern.put("tasks/get", taskCalls::get);
     modern.put("tasks/update", taskCalls::update);
     modern.put("tasks/cancel", taskCalls::cancel);
-    this.legacy = new HashMap<>(both);
-    legacy.put("ping", Method.atOnce(request -> Results.EMPTY));
-    legacy.put("resources/subscribe", Method.atOnce(listening::watch));
-    legacy.put("resources/unsubscribe", Method.atOnce(listening::unwatch));
-    legacy.put("logging/setLevel", Method.atOnce(listening::level));
   }
 
   private static Method counted(Quotas quotas, Method method) {
@@ -104,7 +94,7 @@ final class Methods {
   }
 
   Method named(String name, Revision revision) {
-    Method method = (revision.modern() ? modern : legacy).get(name);
+    Method method = (revision.modern() ? modern : shared).get(name);
     if (method == null) {
       throw Refusal.unknownMethod(name, revision.modern());
     }
@@ -113,15 +103,11 @@ final class Methods {
 
   /** Whether a method says by its name alone that its caller is modern. */
   boolean modernOnly(String name) {
-    return modern.containsKey(name) && !legacy.containsKey(name);
+    return modern.containsKey(name) && !shared.containsKey(name);
   }
 
-  McpChanges changes() {
+  LiveCatalog changes() {
     return changes;
-  }
-
-  Listening listening() {
-    return listening;
   }
 
   /** The headers that repeat arguments of the tool that a message calls. */

@@ -41,22 +41,15 @@ final class PlainCalls {
     }
   }
 
-  private final McpChanges changes;
+  private final LiveCatalog changes;
   private final Results results;
   private final RequestStates states;
-  private final Inquiries inquiries;
   private final Workers workers;
 
-  PlainCalls(
-      McpChanges changes,
-      Results results,
-      RequestStates states,
-      Inquiries inquiries,
-      Workers workers) {
+  PlainCalls(LiveCatalog changes, Results results, RequestStates states, Workers workers) {
     this.changes = changes;
     this.results = results;
     this.states = states;
-    this.inquiries = inquiries;
     this.workers = workers;
   }
 
@@ -106,7 +99,7 @@ final class PlainCalls {
   private CompletionStage<Result> run(Round round, Inputs inputs) {
     // Handlers may change what they are given; what their questions are bound to stays as it came.
     ObjectNode arguments = round.arguments().deepCopy();
-    McpCall call = new McpCall(round.request(), round.name(), arguments, inputs, changes);
+    HandlerCall call = new HandlerCall(round.request(), round.name(), arguments, inputs, changes);
     CompletionStage<Result> running =
         round.atOnce() ? begun(round.work(), call) : elsewhere(round, call);
     if (running instanceof CompletableFuture<Result> done
@@ -128,7 +121,7 @@ final class PlainCalls {
     }
   }
 
-  private CompletionStage<Result> elsewhere(Round round, McpCall call) {
+  private CompletionStage<Result> elsewhere(Round round, HandlerCall call) {
     CompletableFuture<Result> answer = new CompletableFuture<>();
     Future<?> task =
         workers.run(
@@ -156,7 +149,7 @@ final class PlainCalls {
   }
 
   private CompletionStage<Result> settled(
-      Round round, McpCall call, @Nullable Result result, @Nullable Throwable failure) {
+      Round round, HandlerCall call, @Nullable Result result, @Nullable Throwable failure) {
     if (result != null) {
       return CompletableFuture.completedFuture(result);
     }
@@ -172,10 +165,11 @@ final class PlainCalls {
         cause == null ? new IllegalStateException("A handler answered nothing") : cause);
   }
 
-  private CompletionStage<Result> asking(Round round, McpCall call, Map<String, McpAsk> asks) {
+  private CompletionStage<Result> asking(Round round, HandlerCall call, Map<String, McpAsk> asks) {
     Request request = round.request();
     requirePossible(asks, request);
-    if (request.revision().modern()) {
+    Client.Questions questions = request.client().questions();
+    if (questions == null) {
       String state = states.seal(call.next().kept(), request.principal(), round.bound());
       return CompletableFuture.completedFuture(results.inputRequired(asks, state));
     }
@@ -189,7 +183,7 @@ final class PlainCalls {
       throw new IllegalStateException(
           "The handler of %s asked %d times in one call".formatted(round.name(), MAX_ROUNDS));
     }
-    return inquiries
+    return questions
         .ask(asks, request.principal(), way)
         .thenCompose(replied -> run(round.next(), call.next(replied)));
   }

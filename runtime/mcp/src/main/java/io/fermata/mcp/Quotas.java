@@ -22,6 +22,10 @@ final class Quotas {
     this.underWay = new Tally(limits.callsUnderWay());
   }
 
+  PrincipalLimits limits() {
+    return limits;
+  }
+
   /**
    * Counts calls that arrived.
    *

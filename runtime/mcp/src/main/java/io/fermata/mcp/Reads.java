@@ -8,11 +8,11 @@ import org.jspecify.annotations.Nullable;
 
 /** The method {@code resources/read}. */
 final class Reads implements Method {
-  private final McpChanges changes;
+  private final LiveCatalog changes;
   private final PlainCalls plain;
   private final Results results;
 
-  Reads(McpChanges changes, PlainCalls plain, Results results) {
+  Reads(LiveCatalog changes, PlainCalls plain, Results results) {
     this.changes = changes;
     this.plain = plain;
     this.results = results;

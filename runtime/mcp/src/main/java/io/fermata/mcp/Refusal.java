@@ -123,23 +123,17 @@ final class Refusal extends RuntimeException {
     if (names.remove("extensions")) {
       needed.path("extensions").fieldNames().forEachRemaining(names::add);
     }
-    String reason = "The request needs a client that declares " + String.join(" and ", names) + ".";
+    return missingCapability(
+        needed,
+        modern,
+        "The request needs a client that declares " + String.join(" and ", names) + ".");
+  }
+
+  static Refusal missingCapability(ObjectNode needed, boolean modern, String reason) {
     ObjectNode data = JsonNodeFactory.instance.objectNode().set("requiredCapabilities", needed);
     return modern
         ? new Refusal(400, MISSING_CAPABILITY, reason, data)
         : new Refusal(200, INVALID_REQUEST, reason, data);
-  }
-
-  /** The tool is not for models, and the client has nobody else to call it for. */
-  static Refusal forPagesAlone(String tool) {
-    ObjectNode data = JsonNodeFactory.instance.objectNode();
-    data.putObject("requiredCapabilities").putObject("extensions").putObject(ToolPage.EXTENSION);
-    return new Refusal(
-        400,
-        MISSING_CAPABILITY,
-        "The tool %s is for pages alone: a client that shows them declares the extension %s."
-            .formatted(tool, ToolPage.EXTENSION),
-        data);
   }
 
   /** The client was asked, and answered with an error. */

@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import io.vertx.core.Context;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * The latest events of one call's stream, kept for a client whose connection breaks: it comes back
  * with the id of the last that it has, and hears the rest. It is told and heard on any thread.
  */
-final class Replay {
+final class Replay implements StreamLog {
   /** How many bytes of events are kept, besides those that nobody has been told yet. */
   static final int ROOM = 64_000;
 
@@ -60,23 +61,15 @@ final class Replay {
     this.lost = lost;
   }
 
-  /**
-   * The event that opens a stream: it says no more than where its client is.
-   *
-   * @param after the number of the last event that the client has
-   */
-  byte[] opening(long after) {
+  @Override
+  public byte[] opening(long after) {
     return "id: %s.%d\nretry: 1000\ndata: \n\n"
         .formatted(id, after)
         .getBytes(StandardCharsets.UTF_8);
   }
 
-  /**
-   * Keeps a message, and yields it as an event with its id.
-   *
-   * @param live whether the client is told at once
-   */
-  byte[] tell(byte[] message, boolean live) {
+  @Override
+  public byte[] tell(byte[] message, boolean live) {
     byte[] event = kept(message, live);
     wake();
     return event;
@@ -98,8 +91,8 @@ final class Replay {
     return event;
   }
 
-  /** There will be no more. */
-  void end() {
+  @Override
+  public void end() {
     synchronized (this) {
       ended = true;
     }
@@ -116,24 +109,24 @@ final class Replay {
     }
   }
 
-  /** Whether something more could be told without losing what nobody has heard. */
-  synchronized boolean roomy() {
+  @Override
+  public synchronized boolean roomy() {
     Told first = told.peek();
     return first == null || (listener != null && first.number <= heard) || bytes < ROOM / 2;
   }
 
-  /** Whether its client has come back for it. */
-  synchronized boolean resumed() {
+  @Override
+  public synchronized boolean resumed() {
     return comings > 0;
   }
 
-  /** What to do when its client comes back. */
-  synchronized void whenResumed(Runnable todo) {
+  @Override
+  public synchronized void whenResumed(Runnable todo) {
     whenResumed = todo;
   }
 
-  /** Lets a client go again that has come back. */
-  void letGo() {
+  @Override
+  public void letGo() {
     Listener going;
     synchronized (this) {
       going = listener;
@@ -143,8 +136,8 @@ final class Replay {
     }
   }
 
-  /** Whether its client did not come back. */
-  synchronized boolean lost() {
+  @Override
+  public synchronized boolean lost() {
     return givenUp;
   }
 
@@ -205,6 +198,17 @@ final class Replay {
       listener = null;
     }
     return listener == null ? comings : -1;
+  }
+
+  @Override
+  public void await(Context context) {
+    await(context, null);
+  }
+
+  /** Begins the time in which a client that has disconnected may resume. */
+  void await(Context context, @Nullable Listener leaving) {
+    int mark = left(leaving);
+    context.owner().setTimer(Replays.GRACE.toMillis(), late -> giveUp(mark));
   }
 
   /** The time is over in which a client could come back. */

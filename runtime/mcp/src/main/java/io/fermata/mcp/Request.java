@@ -9,23 +9,24 @@ import org.jspecify.annotations.Nullable;
 /**
  * A request whose envelope has been checked.
  *
- * @param session the legacy session it belongs to
- * @param peer what is known of a legacy client
+ * @param client what is known of the client that sent it
  * @param progress takes what the client is told before the answer; null if it cannot be told
  */
 record Request(
     JsonNode id,
     Revision revision,
     Caller caller,
-    @Nullable String session,
-    Peer peer,
+    Client client,
     ObjectNode params,
     ObjectNode meta,
     @Nullable Progress progress) {
-  private static final String LOG_LEVEL = "io.modelcontextprotocol/logLevel";
-
   String principal() {
     return caller.principal();
+  }
+
+  /** The transport session of the client; null if it has none. */
+  @Nullable String session() {
+    return client.session();
   }
 
   /** Whom to tell what happens until it is answered. */
@@ -35,12 +36,12 @@ record Request(
 
   /** What the client can do; missing if that is not known. */
   JsonNode capabilities() {
-    return revision.modern() ? meta.path(Eras.CAPABILITIES) : peer.capabilities;
+    return client.capabilities();
   }
 
   /** The least of the log messages that the client wants, or null if it wants none. */
   @Nullable McpLevel logLevel() {
-    return revision.modern() ? McpLevel.of(Wire.text(meta, LOG_LEVEL)) : peer.level;
+    return client.logLevel();
   }
 
   /**

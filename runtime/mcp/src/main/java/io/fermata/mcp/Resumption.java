@@ -43,8 +43,7 @@ final class Resumption implements Replay.Listener {
     }
     EventStream.open(response);
     response.write(Buffer.buffer(resumption.replay.opening(point.after())));
-    response.closeHandler(
-        closed -> EventStream.awaited(resumption.context, resumption.replay, resumption));
+    response.closeHandler(closed -> resumption.replay.await(resumption.context, resumption));
     EventStream.beat(response, resumption.context);
   }
 
@@ -66,7 +65,7 @@ final class Resumption implements Replay.Listener {
   private void leave() {
     if (!response.ended() && !response.closed()) {
       response.end();
-      EventStream.awaited(context, replay, this);
+      replay.await(context, this);
     }
   }
 
@@ -94,7 +93,7 @@ final class Resumption implements Replay.Listener {
     heard += rest.size();
     if (replay.over(heard)) {
       response.end();
-      EventStream.awaited(context, replay, this);
+      replay.await(context, this);
     }
   }
 

@@ -22,8 +22,8 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** Runs over HTTP: whoever calls sees the runs that belong to it, and no others. */
-final class RunsApi {
-  static final String PATH = "/runs";
+final class RunsApi implements HttpRoute {
+  private static final String PATH = "/runs";
 
   private static final int PAGE = 100;
 
@@ -37,11 +37,13 @@ final class RunsApi {
     this.permits = permits;
   }
 
-  static boolean serves(@Nullable String path) {
-    return path != null && (path.equals(PATH) || path.startsWith(PATH + "/"));
+  @Override
+  public String path() {
+    return PATH;
   }
 
-  void serve(HttpServerRequest http, Caller caller) {
+  @Override
+  public void serve(HttpServerRequest http, Caller caller) {
     Exchange.answer(http, body -> answer(http, caller), HttpError::refused);
   }
 

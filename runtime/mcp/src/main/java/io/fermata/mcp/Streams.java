@@ -8,25 +8,26 @@ final class Streams {
   static final int DEFAULT_MAX = 256;
 
   private final Tally tally;
-  private final Set<ThreadStream> open = ConcurrentHashMap.newKeySet();
+
+  /** A stream that ends when the server does. */
+  interface Open {
+    void shutDown();
+  }
+
+  private final Set<Open> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   Streams(int max) {
     this.tally = new Tally(max);
   }
 
-  /**
-   * Makes room for another stream.
-   *
-   * @throws HttpError if the principal has as many as it may
-   */
-  void enter(String principal) {
-    if (closed) {
-      throw HttpError.shuttingDown();
-    }
-    if (!tryEnter(principal)) {
-      throw HttpError.tooManyStreams(tally.max());
-    }
+  /** How many streams one principal may have. */
+  int max() {
+    return tally.max();
+  }
+
+  boolean closed() {
+    return closed;
   }
 
   /** Makes room for another stream, if the principal has fewer than it may. */
@@ -38,20 +39,20 @@ final class Streams {
     tally.leave(principal, 1);
   }
 
-  void opened(ThreadStream stream) {
+  void opened(Open stream) {
     open.add(stream);
     if (closed) {
       stream.shutDown();
     }
   }
 
-  void gone(ThreadStream stream) {
+  void gone(Open stream) {
     open.remove(stream);
   }
 
   /** Ends all streams: each would go on for as long as its client likes. */
   void close() {
     closed = true;
-    open.forEach(ThreadStream::shutDown);
+    open.forEach(Open::shutDown);
   }
 }

@@ -133,6 +133,29 @@ final class Subscriptions implements AutoCloseable {
     }
   }
 
+  /**
+   * @throws Refusal if these are more resources than one client may watch
+   */
+  static void requireRoom(Set<String> watched) {
+    if (watched.size() > MAX_WATCHED
+        || watched.stream().mapToInt(String::length).sum() > MAX_WATCHED_TEXT) {
+      throw Refusal.params(
+          "A client may watch %d resources at a time, whose addresses have %d characters together."
+              .formatted(MAX_WATCHED, MAX_WATCHED_TEXT));
+    }
+  }
+
+  /**
+   * @throws Refusal if a URI is too long to be watched
+   */
+  static String watchable(String uri) {
+    if (uri.length() > McpTemplate.MAX_URI) {
+      throw Refusal.params(
+          "The address of a resource has at most %d characters.".formatted(McpTemplate.MAX_URI));
+    }
+    return uri;
+  }
+
   void tell(String method, ObjectNode params, Predicate<Subscription> whom) {
     all.stream().filter(whom).forEach(each -> each.tell(method, params));
   }

@@ -32,9 +32,7 @@ import org.slf4j.LoggerFactory;
  * asked for as the client takes them; pieces of what is being said have none, and are dropped where
  * the client is too slow for them.
  */
-final class ThreadStream implements Threads.Listener {
-  static final Duration HEARTBEAT = Duration.ofSeconds(15);
-
+final class ThreadStream implements Threads.Listener, Streams.Open {
   private static final Logger LOG = LoggerFactory.getLogger(ThreadStream.class);
 
   /** Events that may be under way from the journal to the client. */
@@ -133,8 +131,8 @@ final class ThreadStream implements Threads.Listener {
   static CompletionStage<Answer> open(
       Threads threads, Streams streams, Duration heartbeat, ApiRequest request, String id) {
     request.requireQuery("after");
-    String accept = HttpEdge.accepted(request.http());
-    if (!accept.isEmpty() && !accept.contains("*/*") && !HttpEdge.listsStreams(accept)) {
+    String accept = MediaTypes.accept(request.http());
+    if (!accept.isEmpty() && !accept.contains("*/*") && !MediaTypes.listsStreams(accept)) {
       throw HttpError.of(406, "not_acceptable", "Accept must list text/event-stream");
     } else if (request.http().version() == HttpVersion.HTTP_1_0) {
       throw HttpError.of(400, "bad_request", "A stream of events needs HTTP/1.1");
@@ -162,7 +160,7 @@ final class ThreadStream implements Threads.Listener {
       String id,
       Place place) {
     String principal = request.principal();
-    streams.enter(principal);
+    enter(streams, principal);
     ThreadStream stream =
         new ThreadStream(request.http().response(), streams, request.caller(), place);
     CompletionStage<Threads.Feed> following;
@@ -181,6 +179,15 @@ final class ThreadStream implements Threads.Listener {
           return Answer.TAKEN_OVER;
         },
         task -> stream.context.runOnContext(home -> task.run()));
+  }
+
+  private static void enter(Streams streams, String principal) {
+    if (streams.closed()) {
+      throw HttpError.shuttingDown();
+    }
+    if (!streams.tryEnter(principal)) {
+      throw HttpError.tooManyStreams(streams.max());
+    }
   }
 
   // --- in the context --------------------------------------------------------------------------
@@ -368,7 +375,8 @@ final class ThreadStream implements Threads.Listener {
     return new Item(null, "", text(null, "closed", Json.object().put("code", code)), 0);
   }
 
-  void shutDown() {
+  @Override
+  public void shutDown() {
     add(closed("shutting_down"));
     finish();
   }

@@ -34,8 +34,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Threads over HTTP: reads requests strictly, asks the host, and writes what it says. */
-final class ThreadsApi {
-  static final String PATH = "/threads";
+final class ThreadsApi implements HttpRoute {
+  private static final String PATH = "/threads";
 
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
   private static final int PAGE = 100;
@@ -68,14 +68,16 @@ final class ThreadsApi {
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
     this.maxWait = (int) Math.max(1, wait.toSeconds());
-    this.heartbeat = quiet.compareTo(ThreadStream.HEARTBEAT) < 0 ? quiet : ThreadStream.HEARTBEAT;
+    this.heartbeat = quiet.compareTo(HttpLimits.HEARTBEAT) < 0 ? quiet : HttpLimits.HEARTBEAT;
   }
 
-  static boolean serves(@Nullable String path) {
-    return path != null && (path.equals(PATH) || path.startsWith(PATH + "/"));
+  @Override
+  public String path() {
+    return PATH;
   }
 
-  void serve(HttpServerRequest http, Caller caller) {
+  @Override
+  public void serve(HttpServerRequest http, Caller caller) {
     Exchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
   }
 

@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Nearest;
@@ -31,7 +32,7 @@ final class ToolCalls implements Method {
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
   private final Results results;
-  private final McpChanges changes;
+  private final LiveCatalog changes;
   private final Ways ways;
   private final Permits permits;
   private final Telemetry telemetry;
@@ -44,7 +45,7 @@ final class ToolCalls implements Method {
   ToolCalls(
       ToolHost host,
       Results results,
-      McpChanges changes,
+      LiveCatalog changes,
       Ways ways,
       Permits permits,
       Telemetry telemetry) {
@@ -130,7 +131,7 @@ final class ToolCalls implements Method {
 
   private CompletionStage<Result> plain(McpTool tool, Request request) {
     ObjectNode arguments = request.arguments();
-    tool.admit(request);
+    requireVisible(tool, request);
     List<Violation> wrong = tool.input().check(arguments);
     if (!wrong.isEmpty()) {
       return CompletableFuture.completedFuture(results.ofTool(request.revision(), unfit(wrong)));
@@ -146,6 +147,28 @@ final class ToolCalls implements Method {
                     arguments,
                     tool.atOnce(),
                     call -> run(tool, call, request, told)));
+  }
+
+  /** Refuses a tool that is for pages alone to a client that declares that it shows none. */
+  private static void requireVisible(McpTool tool, Request request) {
+    if (tool.visibility().contains("model")
+        || !request.revision().modern()
+        || showsPages(request.capabilities())) {
+      return;
+    }
+    ObjectNode needed = JsonNodeFactory.instance.objectNode();
+    needed.putObject("extensions").putObject(ToolPage.EXTENSION);
+    throw Refusal.missingCapability(
+        needed,
+        true,
+        "The tool %s is for pages alone: a client that shows them declares the extension %s."
+            .formatted(tool.name(), ToolPage.EXTENSION));
+  }
+
+  private static boolean showsPages(JsonNode declared) {
+    return declared.path("extensions").has(ToolPage.EXTENSION)
+        // With this, ChatGPT declares that it hides private tools from its model.
+        || declared.path("experimental").has("openai/visibility");
   }
 
   private static McpResult unfit(List<Violation> wrong) {

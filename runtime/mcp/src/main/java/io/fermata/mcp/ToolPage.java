@@ -18,15 +18,19 @@ record ToolPage(String tool, @Nullable String title, String description, WidgetP
   static final String TYPE = "text/html;profile=mcp-app";
   static final String EXTENSION = "io.modelcontextprotocol/ui";
 
-  static final List<String> EVERYBODY = List.of("model", "app");
-
   /** The most characters that ChatGPT shows of what a tool is at. */
   private static final int LONGEST_STATUS = 64;
 
   static Stream<ToolPage> all(List<DisplayTool> displays, Offers offers) {
     return Stream.concat(
         displays.stream().map(ToolPage::of),
-        offers.tools().values().stream().flatMap(it -> Stream.ofNullable(it.toolPage())));
+        offers.tools().values().stream().flatMap(it -> Stream.ofNullable(of(it))));
+  }
+
+  static @Nullable ToolPage of(McpTool tool) {
+    return tool.page() == null
+        ? null
+        : new ToolPage(tool.name(), tool.title(), tool.description(), tool.page());
   }
 
   static ToolPage of(DisplayTool display) {
@@ -39,7 +43,7 @@ record ToolPage(String tool, @Nullable String title, String description, WidgetP
 
   /** How a tool names its page, for both the model and the page to call it. */
   ObjectNode link() {
-    return link(EVERYBODY);
+    return link(McpTool.EVERYBODY);
   }
 
   /**

@@ -88,27 +88,24 @@ class FuzzTest {
 
   private static Protocol core(Workers workers) {
     FakeHost host = new FakeHost();
-    PrincipalLimits limits = PrincipalLimits.DEFAULT;
-    Quotas quotas = new Quotas(limits, System::nanoTime);
-    Inquiries inquiries = new Inquiries(Inquiries.PATIENCE, limits.openQuestions());
+    Quotas quotas = new Quotas(PrincipalLimits.DEFAULT, System::nanoTime);
     Gate gate = new Gate();
+    Subscriptions subscriptions = new Subscriptions(new Streams(10));
     Methods methods =
         new Methods(
             new Methods.Parts(
                 host,
                 new Identity("fuzzed", "1", null),
                 Offers.NONE.with(ADD).with(ASKS).with(RESOURCE).with(TEMPLATE).with(PROMPT),
-                new Subscriptions(new Streams(10)),
-                inquiries,
+                subscriptions,
                 workers,
                 gate,
                 null,
-                limits,
                 quotas,
                 Permits.NONE,
                 Telemetry.NONE));
-    Sessions sessions = new Sessions(host, System::nanoTime, limits.sessions());
-    return new Protocol(methods, sessions, inquiries, quotas, gate, Telemetry.NONE);
+    LegacyEra legacy = LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
+    return new Protocol(methods, legacy, gate, Telemetry.NONE);
   }
 
   // --- the core --------------------------------------------------------------------------------

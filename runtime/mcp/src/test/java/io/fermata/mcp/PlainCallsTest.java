@@ -24,13 +24,12 @@ class PlainCallsTest {
     ObjectNode params = Json.object();
     params.set("requestState", state);
     ObjectNode meta = Json.object();
-    meta.putObject(Eras.CAPABILITIES).putObject("elicitation");
+    meta.putObject(ModernClient.CAPABILITIES).putObject("elicitation");
     return new Request(
         TextNode.valueOf("1"),
         Revision.V2026_07_28,
         Caller.trusted("ada"),
-        null,
-        Peer.unknown(),
+        new ModernClient(meta),
         params,
         meta,
         null);
@@ -46,14 +45,13 @@ class PlainCallsTest {
     try (Workers workers = new Workers(Workers.THREADS)) {
       PlainCalls calls =
           new PlainCalls(
-              new McpChanges(
+              new LiveCatalog(
                   new FakeHost(),
                   Offers.NONE,
                   results,
                   new Subscriptions(new Streams(Streams.DEFAULT_MAX))),
               results,
               states,
-              new Inquiries(Inquiries.PATIENCE, 10),
               workers);
       for (int i = 0; i < MAX_CALLS; i++) {
         assertThat(workers.run(released::join)).isNotCancelled();

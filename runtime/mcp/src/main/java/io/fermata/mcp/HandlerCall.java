@@ -1,0 +1,172 @@
+package io.fermata.mcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** One round of a call: what the client sent, and what its handler asks and remembers. */
+final class HandlerCall implements McpCall {
+  private final Request request;
+  private final String name;
+  private final ObjectNode arguments;
+  private final ObjectNode replies;
+  private final ObjectNode fresh;
+  private final McpChanges changes;
+  private JsonNode remembered;
+  private volatile boolean cancelled;
+
+  HandlerCall(
+      Request request, String name, ObjectNode arguments, Inputs inputs, McpChanges changes) {
+    this.request = request;
+    this.name = name;
+    this.arguments = arguments;
+    this.replies = inputs.replies().deepCopy();
+    this.fresh = inputs.fresh();
+    this.remembered = inputs.remembered();
+    this.changes = changes;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public ObjectNode arguments() {
+    return arguments;
+  }
+
+  @Override
+  public <T extends Record> T arguments(Class<T> type) {
+    return Json.value(arguments, type);
+  }
+
+  @Override
+  public String argument(String argument) {
+    return arguments.path(argument).asText();
+  }
+
+  @Override
+  public String principal() {
+    return request.principal();
+  }
+
+  @Override
+  public @Nullable String session() {
+    return request.session();
+  }
+
+  @Override
+  public ObjectNode meta() {
+    return request.meta();
+  }
+
+  @Override
+  public boolean declares(String capability) {
+    return request.capabilities().path(capability).isObject();
+  }
+
+  @Override
+  public boolean cancelled() {
+    return cancelled;
+  }
+
+  @Override
+  public McpChanges changes() {
+    return changes;
+  }
+
+  @Override
+  public void progress(double done, double total) {
+    progress(done, total, null);
+  }
+
+  @Override
+  public void progress(double done, double total, @Nullable String message) {
+    JsonNode token = Progress.token(request.meta());
+    Progress told = request.progress();
+    if (told == null || token.isMissingNode()) {
+      return;
+    }
+    ObjectNode params = Json.object();
+    params.set("progressToken", token);
+    params.put("progress", done).put("total", total);
+    if (message != null) {
+      params.put("message", Text.repaired(message));
+    }
+    told.tellLatest(Wire.notification("notifications/progress", params));
+  }
+
+  @Override
+  public void letGo() {
+    Progress way = request.progress();
+    if (way != null) {
+      way.letGo();
+    }
+  }
+
+  @Override
+  public void log(McpLevel level, Object data) {
+    Progress told = request.progress();
+    McpLevel least = request.logLevel();
+    if (told == null || least == null || level.compareTo(least) < 0) {
+      return;
+    }
+    ObjectNode params = Json.object().put("level", level.text).put("logger", name);
+    params.set("data", Json.tree(data));
+    told.tell(Wire.notification("notifications/message", params));
+  }
+
+  @Override
+  public McpReply ask(String key, McpAsk ask) {
+    return Objects.requireNonNull(ask(Map.of(key, ask)).get(key));
+  }
+
+  @Override
+  public synchronized Map<String, McpReply> ask(Map<String, McpAsk> asks) {
+    Map<String, McpReply> replied = new LinkedHashMap<>();
+    Map<String, McpAsk> open = new LinkedHashMap<>();
+    asks.forEach(
+        (key, ask) -> {
+          JsonNode reply = fresh.has(key) ? fresh.path(key) : replies.path(key);
+          if (ask.fits(reply)) {
+            replies.set(key, reply);
+            replied.put(key, new McpReply(reply));
+          } else {
+            open.put(key, ask);
+          }
+        });
+    if (!open.isEmpty()) {
+      throw new Unanswered(open);
+    }
+    return replied;
+  }
+
+  @Override
+  public synchronized void remember(Object value) {
+    remembered = Json.tree(value);
+  }
+
+  @Override
+  public synchronized @Nullable JsonNode remembered() {
+    return remembered.isNull() ? null : remembered;
+  }
+
+  void cancel() {
+    cancelled = true;
+  }
+
+  /** What the next round has of this one. */
+  synchronized Inputs next(ObjectNode replied) {
+    return new Inputs(replies.deepCopy(), replied, remembered);
+  }
+
+  /** What the next round has of this one, before there are replies. */
+  Inputs next() {
+    return next(Json.object());
+  }
+}
