@@ -13,9 +13,8 @@ import org.jspecify.annotations.Nullable;
  * Keeps web pages out that were lured to a local server: checks {@code Host} and {@code Origin}.
  */
 final class Guard {
-  static final Set<String> LOOPBACK = Set.of("localhost", "127.0.0.1", "[::1]");
 
-  private final Set<String> hosts = new HashSet<>(LOOPBACK);
+  private final Set<String> hosts = new HashSet<>(TrustedUri.LOOPBACK);
   private final Set<String> origins = new HashSet<>();
 
   Guard(Collection<String> moreHosts, Collection<String> moreOrigins) {
@@ -54,7 +53,7 @@ final class Guard {
       String scheme = uri.getScheme();
       return ("http".equals(scheme) || "https".equals(scheme))
           && uri.getHost() != null
-          && LOOPBACK.contains(uri.getHost());
+          && TrustedUri.LOOPBACK.contains(uri.getHost());
     } catch (URISyntaxException e) {
       return false;
     }

@@ -77,7 +77,7 @@ final class IssuerMetadata implements Callable<JWKSet> {
             "%s is of the issuer %s, which is not written as %s"
                 .formatted(place, Refusal.shortened(claimed), issuer));
       }
-      return OAuth.requireSafe(
+      return TrustedUri.require(
           "jwks_uri of " + place, String.valueOf(Wire.text(metadata, "jwks_uri")));
     } catch (Refusal | IllegalArgumentException e) {
       throw new IOException(place + " is no metadata of an issuer: " + e.getMessage(), e);

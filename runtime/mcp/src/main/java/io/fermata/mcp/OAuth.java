@@ -1,7 +1,5 @@
 package io.fermata.mcp;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
 import java.net.URI;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -56,7 +54,7 @@ public final class OAuth {
    * found by its metadata (RFC 8414 or OpenID Connect Discovery).
    */
   public static OAuth issuer(String issuer) {
-    URI uri = requireSafe("issuer", issuer);
+    URI uri = TrustedUri.require("issuer", issuer);
     if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
       throw new IllegalArgumentException(
           "The issuer must have no query and no fragment: " + issuer);
@@ -87,7 +85,7 @@ public final class OAuth {
 
   /** Where the issuer's keys are, as a JSON Web Key Set, for issuers without metadata. */
   public OAuth keys(URI jwks) {
-    requireSafe("address of the keys", jwks.toString());
+    TrustedUri.require("address of the keys", jwks.toString());
     return new OAuth(issuer, audience, resource, jwks, scopes, scopesOf);
   }
 
@@ -114,23 +112,6 @@ public final class OAuth {
       }
     }
     return Set.of(needed);
-  }
-
-  /** Only over TLS are keys those of the issuer; on this machine there is nobody in between. */
-  static URI requireSafe(String what, String address) {
-    URI uri;
-    try {
-      uri = URI.create(address);
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException("The %s is no address: %s".formatted(what, address), e);
-    }
-    boolean local = uri.getHost() != null && Guard.LOOPBACK.contains(uri.getHost());
-    if (uri.getHost() == null
-        || !("https".equals(uri.getScheme()) || (local && "http".equals(uri.getScheme())))) {
-      throw new IllegalArgumentException(
-          "The %s must be an https: address, not %s".formatted(what, address));
-    }
-    return uri;
   }
 
   String issuer() {
@@ -182,16 +163,5 @@ public final class OAuth {
     throw new IllegalStateException(
         "\"%s\" is no address where clients find this server: name that with resource(…), as https://flows.example.com/mcp."
             .formatted(named));
-  }
-
-  /** What RFC 9728 has clients read. */
-  ObjectNode metadata(String name) {
-    ObjectNode metadata = Json.object().put("resource", resource().toString());
-    metadata.putArray("authorization_servers").add(issuer);
-    metadata.putArray("bearer_methods_supported").add("header");
-    if (!scopes.isEmpty()) {
-      scopes.stream().sorted().forEach(metadata.putArray("scopes_supported")::add);
-    }
-    return metadata.put("resource_name", name);
   }
 }

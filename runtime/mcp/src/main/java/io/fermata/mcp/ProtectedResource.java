@@ -1,5 +1,7 @@
 package io.fermata.mcp;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
 import java.net.URI;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -25,7 +27,17 @@ final class ProtectedResource {
     this.paths =
         Stream.of(PATH, PATH + HttpEdge.PATH, PATH + path).collect(Collectors.toUnmodifiableSet());
     this.metadata =
-        Answer.of(200, Wire.bytes(oauth.metadata(name))).with("cache-control", "max-age=300");
+        Answer.of(200, Wire.bytes(metadata(oauth, name))).with("cache-control", "max-age=300");
+  }
+
+  private static ObjectNode metadata(OAuth oauth, String name) {
+    ObjectNode metadata = Json.object().put("resource", oauth.resource().toString());
+    metadata.putArray("authorization_servers").add(oauth.issuer());
+    metadata.putArray("bearer_methods_supported").add("header");
+    if (!oauth.scopes().isEmpty()) {
+      oauth.scopes().stream().sorted().forEach(metadata.putArray("scopes_supported")::add);
+    }
+    return metadata.put("resource_name", name);
   }
 
   String uri() {
