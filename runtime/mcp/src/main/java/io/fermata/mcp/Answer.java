@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What goes back for a message: over HTTP all of it, over a stream the body alone. */
+/** The response to a message: over HTTP all of it, over stdio the body alone. */
 final class Answer {
   static final Answer ACCEPTED = new Answer(202, null, Map.of());
 

@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A request about threads or runs: who asks for what, as its first line and headers say. */
+/** A request to the HTTP API of threads and runs: path, query, headers and caller. */
 final class ApiRequest {
   private static final int MAX_KEY = 255;
   private static final Set<String> REPEATED = Set.of("tag", "status");

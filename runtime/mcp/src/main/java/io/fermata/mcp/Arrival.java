@@ -55,7 +55,7 @@ sealed interface Arrival {
     private volatile @Nullable Client client;
 
     /**
-     * @param way takes what is told about no request in particular
+     * @param way the queue of messages that belong to no request
      */
     Line(Caller caller, Progress way) {
       this.caller = caller;

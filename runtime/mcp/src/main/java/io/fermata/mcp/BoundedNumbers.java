@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ValueNode;
 import java.math.BigDecimal;
 
-/** Builds trees without numbers that are short to write and endless to compute with. */
+/** Rejects numbers whose plain form would be very long. */
 final class BoundedNumbers extends JsonNodeFactory {
   static final int MAX_SCALE = 1_000;
 

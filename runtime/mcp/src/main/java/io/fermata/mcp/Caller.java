@@ -6,28 +6,28 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who calls, and what it may do.
+ * An authenticated caller and its scopes.
  *
- * @param scopes what its token allows; null where nothing was said about that, which is everything
- * @param until when its token ends, in milliseconds
+ * @param scopes the scopes of its token; null for a caller that may do everything
+ * @param until when its token expires, in milliseconds
  */
 record Caller(String principal, @Nullable Set<String> scopes, long until) {
   private static final long FOREVER = Long.MAX_VALUE;
 
-  /** Whoever calls where nobody is asked who it is. */
+  /** The caller of a server without authentication. */
   static final Caller LOCAL = trusted("local");
 
-  /** One that may do everything. */
+  /** A caller that needs no scopes. */
   static Caller trusted(String principal) {
     return new Caller(principal, null, FOREVER);
   }
 
-  /** Whether its token has ended meanwhile. */
+  /** Whether its token has expired. */
   boolean over() {
     return until <= System.currentTimeMillis();
   }
 
-  /** Completes what must not go on when its token has ended. */
+  /** Completes a future when the token expires. */
   void endWithToken(CompletableFuture<Void> ended) {
     if (until != FOREVER) {
       long left = until - System.currentTimeMillis();

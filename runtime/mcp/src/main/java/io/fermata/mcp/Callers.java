@@ -7,8 +7,8 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells who calls, by the key or the token that is presented. Where there are neither keys nor an
- * issuer of tokens, everybody is the same local principal.
+ * Authenticates callers by API key or access token. Without keys and without an issuer, every
+ * caller is the same local principal.
  */
 final class Callers {
   private static final String SCHEME = "Bearer ";

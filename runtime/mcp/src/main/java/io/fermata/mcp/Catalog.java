@@ -17,7 +17,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** What there is to list, to call and to read at one time: the lists are prepared once. */
+/**
+ * What can be listed, called and read at one time. The lists are written once, when the catalog is
+ * made.
+ */
 final class Catalog {
   private final Offers offers;
   private final Map<Revision, Result> tools = new EnumMap<>(Revision.class);

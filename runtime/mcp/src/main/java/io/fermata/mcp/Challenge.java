@@ -7,7 +7,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells callers that are turned away how to come in, in the header {@code WWW-Authenticate}.
+ * Rejects callers with a {@code WWW-Authenticate} header that says how to authenticate.
  *
  * @param metadata where the metadata of this server is; null if there is no issuer of tokens
  * @param scopes what every caller needs

@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets pages of the origins that were named read what they are answered. Nothing of it goes by
- * cookies, so that browsers are never told to send any.
+ * Lets pages of allowed origins read responses. Requests are never authenticated by cookies, so
+ * browsers are not asked to send any.
  */
 final class Cors {
   private static final String METHODS = "GET, POST, PATCH, DELETE";

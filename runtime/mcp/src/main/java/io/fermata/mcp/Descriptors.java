@@ -7,7 +7,7 @@ import io.fermata.session.DisplayTool;
 import io.fermata.session.ToolContract;
 import org.jspecify.annotations.Nullable;
 
-/** How tools are described to clients, in the words of MCP, MCP Apps and ChatGPT. */
+/** Descriptors of tools, prompts and resources, as MCP, MCP Apps and ChatGPT define them. */
 final class Descriptors {
   private Descriptors() {}
 

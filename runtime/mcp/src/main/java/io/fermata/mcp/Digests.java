@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** SHA-256, which every JDK has. */
+/** SHA-256 digests. */
 final class Digests {
   private Digests() {}
 

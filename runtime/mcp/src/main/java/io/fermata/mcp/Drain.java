@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How a server ends: nobody comes in any more, those who listen are told that there is nothing to
- * come, and those who wait get their answers. Whom the time does not suffice is handed back.
+ * Shuts a server down in order: new requests are rejected, streams end, requests in flight are
+ * answered. What does not finish in time is handed back to the host.
  */
 final class Drain {
   private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
@@ -52,7 +52,7 @@ final class Drain {
     if (waited(empty, patience)) {
       return;
     }
-    LOG.info("Calls are under way after {}; they are handed back", patience);
+    LOG.info("Calls are still in flight after {}; they are handed back", patience);
     if (!handedBack(empty)) {
       gate.cutOff();
       waited(empty, LAST_WORDS);

@@ -3,7 +3,7 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
-/** Tells by which revision a message is to be served, and holds modern ones to their envelope. */
+/** Selects the revision of a message, and validates the envelope of modern ones. */
 final class Eras {
   private static final String VERSION = "io.modelcontextprotocol/protocolVersion";
   private static final String CAPABILITIES = ModernClient.CAPABILITIES;

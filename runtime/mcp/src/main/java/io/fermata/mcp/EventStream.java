@@ -12,9 +12,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A response that becomes a stream of events if there is progress before the answer. Where it is
- * kept for a client that comes back, its events have ids; else a broken stream cannot be resumed,
- * and the outcome is fetched by calling again.
+ * A response that becomes a stream of server-sent events as soon as there is something to send
+ * before the result. With a log, its events have ids and the client may resume it; without, a
+ * broken stream is lost and the client calls again.
  */
 final class EventStream {
   private static final CharSequence EVENTS = HttpHeaders.createOptimized("text/event-stream");
@@ -22,13 +22,13 @@ final class EventStream {
   private static final CharSequence BUFFERING = HttpHeaders.createOptimized("x-accel-buffering");
   private static final CharSequence NO = HttpHeaders.createOptimized("no");
 
-  /** A comment, which clients skip: it keeps the connection from being taken for dead. */
+  /** A comment, which clients ignore: it keeps idle connections open. */
   private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
 
   private final HttpServerResponse response;
   private final @Nullable Function<Runnable, @Nullable StreamLog> keeping;
 
-  /** Where the request is handled, and the only place where its response may be touched. */
+  /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
   private final Progress progress = new Progress(woken -> context.runOnContext(home -> send()));
@@ -83,7 +83,7 @@ final class EventStream {
     }
   }
 
-  /** Ends the response before there is an answer, for which its client comes back. */
+  /** Ends the response before the result; the client resumes for it. */
   private void letGo() {
     begin();
     if (log != null && log.resumed()) {
@@ -116,7 +116,7 @@ final class EventStream {
     send();
   }
 
-  /** Whether its client is to be told elsewhere, or nowhere. */
+  /** Whether the client is connected elsewhere, or not at all. */
   private boolean away() {
     return over() || (log != null && log.resumed());
   }
@@ -151,17 +151,17 @@ final class EventStream {
     }
   }
 
-  /** Makes a response one of events. */
+  /** Makes a response a stream of events. */
   static void open(HttpServerResponse response) {
     response
         .setChunked(true)
         .putHeader(HttpHeaders.CONTENT_TYPE, EVENTS)
         .putHeader(HttpHeaders.CACHE_CONTROL, NO_CACHE)
-        // Proxies would keep events back until their buffer is full.
+        // Without it, proxies buffer events.
         .putHeader(BUFFERING, NO);
   }
 
-  /** Ends the response with the answer if there was progress; else it is left to be plain. */
+  /** Ends the response with the result if it has become a stream; else leaves it to the caller. */
   boolean ended(byte[] answer) {
     List<byte[]> rest = progress.end();
     if (!begun && (rest.isEmpty() || over())) {
@@ -184,7 +184,7 @@ final class EventStream {
     return true;
   }
 
-  /** Ends a stream that nothing answers. */
+  /** Ends a stream that has no result. */
   void end() {
     if (!over()) {
       begin();

@@ -15,7 +15,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** One request: takes in the body within its limit, has it answered, and writes the answer. */
+/** One HTTP request: reads the body up to its limit, has it answered, and writes the response. */
 final class Exchange {
   static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
   private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
@@ -31,12 +31,12 @@ final class Exchange {
   /** What the response may become; null if the client takes plain JSON only. */
   private final @Nullable EventStream stream;
 
-  /** Where the request is handled, and the only place where its response may be touched. */
+  /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
   private @Nullable Refusal refusal;
 
-  /** The body so far: the one chunk that most bodies are, else a buffer that gathers them. */
+  /** The body so far: the only chunk, as most bodies have, or a buffer of several. */
   private @Nullable Buffer body;
 
   private boolean gathering;
@@ -85,7 +85,7 @@ final class Exchange {
     new Exchange(request, null, answering, refusing, null).begin();
   }
 
-  /** Turns a request away, in a way that its sender gets to read why. */
+  /** Rejects a request such that its sender can read the response. */
   static void refuse(
       HttpServerRequest request, Refusal refusal, Function<Refusal, Answer> refusing) {
     new Exchange(request, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal)
@@ -114,7 +114,7 @@ final class Exchange {
       }
       request.response().writeContinue();
     }
-    // A client that breaks off takes its request with it: there is nobody left to answer.
+    // A client that disconnects needs no response.
     request.exceptionHandler(gone -> {});
     request.handler(this::take);
     request.endHandler(end -> finish());
@@ -187,7 +187,7 @@ final class Exchange {
         name -> only(headers, name));
   }
 
-  /** A header given twice has a value that equals neither, so that nobody can read it two ways. */
+  /** A repeated header is joined, so that it equals neither value and cannot be read two ways. */
   private static @Nullable String only(MultiMap headers, CharSequence name) {
     List<String> all = headers.getAll(name);
     return switch (all.size()) {
@@ -214,7 +214,7 @@ final class Exchange {
     }
   }
 
-  /** Answers before the body has ended, which leaves no use for the connection. */
+  /** Responds before the end of the body; the connection cannot be used again. */
   private void cut(Refusal why) {
     HttpServerResponse response = request.response();
     if (response.ended() || response.closed()) {
@@ -222,7 +222,7 @@ final class Exchange {
     }
     response.putHeader(HttpHeaders.CONNECTION, CLOSE);
     write(refusing.apply(why));
-    // Closed at once, a connection with unread input is reset, and the answer may be lost with it.
+    // Closed at once, a connection with unread input is reset, and the response may be lost.
     context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());
   }
 }

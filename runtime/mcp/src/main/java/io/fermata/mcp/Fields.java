@@ -12,10 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The fields of a JSON object as they are read. What is not read, and what does not fit, is told by
- * name: nothing is accepted and ignored.
- */
+/** Reads the fields of a JSON body, and rejects the unknown ones. */
 final class Fields {
   private final ObjectNode object;
   private final String path;

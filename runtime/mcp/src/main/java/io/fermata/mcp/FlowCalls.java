@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
-/** Calls flows, for clients who wait for their replies and for those who take tasks. */
+/** Calls flows, for clients that wait for the reply and for clients that accept tasks. */
 final class FlowCalls {
   private final ToolHost host;
   private final TaskCalls tasks;
@@ -33,7 +33,7 @@ final class FlowCalls {
     return tasks.tasks().view(run).thenApply(TaskView::asked);
   }
 
-  /** What the client is told of what a call came to. */
+  /** The result of a call for the client. */
   Result told(ToolCall call, ToolReply reply, Request request) {
     return reply.task() && TaskCalls.declared(request)
         ? tasks.created(run(call, reply))

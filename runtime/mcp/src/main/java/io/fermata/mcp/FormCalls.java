@@ -13,8 +13,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls flows whose questions clients may show as forms. What a form asks its user for drives the
- * run on, until it ends or waits for what no form can say; the model hears of that alone.
+ * Calls flows whose questions the client shows as forms. Submitted forms drive the run on within
+ * the same call, until it ends or waits for something that no form can ask.
  */
 final class FormCalls {
   /** A program that fills in forms might fill in the same for ever. */

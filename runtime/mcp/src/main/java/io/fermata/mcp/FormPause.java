@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a run stood when a form was shown for it: all that is needed to bring back what was filled
- * in, by whatever server of the same store. Pure.
+ * The state of a run when a form was shown for it: everything that is needed to submit the form, to
+ * any server of the same store. Pure.
  *
  * @param session the handle of its session; null if the client names the conversation itself
  * @param conversation what the client named it, if there is no handle
@@ -111,8 +111,8 @@ record FormPause(
   }
 
   /**
-   * The forms of what a call came to. What is wrong with a call of the model's the model is told,
-   * unless it is an answer that its user has to give anew.
+   * The forms for a reply. An invalid call is reported to the model, unless it is an answer that
+   * the user has to correct.
    *
    * @param formed whether the call brought what a form was filled in with
    */

@@ -14,9 +14,9 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The open questions of a run as forms that clients show to their users, and what users filled in
- * as answers. Each question is a form of one field. Clients show simple fields alone, so where one
- * of the questions asks for more, or for a secret, there are no forms at all. Pure.
+ * The open questions of a run as elicitation forms, and submitted forms as answers. Each question
+ * is a form of one field. Clients show simple fields only: if one question needs more, or asks for
+ * a secret, there are no forms at all. Pure.
  */
 final class Forms {
   /** The formats of texts that clients know; others are left to the flow to check. */

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Who may still come in, and who is inside: the requests that are under way. */
+/** Admits requests until shutdown, and counts those in flight. */
 final class Gate {
   private final AtomicInteger inside = new AtomicInteger();
   private final Map<Object, CompletableFuture<?>> waiting = new ConcurrentHashMap<>();
@@ -22,7 +22,7 @@ final class Gate {
   }
 
   /**
-   * Lets a request in.
+   * Admits a request.
    *
    * @throws Refusal if the server is shutting down
    */
@@ -40,7 +40,7 @@ final class Gate {
     }
   }
 
-  /** What a request that is inside comes to, which is a refusal if it is still there at the end. */
+  /** The result of a request, or a refusal if the server ends first. */
   <T> CompletionStage<T> untilTheEnd(CompletionStage<T> answer) {
     CompletableFuture<T> answered = answer.toCompletableFuture();
     if (answered.isDone()) {
@@ -90,12 +90,12 @@ final class Gate {
     return either;
   }
 
-  /** Hands back what can be by now. */
+  /** Hands back the requests that can be by now. */
   void handBack() {
     handingBack.forEach(Runnable::run);
   }
 
-  /** Lets nobody in any more. The stage completes when nobody is inside. */
+  /** Admits no further request. The stage completes when none is in flight. */
   CompletableFuture<Void> close() {
     closed = true;
     if (inside.get() == 0) {
@@ -104,7 +104,7 @@ final class Gate {
     return empty.copy();
   }
 
-  /** Refuses those who are still inside. */
+  /** Rejects the requests that are still in flight. */
   void cutOff() {
     waiting.values().forEach(each -> each.completeExceptionally(Refusal.cutOff()));
   }

@@ -10,7 +10,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps web pages out that were lured to a local server: checks {@code Host} and {@code Origin}.
+ * Validates {@code Host} and {@code Origin}, against web pages that are lured to a local server
+ * (DNS rebinding).
  */
 final class Guard {
 

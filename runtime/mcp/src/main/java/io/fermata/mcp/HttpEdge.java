@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The HTTP door, once per event loop: checks what can be told from the headers. */
+/** The HTTP server, once per event loop: checks the headers and routes the request. */
 final class HttpEdge extends VerticleBase {
   static final String PATH = "/mcp";
   private static final Logger LOG = LoggerFactory.getLogger(HttpEdge.class);
@@ -101,7 +101,7 @@ final class HttpEdge extends VerticleBase {
         vertx
             .createHttpServer(options(limits))
             .connectionHandler(this::count)
-            // Clients that break off are the network's daily bread, not news.
+            // Broken connections are normal, and not worth a log line.
             .exceptionHandler(broken -> {})
             .requestHandler(this::serve);
     server = starting;
@@ -233,7 +233,7 @@ final class HttpEdge extends VerticleBase {
     if (e.getCause() instanceof Refusal refusal) {
       return refusal;
     }
-    LOG.error("Who calls could not be found out", e.getCause());
+    LOG.error("A caller could not be authenticated", e.getCause());
     return Refusal.internal();
   }
 

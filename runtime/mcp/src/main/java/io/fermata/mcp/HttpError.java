@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A request about threads or runs that is not served: a status, a stable code, and words. */
+/** An error of the HTTP API of threads and runs: a status, a stable code and a message. */
 final class HttpError extends RuntimeException {
   private static final Logger LOG = LoggerFactory.getLogger(HttpError.class);
   private static final long serialVersionUID = 1;

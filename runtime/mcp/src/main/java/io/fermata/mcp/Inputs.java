@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 
 /**
- * What a call has of the rounds before it.
+ * What a call carries over from its earlier rounds.
  *
  * @param replies those that were taken, by the name they were asked under
  * @param fresh those of this round, unchecked

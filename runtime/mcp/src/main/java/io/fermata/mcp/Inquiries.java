@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What this server asks clients of the older era while it has their requests in hand: it sends them
- * requests of its own, and they answer with messages of theirs.
+ * Requests of the server to clients of revisions before 2026-07-28, over the stream of an open
+ * request. Clients reply with messages of their own.
  */
 final class Inquiries {
   /** How long clients have to reply. */

@@ -143,7 +143,7 @@ final class IssuerKeys {
       underWay = null;
     }
     if (fetched == null) {
-      LOG.warn("The keys of the issuer {} cannot be fetched", issuer, failure);
+      LOG.warn("Cannot fetch the keys of the issuer {}", issuer, failure);
       fetching.completeExceptionally(away());
     } else {
       fetching.complete(fetched);

@@ -12,7 +12,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
-/** Fetches an issuer's keys from where it says they are. */
+/** Fetches the keys of an issuer, from where its metadata says they are. */
 final class IssuerMetadata implements Callable<JWKSet> {
   private static final int MILLIS_TO_ANSWER = 5_000;
   private static final int MAX_BYTES = 512 * 1024;

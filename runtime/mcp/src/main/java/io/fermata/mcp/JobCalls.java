@@ -22,8 +22,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls of jobs: each is a run of its own. Who takes tasks is given one where the run has work to
- * do; others wait for it. What the run asks before that is asked within the call.
+ * Calls jobs: each call is a run of its own. A client that accepts tasks gets a task as soon as the
+ * run has work to do; others wait for the result. What the run asks before that is asked within the
+ * call.
  */
 final class JobCalls {
   private static final Executor SOON = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
@@ -129,7 +130,7 @@ final class JobCalls {
       settled = until;
     }
 
-    /** Whoever goes away ends its run, unless it was told that the run goes on. */
+    /** A client that disconnects ends its run, unless it was told that the run goes on. */
     void abandon(TaskRun which) {
       synchronized (this) {
         if (left) {
@@ -159,7 +160,7 @@ final class JobCalls {
       return replies.handedBack(callId, run, revision);
     }
 
-    /** Nobody waits for the run any more. */
+    /** The client has its result, and nobody waits for the run. */
     void told() {
       CompletableFuture<TaskView> waiting;
       synchronized (this) {
@@ -224,7 +225,7 @@ final class JobCalls {
         case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
         case CANCELLED -> failed("The run was cancelled.");
         case EXPIRED -> throw Refusal.failed("The run waited for too long, and has expired.");
-        case UNKNOWN -> throw Refusal.params("The run is over: make the call anew.");
+        case UNKNOWN -> throw Refusal.params("The run is over: make a new call.");
         case UNREACHABLE -> throw TaskCalls.unreachable(view.reply());
       };
     }

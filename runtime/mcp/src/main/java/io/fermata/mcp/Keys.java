@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Static API keys, kept as hashes only. */
+/** API keys and their principals; the keys are kept as hashes only. */
 final class Keys {
   private final List<Caller> callers = new ArrayList<>();
   private final List<byte[]> hashes = new ArrayList<>();

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
 
-/** Splits a stream into lines of bytes, and skips those that are too long without storing them. */
+/** Splits a stream into lines of bytes, and skips lines that are too long without storing them. */
 final class LineReader {
   /** Stands for a line that was too long. */
   static final byte[] TOO_LONG = new byte[0];

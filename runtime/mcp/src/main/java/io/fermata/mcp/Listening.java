@@ -36,7 +36,7 @@ final class Listening {
   CompletionStage<Result> listen(Request request) {
     Progress way = request.progress();
     if (way == null) {
-      throw Refusal.invalid("Changes are told in a stream: accept text/event-stream.");
+      throw Refusal.invalid("Notifications need a stream: accept text/event-stream.");
     }
     JsonNode filter = request.params().path("notifications");
     Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);

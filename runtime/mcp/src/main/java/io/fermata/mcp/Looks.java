@@ -5,8 +5,8 @@ import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The looks at what one client listens to: one follows the other, and only when there is room to
- * tell what it finds. A client that reads slowly is told later, and of the latest.
+ * Runs the views of what one client subscribed to one after the other, and only while there is room
+ * for their notifications. A slow client gets the latest state, later.
  */
 final class Looks {
   private final Progress way;
@@ -17,7 +17,7 @@ final class Looks {
     this.way = way;
   }
 
-  /** Has somebody look in its turn, who says when that is {@link #over}. */
+  /** Enqueues a view, which calls {@link #over} when it is done. */
   void take(Runnable look) {
     synchronized (this) {
       waiting.add(look);
@@ -25,7 +25,7 @@ final class Looks {
     go();
   }
 
-  /** A look is over, and told if there was anything to tell. */
+  /** A view is done, and its notification is queued. */
   void over() {
     synchronized (this) {
       busy = false;

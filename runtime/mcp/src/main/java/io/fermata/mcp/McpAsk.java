@@ -6,7 +6,7 @@ import io.fermata.flow.ArgumentSchema;
 import io.fermata.flow.Json;
 import org.jspecify.annotations.Nullable;
 
-/** What a handler wants of the client: an answer of its user, of its model, or its roots. */
+/** A question to the client: an answer of its user, a completion of its model, or its roots. */
 public final class McpAsk {
   private static final String ELICIT = "elicitation/create";
 

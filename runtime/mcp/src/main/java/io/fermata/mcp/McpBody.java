@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.util.Base64;
 
-/** What is in a resource: text or bytes. */
+/** The content of a resource: text or bytes. */
 public final class McpBody {
   private final ObjectNode json;
 

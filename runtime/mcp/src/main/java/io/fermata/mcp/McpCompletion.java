@@ -3,7 +3,7 @@ package io.fermata.mcp;
 import java.util.List;
 import java.util.Map;
 
-/** Proposes values for an argument of a prompt, or a variable of a template. */
+/** Proposes values for an argument of a prompt or a variable of a template. */
 @FunctionalInterface
 public interface McpCompletion {
   /**

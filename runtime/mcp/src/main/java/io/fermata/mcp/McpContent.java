@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
 import java.util.Base64;
 
-/** A piece of what a tool answers or a prompt says: text, an image, a sound, or a resource. */
+/** A content block of a tool result or a prompt: text, image, audio or resource. */
 public final class McpContent {
   private final ObjectNode json;
 

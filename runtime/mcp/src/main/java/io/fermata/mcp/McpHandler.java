@@ -1,8 +1,8 @@
 package io.fermata.mcp;
 
 /**
- * What an author writes to answer a call. It may block: it runs on a thread kept for handlers, and
- * is interrupted when the client wants no answer any more.
+ * Handles a call. It may block: it runs on a thread of its own, and is interrupted if the client
+ * disconnects or cancels.
  *
  * @param <R> what it answers with
  */
@@ -11,7 +11,7 @@ public interface McpHandler<R> {
   /**
    * Answers one call.
    *
-   * @throws Exception which is logged; the client is only told that the call failed
+   * @throws Exception which is logged; the client learns only that the call failed
    */
   R handle(McpCall call) throws Exception;
 }

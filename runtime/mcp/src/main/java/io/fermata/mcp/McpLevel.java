@@ -3,7 +3,7 @@ package io.fermata.mcp;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** How much a log message matters, least first. */
+/** The severity of a log message, least severe first. */
 public enum McpLevel {
   DEBUG,
   INFO,

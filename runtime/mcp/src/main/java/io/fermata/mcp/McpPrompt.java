@@ -11,7 +11,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Messages that a user of the client may begin with. */
+/** A prompt template that a user of the client may choose. */
 public final class McpPrompt {
   record Argument(String name, String description, boolean required) {}
 

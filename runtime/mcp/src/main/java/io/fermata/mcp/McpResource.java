@@ -7,7 +7,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Something that clients may read, at an address of its own. */
+/** A resource that clients may read by its URI. */
 public final class McpResource {
   private final String uri;
   private final String name;

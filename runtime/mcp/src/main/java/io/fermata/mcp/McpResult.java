@@ -6,7 +6,7 @@ import io.fermata.flow.Json;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a tool answers. */
+/** The result of a tool. */
 public final class McpResult {
   private final List<McpContent> content;
   private final @Nullable JsonNode structured;

@@ -26,7 +26,7 @@ public final class McpServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpServer.class);
   private static final int SECONDS_TO_CLOSE = 15;
 
-  /** How long calls under way may take when nothing else is said. */
+  /** How long calls in flight may take by default. */
   private static final Duration GRACE = Duration.ofSeconds(5);
 
   private final Vertx vertx;
@@ -71,7 +71,7 @@ public final class McpServer implements AutoCloseable {
     return URI.create("http://" + host + ":" + port + HttpEdge.PATH);
   }
 
-  /** As {@link #drain}, with a few seconds. */
+  /** As {@link #drain}, within a few seconds. */
   @Override
   public void close() {
     drain(GRACE);
@@ -100,7 +100,7 @@ public final class McpServer implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException e) {
-      LOG.warn("The MCP server at port {} did not close in good order", port, e);
+      LOG.warn("The MCP server at port {} did not close cleanly", port, e);
     } finally {
       workers.close();
     }

@@ -186,10 +186,7 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /**
-   * Lists runs over HTTP, too, at {@code /runs}. Whoever calls sees the runs that belong to it
-   * alone.
-   */
+  /** Lists runs over HTTP, too, at {@code /runs}. A caller sees its own runs only. */
   public McpServerBuilder runs(Runs served) {
     this.runs = served;
     return this;
@@ -255,7 +252,7 @@ public final class McpServerBuilder {
    */
   public McpServer start() {
     requireAuthenticationOutside();
-    // What cannot be served is found out before there is anything to close.
+    // Invalid settings are rejected before there is anything to close.
     SocketAddress listening = HttpEdge.address(address, port);
     Core core = new Core();
     Vertx vertx = Vertx.vertx(vertxOptions());
@@ -408,7 +405,7 @@ public final class McpServerBuilder {
     IssuerKeys issued =
         new IssuerKeys(
             oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), System::nanoTime);
-    // Whoever comes first need not wait, and a mistake is in the log.
+    // The first caller need not wait, and a misconfiguration is logged at start.
     issued.latest();
     return new Callers(
         keys,

@@ -150,11 +150,11 @@ public final class McpStdio implements AutoCloseable {
       boolean written = all.tryAcquire(MAX_OPEN, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
       close();
       if (written) {
-        // Whoever reads waits for them, too.
+        // The reader waits for the same permits.
         all.release(MAX_OPEN);
       }
       if (!written || !writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
-        LOG.warn("The output was not read to its end within {}", LAST_WORDS);
+        LOG.warn("The client did not read all output within {}", LAST_WORDS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -180,13 +180,14 @@ public final class McpStdio implements AutoCloseable {
       // These wait for a client that is not there any more.
       open.values().stream().filter(Progress::held).forEach(Progress::gone);
       if (all.tryAcquire(MAX_OPEN, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
-        // Whoever drains waits for them, too.
+        // A shutdown waits for the same permits.
         all.release(MAX_OPEN);
       } else {
-        LOG.warn("The input ended, and calls were not answered within {} s", SECONDS_TO_FINISH);
+        LOG.warn(
+            "The input has ended, and some calls were not answered within {} s", SECONDS_TO_FINISH);
       }
     } catch (IOException e) {
-      LOG.warn("The input cannot be read any more: {}", e.getMessage());
+      LOG.warn("Cannot read the input: {}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
@@ -315,7 +316,7 @@ public final class McpStdio implements AutoCloseable {
       lines.writeTo(out);
       out.flush();
     } catch (IOException e) {
-      LOG.warn("The output cannot be written any more: {}", e.getMessage());
+      LOG.warn("Cannot write the output: {}", e.getMessage());
       close();
     }
   }

@@ -10,7 +10,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The headers that repeat parts of the body for intermediaries: they must say what the body says.
+ * Checks the headers that repeat parts of the body for intermediaries: they must match the body.
  */
 final class MirrorHeaders {
   private static final String PREFIX = "=?base64?";

@@ -4,7 +4,10 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What authors registered beside flows, in the order they did. */
+/**
+ * The tools, resources, templates and prompts that authors registered, in the order of
+ * registration.
+ */
 record Offers(
     Map<String, McpTool> tools,
     Map<String, McpResource> resources,

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** What those ask who run a server: whether it lives, whether it is ready, and its metrics. */
+/** The endpoints of operators: liveness, readiness and metrics. */
 final class Operations {
   private static final String LIVE = "/health/live";
   private static final String READY = "/health/ready";

@@ -5,7 +5,10 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What is known of a client of the older era, which says some things once and for all. */
+/**
+ * The state of a client of the revisions before 2026-07-28: what it declared in its handshake and
+ * since.
+ */
 final class Peer {
   /** What it declared in its handshake; missing if that is not known any more. */
   final JsonNode capabilities;

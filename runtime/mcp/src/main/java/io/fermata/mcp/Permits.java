@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Which scopes a token needs for which tool.
+ * The scopes that a token needs, by tool.
  *
  * @param ofHost those of flows, agents and display tools, by their names
  */

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A call of a plain tool as those see it who time calls, and those who read the log. */
+/** Telemetry and log labels of one call of a plain tool. */
 final class PlainCall {
   private static final Activity.End ASKED = Activity.End.of("input_required");
   private static final Activity.End ERROR = new Activity.End("error", "tool_error", null, 0);

@@ -11,8 +11,8 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs authors' handlers. What a handler asks of the client goes out as the client's era has it,
- * and the handler runs again with the replies.
+ * Runs authors' handlers. Questions of a handler reach the client in the way of its revision, and
+ * the handler runs again with the replies.
  */
 final class PlainCalls {
   private static final int MAX_ROUNDS = 100;
@@ -78,7 +78,7 @@ final class PlainCalls {
   /** Goes on with what the client brings along that was asked before. */
   private CompletionStage<Result> resumed(Round round, String state, ObjectNode fresh) {
     RequestStates.Opened opened = states.open(state, round.request().principal(), round.bound());
-    opened.use("make the call anew");
+    opened.use("make a new call");
     try {
       return run(round, Inputs.of(opened.content(), fresh))
           .whenComplete(

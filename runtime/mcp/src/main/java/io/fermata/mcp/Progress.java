@@ -15,37 +15,43 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client is told of one request before the answer: progress, numbered and with streamed text
- * joined, log messages, and what the server asks in turn. There is never more than there is room
- * for. It is told on any thread; a transport takes from it.
+ * The queue of messages to a client for one request, before its result: progress, numbered and with
+ * streamed text joined, log messages, and requests of the server. It is bounded. Any thread adds to
+ * it; a transport takes from it.
  */
 final class Progress {
-  /** How long a transport waits between two takes, so that a talkative node floods nobody. */
+  /**
+   * How long a transport waits between two batches, so that a talkative node does not flood the
+   * client.
+   */
   static final int PAUSE_MILLIS = 50;
 
   static final int MAX_MESSAGE = 2_000;
 
-  /** How many characters may wait, counting what is written around each message. */
+  /** How many characters may be queued, counting the envelope of each message. */
   static final int ROOM = 32_000;
 
-  /** How many bytes may wait of what must not be lost, besides a message that is longer alone. */
+  /**
+   * How many bytes of messages that must not be lost may be queued; a single longer one is
+   * accepted.
+   */
   static final int INSISTED = 4 * Wire.MAX_BYTES;
 
-  /** From how many bytes on of how something stands the next is looked at later. */
+  /** The number of queued bytes of states from which on further states wait. */
   static final int ENOUGH = Wire.MAX_BYTES;
 
   private static final int AROUND = 300;
 
-  /** A longer token would make every notification long. */
+  /** Longer tokens are ignored, as every notification repeats them. */
   private static final int MAX_TOKEN = 200;
 
-  /** What waits to be taken. */
+  /** A queued message. */
   private sealed interface Waiting {}
 
   /**
-   * Progress in words.
+   * A progress message as text.
    *
-   * @param node whose streamed text it is, which more may join; null for an event
+   * @param node the node whose streamed text it is, which more text may join; null for an event
    */
   private record Words(@Nullable String node, StringBuilder message) implements Waiting {
     /** Takes off half a character, whose other half is likely to come with the next piece. */
@@ -57,13 +63,13 @@ final class Progress {
     }
   }
 
-  /** A message as it goes over the wire. */
+  /** A serialized message. */
   private static final class Ready implements Waiting {
     private final byte[] bytes;
     private final @Nullable String subject;
 
     /**
-     * @param subject what it tells about, if only the latest of that counts
+     * @param subject what the message is about, if only the latest of that counts
      */
     Ready(byte[] bytes, @Nullable String subject) {
       this.bytes = bytes;
@@ -79,7 +85,7 @@ final class Progress {
   private final Deque<Waiting> waiting = new ArrayDeque<>(0);
   private JsonNode token = MissingNode.getInstance();
 
-  /** The latest of those that tell how far the call is, once there was no room for one. */
+  /** The latest progress of a handler, once there was no room for one. */
   private byte @Nullable [] latest;
 
   private int room = ROOM;
@@ -95,17 +101,16 @@ final class Progress {
   private @Nullable Runnable whenRoom;
 
   /**
-   * @param wake is called on any thread when there is something to take and the latest take found
-   *     nothing; it must not block
+   * @param wake is called on any thread when there is a message and the latest {@link #take} found
+   *     none; it must not block
    */
   Progress(Consumer<Progress> wake) {
     this.wake = wake;
   }
 
   /**
-   * Whom a host is to tell of a request with this {@code _meta}. A token that is neither a string
-   * nor an integer, or too long, is none: no server has to send progress, and a mistake in what is
-   * only a courtesy is no reason to refuse the call.
+   * The progress listener for a request with this {@code _meta}. A token that is neither a string
+   * nor an integer, or too long, is ignored: progress is optional, and no reason to reject a call.
    */
   synchronized Consumer<ToolProgress> listener(ObjectNode meta) {
     JsonNode asked = token(meta);
@@ -116,7 +121,7 @@ final class Progress {
     return this::told;
   }
 
-  /** The token by which a request wants to hear of progress; missing if it does not. */
+  /** The progress token of a request; missing if it wants no progress. */
   static JsonNode token(ObjectNode meta) {
     JsonNode asked = meta.path("progressToken");
     boolean usable = asked.isTextual() || asked.isIntegralNumber();
@@ -131,19 +136,19 @@ final class Progress {
             : !piece.isEmpty() && addWords(progress.node(), piece));
   }
 
-  /** A notification, which is left out if there is no room for it. */
+  /** Queues a notification, or drops it if there is no room. */
   void tell(byte[] notification) {
     rouse(addIfRoom(notification));
   }
 
-  /** How far the call is: where there is no room for all of them, the latest goes out. */
+  /** Queues the progress of a handler. If there is no room for all, the latest is sent. */
   void tellLatest(byte[] notification) {
     rouse(addLatest(notification));
   }
 
   /**
-   * A message that must not be lost. A client that lets more of them wait than there may does not
-   * read: it is taken for gone.
+   * Queues a message that must not be lost. A client that leaves too many of them unread is treated
+   * as disconnected.
    */
   void insist(byte[] message) {
     boolean full;
@@ -160,8 +165,8 @@ final class Progress {
   }
 
   /**
-   * How something stands, which must not be lost, unless it stands otherwise before that was taken:
-   * the latest wins. Whoever tells of much asks {@linkplain #whenRoom for room} first.
+   * Queues a state that must not be lost, unless a later state of the same subject replaces it. Ask
+   * {@linkplain #whenRoom for room} before sending many.
    */
   void insist(String subject, byte[] message) {
     boolean wanted;
@@ -184,8 +189,8 @@ final class Progress {
   }
 
   /**
-   * Does something when more can be told of how things stand: now, or as soon as what waits was
-   * taken. One at a time may wait for that.
+   * Runs something when there is room for a state: now, or as soon as the queue was taken. One at a
+   * time may wait for that.
    */
   void whenRoom(Runnable todo) {
     synchronized (this) {
@@ -197,7 +202,7 @@ final class Progress {
     todo.run();
   }
 
-  /** Has the client kept waiting: what comes next may take longer than a connection may be idle. */
+  /** Keeps the connection alive: the next message may take longer than a connection may be idle. */
   void hold() {
     synchronized (this) {
       held = true;
@@ -205,7 +210,7 @@ final class Progress {
     rouse(true);
   }
 
-  /** Lets the client go, which comes back for the rest if it can. */
+  /** Asks the transport to end the response; the client resumes for the rest if it can. */
   void letGo() {
     synchronized (this) {
       lettingGo = !ended;
@@ -213,7 +218,7 @@ final class Progress {
     rouse(true);
   }
 
-  /** Whether the client is to go now, which is said once. */
+  /** Whether the transport is to end the response now; true once per request. */
   synchronized boolean letsGo() {
     boolean now = lettingGo;
     lettingGo = false;
@@ -224,7 +229,7 @@ final class Progress {
     return held;
   }
 
-  /** What to do when the client is gone or wants no answer any more. */
+  /** What to do when the client disconnects or cancels. */
   void whenGone(Runnable todo) {
     synchronized (this) {
       if (!ended) {
@@ -235,7 +240,7 @@ final class Progress {
     todo.run();
   }
 
-  /** The client is gone, or wants no answer any more. */
+  /** The client has disconnected or cancelled. */
   void gone() {
     Runnable todo;
     synchronized (this) {
@@ -272,12 +277,12 @@ final class Progress {
         : text.substring(0, whole(text, MAX_MESSAGE - 1)) + "…";
   }
 
-  /** The end itself, or one less where it would split a character. */
+  /** The end itself, or one less if it would split a surrogate pair. */
   private static int whole(CharSequence text, int end) {
     return end > 0 && Character.isHighSurrogate(text.charAt(end - 1)) ? end - 1 : end;
   }
 
-  /** Adds as much as there is room for, and says whether the transport is to be woken. */
+  /** Adds as much text as there is room for, and returns whether to wake the transport. */
   private synchronized boolean addWords(@Nullable String node, String message) {
     if (ended) {
       return false;
@@ -341,7 +346,7 @@ final class Progress {
     room -= message.length() + AROUND;
   }
 
-  /** The notifications that wait, to be sent now and in this order. */
+  /** Takes the queued messages, to be sent now and in this order. */
   List<byte[]> take() {
     List<byte[]> taken;
     Runnable next;
@@ -368,7 +373,7 @@ final class Progress {
     return taken;
   }
 
-  /** What is left to send before the response. What is told from now on goes nowhere. */
+  /** Takes what is left to send before the result. Later messages are dropped. */
   synchronized List<byte[]> end() {
     ended = true;
     whenGone = null;

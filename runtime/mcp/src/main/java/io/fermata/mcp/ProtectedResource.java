@@ -8,7 +8,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The metadata by which clients find out whose tokens this server takes (RFC 9728). */
+/** The protected-resource metadata (RFC 9728), by which clients find the issuer of tokens. */
 final class ProtectedResource {
   static final String PATH = "/.well-known/oauth-protected-resource";
 

@@ -11,13 +11,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The core that all transports share: takes the bytes of a message and what its transport knows,
- * and yields the answer. It waits for nothing; an answer may complete on a thread of the host.
+ * The core that all transports share: from the bytes of a message to its response. It never blocks;
+ * a response may complete on a thread of the host.
  */
 final class Protocol {
   private static final Logger LOG = LoggerFactory.getLogger(Protocol.class);
 
-  /** What telemetry is told of requests that do not come as far as their method. */
+  /** The method in telemetry of requests that are rejected before dispatch. */
   private static final String UNKNOWN = "unknown";
 
   private final Methods methods;
@@ -37,7 +37,7 @@ final class Protocol {
   /**
    * Answers a message. The stage never fails.
    *
-   * @param progress takes what happens until then; null if the client could not be told
+   * @param progress the queue of messages until then; null if the client accepts no stream
    */
   CompletionStage<Answer> answer(byte[] bytes, Arrival arrival, @Nullable Progress progress) {
     JsonNode tree;
@@ -127,7 +127,7 @@ final class Protocol {
     return own == null ? methods.named(name, revision) : own;
   }
 
-  /** Whether a client is still there may be asked to the end. */
+  /** Counts the request in flight; ping is answered even while the server shuts down. */
   private CompletionStage<Result> inside(Method method, Request request, boolean ping) {
     if (ping) {
       return method.answer(request);

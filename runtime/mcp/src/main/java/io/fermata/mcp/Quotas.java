@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
-/** Holds each principal to so many calls per second, and to so many at a time. */
+/** Limits the calls of each principal, per second and in flight. */
 final class Quotas {
   /** From so many on, those that have not been heard of for a while are looked for. */
   private static final int MANY = 10_000;

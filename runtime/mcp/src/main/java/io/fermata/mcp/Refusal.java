@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A message that is not served: the JSON-RPC error, and the status that goes with it over HTTP. */
+/** An error response: the JSON-RPC error, and its HTTP status. */
 final class Refusal extends RuntimeException {
   static final int PARSE_ERROR = -32700;
   static final int INVALID_REQUEST = -32600;
@@ -170,7 +170,7 @@ final class Refusal extends RuntimeException {
         null);
   }
 
-  /** Whoever says who callers are cannot be asked. */
+  /** The issuer of tokens cannot be reached. */
   static Refusal issuerAway(long seconds) {
     return new Refusal(
             503,

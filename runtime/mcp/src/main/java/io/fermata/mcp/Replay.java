@@ -9,22 +9,22 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The latest events of one call's stream, kept for a client whose connection breaks: it comes back
- * with the id of the last that it has, and hears the rest. It is told and heard on any thread.
+ * The latest events of one response, kept for a client whose connection breaks: it reconnects with
+ * the id of the last event that it received, and receives the rest. Thread-safe.
  */
 final class Replay implements StreamLog {
-  /** How many bytes of events are kept, besides those that nobody has been told yet. */
+  /** How many bytes of events are kept, besides those that the client has not received yet. */
   static final int ROOM = 64_000;
 
-  /** Who hears the rest. */
+  /** A response that receives the rest. */
   interface Listener {
-    /** There is more to hear, or the end. */
+    /** There are more events, or the end. */
     void wake();
 
-    /** Another has come for it. */
+    /** Another response has taken its place. */
     void replaced();
 
-    /** It is to go, and comes back if it can. */
+    /** It is to end; the client may resume again. */
     void letGo();
   }
 
@@ -52,8 +52,8 @@ final class Replay implements StreamLog {
   private Runnable whenResumed = () -> {};
 
   /**
-   * @param forget what to do when nobody needs it any more
-   * @param lost what else to do when its client does not come back
+   * @param forget what to do when it is no longer needed
+   * @param lost what else to do if the client does not resume
    */
   Replay(String id, Runnable forget, Runnable lost) {
     this.id = id;
@@ -83,7 +83,7 @@ final class Replay implements StreamLog {
     if (live) {
       heard = last;
     }
-    // While nobody is there, it is not known what of the latest has arrived.
+    // While no client is connected, it is not known which of the latest events arrived.
     boolean there = live || listener != null;
     while (there && bytes > ROOM && told.size() > 1 && told.element().number <= heard) {
       bytes -= told.remove().event.length;
@@ -141,18 +141,18 @@ final class Replay implements StreamLog {
     return givenUp;
   }
 
-  /** Whether its client was told all, up to the end. */
+  /** Whether the client has received everything, up to the end. */
   synchronized boolean heardOut() {
     return ended && heard == last;
   }
 
-  /** Whether it is over for one who has heard all up to a number. */
+  /** Whether the stream ends for a client that has received everything up to a number. */
   synchronized boolean over(long number) {
     heard = Math.max(heard, number);
     return ended && number == last;
   }
 
-  /** The events behind a number; null if some of them are not kept any more. */
+  /** The events after a number; null if some of them are no longer kept. */
   synchronized @Nullable List<byte[]> after(long number) {
     long first = told.isEmpty() ? last + 1 : told.element().number;
     if (number < first - 1 || number > last) {
@@ -164,9 +164,9 @@ final class Replay implements StreamLog {
   }
 
   /**
-   * Lets a client hear what is behind a number, and all that follows.
+   * Sends a client the events after a number, and all that follow.
    *
-   * @return whether there is anything to hear: not if it was given up meanwhile
+   * @return false if the log has expired in the meantime
    */
   boolean listen(Listener newcomer, long number) {
     Listener before;
@@ -190,8 +190,8 @@ final class Replay implements StreamLog {
   }
 
   /**
-   * A client has gone, or has all. Yields what {@link #giveUp} is to be told if it does not come
-   * back.
+   * A client has disconnected, or has received everything. Returns the mark for {@link #giveUp} if
+   * it does not resume.
    */
   synchronized int left(@Nullable Listener leaving) {
     if (listener == leaving) {
@@ -211,7 +211,7 @@ final class Replay implements StreamLog {
     context.owner().setTimer(Replays.GRACE.toMillis(), late -> giveUp(mark));
   }
 
-  /** The time is over in which a client could come back. */
+  /** The time in which the client could resume is over. */
   void giveUp(int mark) {
     boolean gone;
     synchronized (this) {

@@ -5,9 +5,9 @@ import java.time.Duration;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
-/** The streams whose clients may come back for the rest, a bounded number. */
+/** The event logs of the streams that may be resumed, a bounded number. */
 final class Replays {
-  /** How long a client has to come back. */
+  /** How long a client has to resume. */
   static final Duration GRACE = Duration.ofMinutes(1);
 
   private static final int MOST = 256;
@@ -20,11 +20,11 @@ final class Replays {
       new Shares<>(MOST_OF_ONE, MOST, (principal, dropped) -> {});
 
   /**
-   * Begins to keep what is told in a stream. Where there are too many, those give way that were
-   * heard to their end: whoever was promised the rest of another gets it.
+   * Begins to keep the events of a stream. If there are too many logs, fully received ones give
+   * way; the others were promised to their clients.
    *
-   * @param lost what to do when its client does not come back
-   * @return null if none gives way
+   * @param lost what to do if the client does not resume
+   * @return null if there is no room
    */
   @Nullable Replay open(String session, String principal, Runnable lost) {
     byte[] bytes = new byte[16];
@@ -48,10 +48,10 @@ final class Replays {
   }
 
   /**
-   * Where a client goes on.
+   * Where a client resumes.
    *
-   * @param event the id of the last event that it has
-   * @throws Refusal if that is not known, or not any more
+   * @param event the id of the last event that it received
+   * @throws Refusal if the event is unknown, or no longer kept
    */
   Resumption.Point find(String session, String principal, String event) {
     int dot = event.lastIndexOf('.');
@@ -72,6 +72,6 @@ final class Replays {
 
   static Refusal gone() {
     return Refusal.transport(
-        410, "What came after this Last-Event-ID is not kept any more: make the call anew.");
+        410, "The events after this Last-Event-ID are no longer kept: make a new call.");
   }
 }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * A request whose envelope has been checked.
  *
  * @param client what is known of the client that sent it
- * @param progress takes what the client is told before the answer; null if it cannot be told
+ * @param progress the queue of messages before the result; null if the client accepts no stream
  */
 record Request(
     JsonNode id,
@@ -29,23 +29,23 @@ record Request(
     return client.session();
   }
 
-  /** Whom to tell what happens until it is answered. */
+  /** The listener of the progress of a host. */
   Consumer<ToolProgress> listener() {
     return progress == null ? unheard -> {} : progress.listener(meta);
   }
 
-  /** What the client can do; missing if that is not known. */
+  /** The capabilities of the client; missing if they are not known. */
   JsonNode capabilities() {
     return client.capabilities();
   }
 
-  /** The least of the log messages that the client wants, or null if it wants none. */
+  /** The least severe log messages that the client wants; null if it wants none. */
   @Nullable McpLevel logLevel() {
     return client.logLevel();
   }
 
   /**
-   * A parameter that has to be there.
+   * A required parameter.
    *
    * @throws Refusal if it is not, or no string
    */
@@ -58,7 +58,7 @@ record Request(
   }
 
   /**
-   * What the server had its client keep when it asked something, or null.
+   * The state that the client holds for the server; null if none.
    *
    * @throws Refusal if it is no string
    */
@@ -71,7 +71,7 @@ record Request(
   }
 
   /**
-   * What the client replies to what it was asked, by the names it was asked under.
+   * The replies of the client, by the keys of the questions.
    *
    * @throws Refusal if they are no object
    */
@@ -87,7 +87,7 @@ record Request(
   }
 
   /**
-   * The arguments, of which there may be none.
+   * The arguments; empty if there are none.
    *
    * @throws Refusal if they are no object
    */

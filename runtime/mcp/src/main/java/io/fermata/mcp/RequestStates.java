@@ -22,8 +22,8 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a call remembers between its rounds, in the client's hands: encrypted, bound to who called
- * what with which arguments, of short life, and taken back once.
+ * The state of a call between its rounds, held by the client: encrypted, bound to the principal and
+ * the call, short-lived, and accepted once.
  */
 final class RequestStates {
   static final Duration LIFETIME = Duration.ofMinutes(30);
@@ -91,7 +91,7 @@ final class RequestStates {
     /**
      * Uses it.
      *
-     * @param instead what a client has to do that cannot use it any more
+     * @param instead what a client has to do if it is refused
      * @throws Refusal if it is too old, or was used before
      */
     void use(String instead) {
@@ -136,7 +136,7 @@ final class RequestStates {
 
   private static Refusal foreign() {
     return Refusal.params(
-        "The requestState is not one that this server gave for this call: make the call anew.");
+        "The requestState was not issued by this server for this call: make a new call.");
   }
 
   /** Takes note of a use, or says what is wrong with it. */

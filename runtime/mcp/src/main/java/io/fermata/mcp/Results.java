@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
 
-/** Gives results what their revision wants of every result. */
+/** Writes results as their revision requires. */
 final class Results {
   static final String SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 

@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A response that tells a client that has come back the rest of a stream. */
+/** The response to a client that resumes a stream: it sends the rest of the events. */
 final class Resumption implements Replay.Listener {
   /**
-   * Where a stream is to be taken up.
+   * Where a stream is resumed.
    *
    * @param after the number of the last event that the client has
    */
@@ -20,7 +20,7 @@ final class Resumption implements Replay.Listener {
   private final HttpServerResponse response;
   private final Replay replay;
 
-  /** Where the request is handled, and the only place where its response may be touched. */
+  /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
   private long heard;
@@ -32,9 +32,9 @@ final class Resumption implements Replay.Listener {
   }
 
   /**
-   * Begins to tell.
+   * Begins to send.
    *
-   * @throws Refusal if the stream was given up in this moment
+   * @throws Refusal if the log has expired in the meantime
    */
   static void begin(HttpServerResponse response, Point point) {
     Resumption resumption = new Resumption(response, point);
@@ -85,7 +85,7 @@ final class Resumption implements Replay.Listener {
     }
     @Nullable List<byte[]> rest = replay.after(heard);
     if (rest == null) {
-      // It was too slow, and has missed something: a stream with a gap says the wrong thing.
+      // The client was too slow, and events were dropped: a stream must not have a gap.
       end();
       return;
     }

@@ -21,7 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** Runs over HTTP: whoever calls sees the runs that belong to it, and no others. */
+/** The HTTP API of runs: a caller sees its own runs only. */
 final class RunsApi implements HttpRoute {
   private static final String PATH = "/runs";
 

@@ -6,8 +6,9 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Sessions of the legacy revisions. A session itself is nothing but its handle, so it survives a
- * restart; what its client said once is kept for a bounded number of sessions and a bounded time.
+ * Transport sessions of the revisions before 2026-07-28. A session is nothing but its handle, so it
+ * survives a restart; the state of its client is kept for a bounded number of sessions and a
+ * bounded time.
  */
 final class Sessions {
   static final Duration IDLE = Duration.ofHours(1);

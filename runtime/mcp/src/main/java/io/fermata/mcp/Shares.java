@@ -12,9 +12,9 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is remembered for principals, eldest first and within bounds. Where there is too much in
- * all, whoever has most gives way, so that nobody pushes out what others have. It is not
- * synchronized.
+ * A bounded map that is shared by principals, eldest entry first. If it is full, the principal with
+ * the most entries loses its eldest, so that no principal evicts the entries of others. Not
+ * thread-safe.
  */
 final class Shares<K, V> {
   private record Held<V>(String principal, V value) {}
@@ -31,7 +31,7 @@ final class Shares<K, V> {
   /**
    * @param each how many entries one principal may have
    * @param all how many there may be
-   * @param dropped is told of what was dropped for these bounds, and whose it was
+   * @param dropped is called with each evicted entry and its principal
    */
   Shares(int each, int all, BiConsumer<String, V> dropped) {
     this.each = each;

@@ -3,7 +3,7 @@ package io.fermata.mcp;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The event streams that are open, and how many each principal has. */
+/** Counts the open event streams of each principal, and ends them on shutdown. */
 final class Streams {
   static final int DEFAULT_MAX = 256;
 

@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** Who wants to hear of changes, as long as its stream is open. */
+/** The clients that are notified of changes, while their streams are open. */
 final class Subscriptions implements AutoCloseable {
   static final String ID = "io.modelcontextprotocol/subscriptionId";
 
@@ -34,7 +34,7 @@ final class Subscriptions implements AutoCloseable {
     }
   }
 
-  /** One that listens. It is equal to none but itself, as what it watches may change. */
+  /** One subscription. Compared by identity, as the watched resources may change. */
   static final class Subscription {
     private final @Nullable JsonNode id;
     private final Set<Kind> kinds;
@@ -76,12 +76,12 @@ final class Subscriptions implements AutoCloseable {
       way.tell(notification(method, params));
     }
 
-    /** Tells what must not be lost. */
+    /** Sends what must not be lost. */
     synchronized void insist(String method, ObjectNode params) {
       way.insist(notification(method, params));
     }
 
-    /** Tells how something stands, which must not be lost but for how it stands later. */
+    /** Sends a state that must not be lost, unless a later one replaces it. */
     synchronized void insist(String subject, String method, ObjectNode params) {
       way.insist(subject, notification(method, params));
     }
@@ -104,9 +104,9 @@ final class Subscriptions implements AutoCloseable {
   }
 
   /**
-   * Listens until the client goes away, its token ends, or the server closes.
+   * Subscribes until the client disconnects, its token expires, or the server closes.
    *
-   * @param first what to tell before anything else
+   * @param first sends the first message
    * @throws Refusal if the principal has as many streams as it may
    */
   void add(Subscription subscription, Caller caller, Runnable first) {
@@ -114,7 +114,7 @@ final class Subscriptions implements AutoCloseable {
     if (!streams.tryEnter(principal)) {
       throw Refusal.tooManyStreams();
     }
-    // What changes from now on is told, and not before that.
+    // The client is notified of changes from now on, and not before the first message.
     synchronized (subscription) {
       all.add(subscription);
       first.run();
@@ -160,7 +160,7 @@ final class Subscriptions implements AutoCloseable {
     all.stream().filter(whom).forEach(each -> each.tell(method, params));
   }
 
-  /** Ends all: each would go on for as long as its client likes. */
+  /** Ends all subscriptions; their clients would keep them open. */
   @Override
   public void close() {
     closed = true;

@@ -3,7 +3,7 @@ package io.fermata.mcp;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** How many of something each principal has, of so many that it may have. */
+/** Counts something per principal, up to a limit. */
 final class Tally {
   private final int max;
   private final Map<String, Integer> ofPrincipal = new ConcurrentHashMap<>();

@@ -20,12 +20,12 @@ import org.jspecify.annotations.Nullable;
 final class TaskCalls {
   static final String EXTENSION = "io.modelcontextprotocol/tasks";
 
-  /** How often it is worth asking for a run that works, and for one that waits. */
+  /** Poll intervals for a run that works, and for one that waits. */
   private static final long POLL_MILLIS = 1_000;
 
   private static final long POLL_WAITING_MILLIS = 5_000;
 
-  /** What a server says that is busy, or about to go. */
+  /** The errors of a host that is busy or shutting down. */
   static final Set<String> PASSING =
       Set.of(
           HostError.BUSY.wireName(),
@@ -108,7 +108,7 @@ final class TaskCalls {
         .thenApply(done -> results.once(request.revision(), Json.object()));
   }
 
-  /** Somebody who will not answer has the run ended: nobody else is asked. */
+  /** A declined form cancels the run: nobody else is asked. */
   private CompletionStage<Boolean> update(TaskRun run, TaskView view, Forms.Filled filled) {
     if (!filled.unfit().isEmpty()) {
       throw Refusal.params(
@@ -123,9 +123,9 @@ final class TaskCalls {
   }
 
   /**
-   * Whether a run has taken what it was told.
+   * Whether a run has accepted a command.
    *
-   * @throws Refusal if it was not reached, or what it was told is nothing that it takes
+   * @throws Refusal if the run was not reached, or the command is invalid
    */
   private static boolean taken(ToolReply reply) {
     String code = reply.structured().path("code").asText();
@@ -181,7 +181,7 @@ final class TaskCalls {
     return tasks;
   }
 
-  // --- what is told of a task ------------------------------------------------------------------
+  // --- tasks as JSON --------------------------------------------------------------------------
 
   private static void requireKnown(TaskView view) {
     if (view.standing() == TaskView.Standing.UNKNOWN) {
@@ -197,7 +197,7 @@ final class TaskCalls {
         && PASSING.contains(view.reply().structured().path("code").asText());
   }
 
-  /** The run is there, and cannot be told about now. */
+  /** The run exists, but cannot be read now. */
   static Refusal unreachable(ToolReply reply) {
     return PASSING.contains(reply.structured().path("code").asText())
         ? Refusal.overloaded()
@@ -213,7 +213,7 @@ final class TaskCalls {
   }
 
   /**
-   * All that there is to say of a task now.
+   * A task as JSON.
    *
    * @throws Refusal if there is nothing
    */
@@ -238,7 +238,10 @@ final class TaskCalls {
     return fields.put("pollIntervalMs", waits ? POLL_WAITING_MILLIS : POLL_MILLIS);
   }
 
-  /** Where no form fits, the client's model is told as by a call, and may call again. */
+  /**
+   * If no form fits, the reply goes to the client's model as the result of a call, and it may call
+   * again.
+   */
   private ObjectNode standing(TaskIds.Task task, TaskView view, Request request) {
     Forms forms = forms(view);
     return forms.possible(request.capabilities())

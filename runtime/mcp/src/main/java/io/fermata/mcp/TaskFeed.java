@@ -9,7 +9,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Tells one who listens how a task stands: now, and each time that it stands otherwise. */
+/** Notifies a subscriber of the status of a task: at once, and after every change. */
 final class TaskFeed {
   /** When it looks again where it could not, each time twice as late as before, up to that. */
   private static final long SOON_MILLIS = 250;

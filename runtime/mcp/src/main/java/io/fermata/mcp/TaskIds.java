@@ -7,9 +7,9 @@ import java.security.MessageDigest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names tasks. A name says which run it is and when the task was given, and is signed for whoever
- * was given it: nobody can guess one, another principal's is as good as none, and nothing has to be
- * remembered of it. It is good for as long as the store's key is. Pure.
+ * Task ids. An id names the run and the time of its creation, and is signed for the principal: it
+ * cannot be guessed, is void for other principals, and needs no storage. It is valid for as long as
+ * the key of the store. Pure.
  */
 final class TaskIds {
   /** Longer names are none of this server's. */

@@ -28,9 +28,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A response that goes on telling what happens in a thread. Events of the journal have ids and are
- * asked for as the client takes them; pieces of what is being said have none, and are dropped where
- * the client is too slow for them.
+ * A stream of the events of a thread. Journaled events have ids and are fetched as fast as the
+ * client reads; pieces of text that is being written have none, and are dropped if the client is
+ * too slow.
  */
 final class ThreadStream implements Threads.Listener, Streams.Open {
   private static final Logger LOG = LoggerFactory.getLogger(ThreadStream.class);
@@ -365,7 +365,7 @@ final class ThreadStream implements Threads.Listener, Streams.Open {
     } else if (why instanceof ThreadException known) {
       add(closed(known.code()));
     } else {
-      LOG.warn("A stream of a thread's events ends, since its feed did", why);
+      LOG.warn("The event stream of a thread ends because its feed failed", why);
       add(closed("store_unavailable"));
     }
     finish();
@@ -408,7 +408,7 @@ final class ThreadStream implements Threads.Listener, Streams.Open {
     try {
       context.runOnContext(home -> drain());
     } catch (RejectedExecutionException closed) {
-      LOG.debug("The server is gone, and its streams with it");
+      LOG.debug("The server has closed, and its streams with it");
     }
   }
 

@@ -33,7 +33,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Threads over HTTP: reads requests strictly, asks the host, and writes what it says. */
+/** The HTTP API of threads: validates requests, asks the host, and writes its replies. */
 final class ThreadsApi implements HttpRoute {
   private static final String PATH = "/threads";
 
@@ -64,7 +64,7 @@ final class ThreadsApi implements HttpRoute {
     this.streams = streams;
     this.quotas = quotas;
     this.permits = permits;
-    // A connection that is silent for too long is closed, whoever waits at it.
+    // Idle connections are closed, even if a client waits for a response.
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
     this.maxWait = (int) Math.max(1, wait.toSeconds());
@@ -497,7 +497,7 @@ final class ThreadsApi implements HttpRoute {
               String type =
                   MEDIA_TYPE.matcher(file.mimeType()).matches() ? file.mimeType() : ANY_TYPE;
               String name = path.substring(path.lastIndexOf('/') + 1);
-              // Whoever wrote the file must not get to run it in a browser, on this origin.
+              // A file must never run in a browser on this origin, whoever wrote it.
               return Answer.of(200, type, file.data())
                   .with("content-disposition", "attachment; filename*=UTF-8''" + encoded(name))
                   .with("content-security-policy", "default-src 'none'; sandbox")

@@ -37,17 +37,17 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads access tokens: JWTs that the issuer signed for this server. One that is new is checked on
- * another thread than that of who brings it, once for all who bring it meanwhile.
+ * Verifies access tokens: JWTs that the issuer signed for this server. A new token is verified on a
+ * thread of its own, once for all requests that carry it meanwhile; verified ones are cached.
  */
 final class Tokens {
-  /** How far the issuer's clock and ours may be apart. */
+  /** How far the clocks of the issuer and this server may differ. */
   static final Duration LEEWAY = Duration.ofSeconds(30);
 
   /** Some issuers say of a token that does not end that it ends in the year 292278994. */
   private static final Instant NEVER = Instant.ofEpochMilli(Long.MAX_VALUE);
 
-  /** With a symmetric one, whoever can check a token could make one. */
+  /** With a symmetric algorithm, everyone who can verify a token could also sign one. */
   private static final Set<JWSAlgorithm> ALGORITHMS =
       Set.of(
           JWSAlgorithm.RS256,
@@ -66,13 +66,13 @@ final class Tokens {
   private static final int MAX_SUBJECT = 255;
   private static final int REMEMBERED = 2_000;
 
-  /** How many may wait to be checked. */
+  /** How many tokens may wait to be verified. */
   private static final int MOST_WAITING = 1_024;
 
   private static final int MOST_THREADS = 4;
   private static final DefaultJWSVerifierFactory VERIFIERS = new DefaultJWSVerifierFactory();
 
-  /** A token that was good with these keys. */
+  /** A token that these keys verified. */
   private record Good(Caller caller, IssuerKeys.Known keys) {}
 
   private final String issuer;
@@ -107,7 +107,7 @@ final class Tokens {
     this.threads = threads;
   }
 
-  /** Threads for that, which end when there is nothing to check. */
+  /** The threads that verify tokens; they end when there is nothing to do. */
   static Executor threads() {
     int count = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
     ThreadPoolExecutor threads =
@@ -130,7 +130,10 @@ final class Tokens {
     return issuer;
   }
 
-  /** Whose token it is; fails with a refusal if it is none, or cannot be checked now. */
+  /**
+   * The caller that presents a token; fails with a refusal if it is invalid, or cannot be verified
+   * now.
+   */
   CompletionStage<Caller> caller(String token) {
     IssuerKeys.Known known = keys.known();
     String digest = Base64.getEncoder().encodeToString(Digests.sha256(token));
@@ -190,7 +193,7 @@ final class Tokens {
     }
   }
 
-  /** A token whose head can be that of one for us. */
+  /** Parses a token, and checks its header. */
   private SignedJWT signed(String token) {
     SignedJWT jwt;
     try {
@@ -201,9 +204,9 @@ final class Tokens {
     JWSHeader header = jwt.getHeader();
     JOSEObjectType type = header.getType();
     if (!ALGORITHMS.contains(header.getAlgorithm())) {
-      throw invalid("The token is signed with an algorithm that is not taken");
+      throw invalid("The token is signed with an algorithm that is not accepted");
     } else if (header.getKeyID() == null) {
-      throw invalid("The token does not name its key");
+      throw invalid("The token has no kid");
     } else if (type != null && !TYPES.contains(type.getType().toLowerCase(Locale.ROOT))) {
       throw invalid("The token is not an access token");
     }
@@ -217,9 +220,9 @@ final class Tokens {
   private Caller checked(SignedJWT jwt, IssuerKeys.Known with, String digest) {
     List<JWK> fitting = fitting(jwt, with);
     if (fitting.isEmpty()) {
-      throw invalid("The token is signed with a key that its issuer does not have");
+      throw invalid("The token is signed with a key that its issuer does not publish");
     } else if (fitting.stream().noneMatch(key -> signedBy(key, jwt))) {
-      throw invalid("The signature of the token is wrong");
+      throw invalid("The signature of the token is invalid");
     }
     try {
       JWTClaimsSet claims = jwt.getJWTClaimsSet();
@@ -230,7 +233,7 @@ final class Tokens {
       }
       return caller;
     } catch (ParseException e) {
-      throw invalid("The token does not say what a token must");
+      throw invalid("The claims of the token cannot be read");
     }
   }
 
@@ -243,7 +246,7 @@ final class Tokens {
     }
   }
 
-  /** Until when it is good, in milliseconds. */
+  /** The time at which it expires, in milliseconds. */
   private long current(JWTClaimsSet claims) {
     Instant now = Instant.ofEpochMilli(clock.getAsLong());
     Date end = claims.getExpirationTime();
@@ -253,11 +256,11 @@ final class Tokens {
     } else if (claims.getAudience().stream().noneMatch(audience::contains)) {
       throw invalid("The token is for another audience");
     } else if (end == null) {
-      throw invalid("The token does not say when it ends");
+      throw invalid("The token has no exp");
     } else if (!now.isBefore(end.toInstant().plus(LEEWAY))) {
       throw invalid("The token has expired");
     } else if (beginning != null && now.isBefore(beginning.toInstant().minus(LEEWAY))) {
-      throw invalid("The token is not good yet");
+      throw invalid("The token is not valid yet");
     }
     Instant until = end.toInstant().plus(LEEWAY);
     return until.isBefore(NEVER) ? until.toEpochMilli() : NEVER.toEpochMilli();
@@ -271,7 +274,7 @@ final class Tokens {
         || subject.length() > MAX_SUBJECT
         || subject.chars().anyMatch(Character::isISOControl)
         || !subject.equals(Text.repaired(subject))) {
-      throw invalid("The token does not say in so many words whose it is");
+      throw invalid("The token has no usable sub");
     }
     return issuer + "#" + subject;
   }
@@ -292,6 +295,6 @@ final class Tokens {
   }
 
   private Refusal invalid(String why) {
-    return challenge.invalid(why + ": get a new one of " + issuer, why);
+    return challenge.invalid(why + ": get a new one from " + issuer, why);
   }
 }

@@ -24,7 +24,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The method {@code tools/call}: flows are called in the host, widgets are handed their data, and
+ * The method {@code tools/call}: flows are called in the host, display tools return their data,
  * plain tools are answered by their handlers.
  */
 final class ToolCalls implements Method {
@@ -80,7 +80,7 @@ final class ToolCalls implements Method {
     throw unknown(name, request.caller());
   }
 
-  /** Proposes nothing that the caller may not use. */
+  /** Suggests only tools that the caller may use. */
   private Refusal unknown(String name, Caller caller) {
     List<String> usable =
         Stream.concat(
@@ -185,7 +185,7 @@ final class ToolCalls implements Method {
             });
   }
 
-  /** Holds a tool to what it promised: a client may rely on it without looking. */
+  /** Checks a result against the output schema, which clients rely on. */
   private static McpResult kept(McpTool tool, McpResult result) {
     if (tool.output() == null || result.error()) {
       return result;
@@ -198,7 +198,7 @@ final class ToolCalls implements Method {
       return result;
     }
     LOG.error(
-        "The tool {} broke its promise: {}",
+        "The result of the tool {} does not match its output schema: {}",
         tool.name(),
         Violation.listed("The result does not fit the output", broken));
     return McpResult.error("The tool " + tool.name() + " failed inside the server.");

@@ -11,8 +11,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The page of a tool, as a resource of MCP Apps. What it says in {@code _meta.ui} it says once more
- * under the names of ChatGPT.
+ * The page of a tool, as a resource of MCP Apps. Everything in {@code _meta.ui} is repeated under
+ * the names of ChatGPT.
  */
 record ToolPage(String tool, @Nullable String title, String description, WidgetPage page) {
   static final String TYPE = "text/html;profile=mcp-app";
@@ -93,7 +93,9 @@ record ToolPage(String tool, @Nullable String title, String description, WidgetP
         .set("_meta", needs());
   }
 
-  /** What the client has to allow; what is not named is forbidden, so empty lists are told, too. */
+  /**
+   * What the client has to allow; what is not listed is forbidden, so empty lists are written, too.
+   */
   private ObjectNode needs() {
     WidgetPage.Reach reach = page.reach();
     ObjectNode meta = Json.object();

@@ -11,7 +11,7 @@ import io.fermata.session.ToolReply;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** What hosts reply, as results of tools: of flows the object, of jobs the text. */
+/** Replies of the host as results of tools: of flows the object, of jobs the text. */
 final class ToolReplies {
   static final String CALL_ID = "fermata/callId";
   private static final String RUN = "fermata/run";
@@ -40,13 +40,13 @@ final class ToolReplies {
     return results.ofTool(revision, McpResult.error(text));
   }
 
-  /** What the caller of a job is told whose server ends before the job does. */
+  /** The result of a call whose job outlives the server. */
   Result handedBack(String callId, TaskRun run, Revision revision) {
     ObjectNode named = Json.object().put("runId", run.runId()).put("flow", run.tool());
     return results.ofTool(
         revision,
         McpResult.error(
-                "The server is shutting down; the work goes on. Do not begin it anew: the same call"
+                "The server is shutting down; the work goes on. Do not start it again: the same call"
                     + " with _meta {\"%s\": \"%s\"} gets its result.".formatted(CALL_ID, callId))
             .meta(RUN, named)
             .meta(CALL_ID, Json.tree(callId)));

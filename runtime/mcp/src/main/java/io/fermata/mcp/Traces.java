@@ -5,7 +5,7 @@ import io.fermata.flow.Json;
 import io.fermata.session.TraceContext;
 import org.jspecify.annotations.Nullable;
 
-/** Which trace a request belongs to: what it says itself, else what its HTTP headers say. */
+/** The trace context of a request: from its {@code _meta}, else from its HTTP headers. */
 final class Traces {
   private Traces() {}
 

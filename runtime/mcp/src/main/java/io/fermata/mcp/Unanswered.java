@@ -2,7 +2,7 @@ package io.fermata.mcp;
 
 import java.util.Map;
 
-/** Ends a handler whose questions are open: it runs again when there are replies. */
+/** Ends a handler whose questions are open: it runs again with the replies. */
 final class Unanswered extends RuntimeException {
   private static final long serialVersionUID = 1;
 

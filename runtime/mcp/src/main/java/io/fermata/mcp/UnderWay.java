@@ -7,7 +7,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/** Calls of sessions that are not answered yet, which their clients may call off. */
+/** Requests of sessions in flight, which clients may cancel by their ids. */
 final class UnderWay {
   private record Key(String session, String principal, JsonNode id) {}
 

@@ -23,7 +23,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
-/** JSON-RPC as bytes: reads messages within limits, writes responses and notifications. */
+/** The JSON-RPC codec: reads messages within limits, and writes responses and notifications. */
 final class Wire {
   /** How long a message may be. */
   static final int MAX_BYTES = 1 << 20;

@@ -10,9 +10,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
- */
+/** Threads for authors' handlers: virtual threads where the JDK has them, else a bounded pool. */
 final class Workers implements AutoCloseable {
   /** How many threads there are unless said otherwise, where they are not virtual. */
   static final int THREADS = 64;

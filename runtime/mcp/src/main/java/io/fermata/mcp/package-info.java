@@ -1,16 +1,12 @@
 /**
- * The doors: MCP over Streamable HTTP and over stdio, for every revision in use. Two thin edges
- * carry bytes; one transport-neutral core turns them into calls of a {@link
- * io.fermata.session.ToolHost}. Beside MCP, and behind the same checks, threads are served as they
- * are in {@link io.fermata.session.Threads}. Runs that outlast their calls are served as tasks, by
- * way of {@link io.fermata.session.Tasks}. What needs no flow is registered on the {@link
- * io.fermata.mcp.McpServerBuilder} as plain tools, resources and prompts, whose handlers see an
- * {@link io.fermata.mcp.McpCall}. Those who run a server find its health, and its metrics, beside
- * it; {@link io.fermata.mcp.McpServer#drain} ends it in good order.
+ * MCP over Streamable HTTP and stdio, for the revisions from 2025-03-26 to 2026-07-28. {@link
+ * io.fermata.mcp.McpServer} offers the tools of a {@link io.fermata.session.ToolHost}, and the
+ * tools, resources and prompts that are registered on its {@link io.fermata.mcp.McpServerBuilder};
+ * threads, runs, health and metrics are served beside them over plain HTTP.
  *
- * <p>This room may use session, what agent calls a message, how flow describes arguments and writes
- * JSON, Vert.x as its HTTP server, Nimbus to check access tokens, and Jackson. It knows no flow and
- * no store. No thread that serves ever waits for a call: authors' handlers have their own.
+ * <p>The module may use session, messages of agent, schemas and JSON of flow, Vert.x as HTTP
+ * server, Nimbus for access tokens, and Jackson. It knows no flow and no store. No thread that
+ * serves requests waits for a call: authors' handlers run on threads of their own.
  */
 @NullMarked
 package io.fermata.mcp;

@@ -126,14 +126,14 @@ class PrincipalLimitsTest {
     bobs.forEach(
         state -> {
           try {
-            states.open(state, "bob", "call").use("call anew");
+            states.open(state, "bob", "call").use("make a new call");
           } catch (Refusal expired) {
             assertThat(expired.reason).contains("expired");
           }
         });
 
-    states.open(anns, "ann", "call").use("call anew");
-    assertThatThrownBy(() -> states.open(bobs.get(0), "bob", "call").use("call anew"))
+    states.open(anns, "ann", "call").use("make a new call");
+    assertThatThrownBy(() -> states.open(bobs.get(0), "bob", "call").use("make a new call"))
         .as("what was forgotten is not taken twice")
         .isInstanceOf(Refusal.class);
   }

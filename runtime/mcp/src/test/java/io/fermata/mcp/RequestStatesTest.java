@@ -29,7 +29,7 @@ class RequestStatesTest {
 
   private JsonNode open(String state, String principal, String call) {
     RequestStates.Opened opened = states.open(state, principal, call);
-    opened.use("make the call anew");
+    opened.use("make a new call");
     return opened.content();
   }
 
@@ -58,9 +58,9 @@ class RequestStatesTest {
   void itIsOfOnePrincipalAndOneCall() {
     String state = states.seal(content, "ada", CALL);
 
-    refuses(state, "bob", CALL, "make the call anew");
-    refuses(state, "ada", call("{\"a\":2,\"b\":{\"c\":2,\"d\":3}}"), "make the call anew");
-    refuses(states("elsewhere").seal(content, "ada", CALL), "ada", CALL, "make the call anew");
+    refuses(state, "bob", CALL, "make a new call");
+    refuses(state, "ada", call("{\"a\":2,\"b\":{\"c\":2,\"d\":3}}"), "make a new call");
+    refuses(states("elsewhere").seal(content, "ada", CALL), "ada", CALL, "make a new call");
   }
 
   @Test
@@ -83,7 +83,7 @@ class RequestStatesTest {
   void itIsGoodAgainWhereItWasNotNeeded() {
     String state = states.seal(content, "ada", CALL);
     RequestStates.Opened opened = states.open(state, "ada", CALL);
-    opened.use("make the call anew");
+    opened.use("make a new call");
 
     opened.giveBack();
 
