@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +23,7 @@ final class Bookkeeper {
   private final boolean namesItsCalls;
   private final Path effects;
   private final List<Integer> acknowledged = new ArrayList<>();
+  private final AtomicInteger answers = new AtomicInteger();
   private final Map<String, Long> acknowledgedAt = new HashMap<>();
   private @Nullable String sessionId;
   private String runId = "";
@@ -84,6 +86,7 @@ final class Bookkeeper {
     acknowledged.add(next);
     acknowledgedAt.put(key(next), Files.size(effects));
     next++;
+    answers.incrementAndGet();
   }
 
   private void catchUp(HttpTarget server) throws IOException {
@@ -133,8 +136,9 @@ final class Bookkeeper {
     return sessionId != null;
   }
 
+  /** How many answers were acknowledged so far; may be asked while it works. */
   int acknowledged() {
-    return acknowledged.size();
+    return answers.get();
   }
 
   Map<String, Long> acknowledgedAt() {

@@ -3,6 +3,7 @@ package io.fermata.bench.crash;
 import io.fermata.persistence.Store;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -27,6 +28,11 @@ import picocli.CommandLine.Option;
 public final class CrashHarness implements Callable<Integer> {
 
   private static final int TELLS = 50;
+
+  /** How long a server may take to answer at all, however busy the machine is. */
+  private static final Duration PATIENCE = Duration.ofMinutes(3);
+
+  private static final int LOOK_MILLIS = 5;
 
   @Option(
       names = "--stores",
@@ -100,8 +106,13 @@ public final class CrashHarness implements Callable<Integer> {
     }
     ExecutorService threads = Executors.newFixedThreadPool(clients);
     try {
+      int answersBefore = 0;
+      boolean answered = true;
       for (int kill = 0; kill < kills; kill++) {
-        workUntilKilled(where, effects, bookkeepers, threads, moments.nextInt(longestLife));
+        int wanted = answered ? 0 : answersBefore + 1;
+        workUntilKilled(where, effects, bookkeepers, threads, moments.nextInt(longestLife), wanted);
+        answered = answers(bookkeepers) > answersBefore;
+        answersBefore = answers(bookkeepers);
         if ((kill + 1) % TELLS == 0) {
           System.out.printf("%s: %d kills, %d answers%n", name, kill + 1, answers(bookkeepers));
         }
@@ -117,20 +128,34 @@ public final class CrashHarness implements Callable<Integer> {
     }
   }
 
+  /** A server that is killed before it answers is followed by one that lives until it does. */
   private static void workUntilKilled(
       String store,
       Path effects,
       List<Bookkeeper> bookkeepers,
       ExecutorService threads,
-      int milliseconds)
+      int milliseconds,
+      int answersWanted)
       throws Exception {
     Killable server = Killable.start(store, effects);
     List<Future<?>> work = new ArrayList<>();
     bookkeepers.forEach(b -> work.add(threads.submit(() -> b.work(server.port()))));
     Thread.sleep(milliseconds);
+    awaitAnswers(bookkeepers, work, answersWanted);
     server.kill();
     for (Future<?> done : work) {
       rethrow(done);
+    }
+  }
+
+  /** Waits for so many answers, or until nobody works for them any more. */
+  private static void awaitAnswers(
+      List<Bookkeeper> bookkeepers, List<Future<?>> work, int answersWanted) throws Exception {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (answers(bookkeepers) < answersWanted
+        && !work.stream().allMatch(Future::isDone)
+        && System.nanoTime() < end) {
+      Thread.sleep(LOOK_MILLIS);
     }
   }
 
