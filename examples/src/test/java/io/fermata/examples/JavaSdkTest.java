@@ -17,6 +17,7 @@ import io.modelcontextprotocol.json.McpJsonDefaults;
 import io.modelcontextprotocol.spec.McpClientTransport;
 import io.modelcontextprotocol.spec.McpSchema;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,19 +25,28 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The MCP client that others wrote for Java, on a real SQLite file. */
-@Timeout(120)
+@Timeout(600)
+@Tag("slow")
 class JavaSdkTest {
+  /** The client's own limits are for people; here one only ends a test that hangs. */
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
+
   private static final ObjectMapper JSON = new ObjectMapper();
 
   @TempDir Path folder;
 
   private static McpClientTransport http(McpServer server) {
     return HttpClientStreamableHttpTransport.builder("http://localhost:" + server.port()).build();
+  }
+
+  private static McpClient.SyncSpec client(McpClientTransport transport) {
+    return McpClient.sync(transport).requestTimeout(PATIENCE).initializationTimeout(PATIENCE);
   }
 
   private static JsonNode call(McpSyncClient client, String flow, Map<String, Object> arguments) {
@@ -55,7 +65,7 @@ class JavaSdkTest {
   /** Drives the quote over two connections, the second of which has nothing but the handle. */
   private static void drivesTheQuote(Supplier<McpClientTransport> connection) {
     String session;
-    try (McpSyncClient client = McpClient.sync(connection.get()).build()) {
+    try (McpSyncClient client = client(connection.get()).build()) {
       client.initialize();
       JsonNode asked = call(client, "quote", Map.of("action", "start", "intent", "a price"));
       assertThat(asked.path("questions")).hasSize(2);
@@ -64,7 +74,7 @@ class JavaSdkTest {
           call(client, "quote", proceed(session, Map.of("name", "Bo", "email", "nope")));
       assertThat(refused.path("code").asText()).isEqualTo("answer_rejected");
     }
-    try (McpSyncClient later = McpClient.sync(connection.get()).build()) {
+    try (McpSyncClient later = client(connection.get()).build()) {
       later.initialize();
       JsonNode shown = call(later, "quote", proceed(session, Map.of("email", "bo@gmail.com")));
       assertThat(shown.path("tool").asText()).isEqualTo("show_plans");
@@ -84,6 +94,7 @@ class JavaSdkTest {
   }
 
   @Test
+  @Tag("long")
   void theJavaSdkDrivesTheQuoteInOneProcessAndTheNext() {
     Path file = folder.resolve("stdio.db");
     List<String> command = Stdio.command(file);
@@ -103,7 +114,7 @@ class JavaSdkTest {
         Store.sqlite(file).open().close();
         return;
       } catch (StoreException inUse) {
-        if (i == 300) {
+        if (i == 1_200) {
           throw inUse;
         }
         LockSupport.parkNanos(100_000_000);
@@ -122,7 +133,7 @@ class JavaSdkTest {
     try (Fermata host = Dinner.host(folder);
         McpServer server = McpServer.serving(host).port(0).start();
         McpSyncClient client =
-            McpClient.sync(http(server))
+            client(http(server))
                 .capabilities(McpSchema.ClientCapabilities.builder().elicitation().build())
                 .elicitation(form -> filled(form, answers, asked))
                 .build()) {
