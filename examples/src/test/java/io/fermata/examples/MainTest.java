@@ -18,10 +18,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Each way to fail has an exit code of its own and says what to do next. */
+@Tag("slow")
 class MainTest {
   private final StringWriter out = new StringWriter();
   private final StringWriter err = new StringWriter();

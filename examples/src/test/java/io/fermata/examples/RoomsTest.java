@@ -16,9 +16,11 @@ import java.time.Clock;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Arrows between the rooms point down only. */
+@Tag("slow")
 class RoomsTest {
   private static final JavaClasses HOUSE =
       new ClassFileImporter()

@@ -23,10 +23,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The server as its users run it: a process, a file, a socket. */
+@Tag("slow")
 class ServerTest {
   private static final String[] SERVE = {"serve", "--port", "0", "--store", "sqlite:test.db"};
 
@@ -121,6 +123,7 @@ class ServerTest {
   }
 
   @Test
+  @Tag("long")
   void anImportedRunGoesOnUnderTheHandleOfItsOldStore() throws Exception {
     JsonNode begun;
     String run;

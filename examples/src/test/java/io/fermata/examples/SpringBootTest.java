@@ -22,6 +22,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.boot.Banner;
@@ -35,6 +36,7 @@ import org.springframework.context.annotation.Configuration;
 
 /** A host and its server as beans of a Spring Boot application, as the README has them. */
 @Timeout(120)
+@Tag("slow")
 class SpringBootTest {
 
   record Tea(@Computed String kind) {}

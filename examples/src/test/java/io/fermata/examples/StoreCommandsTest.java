@@ -20,10 +20,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a killed server left in its store, and what is done with the store between two servers. */
+@Tag("slow")
 class StoreCommandsTest {
   private static final int RUNS = 40;
 

@@ -20,10 +20,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The support desk as its users meet it: over HTTP, over MCP and in a terminal. */
+@Tag("slow")
 class SupportDeskTest {
   @TempDir Path directory;
 
@@ -44,6 +46,7 @@ class SupportDeskTest {
   }
 
   @Test
+  @Tag("long")
   void aServerThatIsKilledAtEveryTurnOfARefundBooksItOnce() throws Exception {
     ThreadClient ann;
     try (ServerProcess server = server(0)) {

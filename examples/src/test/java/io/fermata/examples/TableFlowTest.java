@@ -11,9 +11,11 @@ import java.net.URI;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** How a table is booked at a restaurant that is really called. */
+@Tag("slow")
 class TableFlowTest {
   private static final String THURSDAY = "2026-12-24";
   private static final String MONDAY = "2026-12-21";

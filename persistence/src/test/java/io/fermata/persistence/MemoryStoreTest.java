@@ -9,8 +9,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("slow")
 final class MemoryStoreTest extends HistoryContract {
 
   private final Map<Store, MemoryStore> sources = new HashMap<>();

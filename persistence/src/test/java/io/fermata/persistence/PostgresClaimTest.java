@@ -16,9 +16,11 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** One host writes a schema, and the others are told which. */
+@Tag("slow")
 final class PostgresClaimTest {
 
   private final PostgresProbe database = PostgresProbe.fresh();
@@ -85,6 +87,7 @@ final class PostgresClaimTest {
   }
 
   @Test
+  @Tag("long")
   void aHostWhoseClaimWasTakenOverNeverWritesAgain() {
     try (Cable cable = Cable.to(database.server());
         Host old = Host.on(Store.postgres(cable.through(database.address())))) {
@@ -126,6 +129,7 @@ final class PostgresClaimTest {
   }
 
   @Test
+  @Tag("long")
   void aHostWhoseConnectionsWereCutTakesItsClaimAgain() {
     try (Host host = Host.on(database.store())) {
       host.open("a").write(new Line("one"));

@@ -1,5 +1,8 @@
 package io.fermata.persistence;
 
+import org.junit.jupiter.api.Tag;
+
+@Tag("slow")
 final class PostgresDirectoryTest extends DirectoryContract {
 
   @Override

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What a host does while its server is away, slow, full or read-only, and afterwards. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("long")
 final class PostgresOutageTest {
 
   private static final int WRITERS = 24;

@@ -9,10 +9,12 @@ import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Connections to a real server that has a certificate of a private authority. */
+@Tag("slow")
 final class PostgresTlsTest {
 
   @TempDir static Path folder;

@@ -20,10 +20,12 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is left of a journal in the files of a store. */
+@Tag("slow")
 class SqliteErasureTest {
   private static final String MARKER = "Rumpelstiltskin";
 
@@ -94,6 +96,7 @@ class SqliteErasureTest {
   }
 
   @Test
+  @Tag("long")
   void whoeverReadsTheFileAllTheTimeIsNamedAsWhatKeepsTheLog() throws SQLException {
     try (Host host = Host.on(Store.sqlite(file()))) {
       host.open("a").write(new Line("one"));

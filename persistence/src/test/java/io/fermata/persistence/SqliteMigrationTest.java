@@ -12,12 +12,14 @@ import java.io.InputStream;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Files of every schema there ever was, as {@code sqlite3 .dump} wrote them down. */
+@Tag("slow")
 final class SqliteMigrationTest {
 
   @TempDir private Path directory = Path.of("");

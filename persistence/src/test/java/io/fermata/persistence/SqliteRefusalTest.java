@@ -7,9 +7,11 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import io.fermata.persistence.contract.ChildJvm;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("slow")
 final class SqliteRefusalTest {
 
   @TempDir private Path directory = Path.of("");

@@ -13,9 +13,11 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.ActorSystem;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("slow")
 final class SqliteStoreTest extends SqlContract {
 
   @TempDir private Path directory = Path.of("");

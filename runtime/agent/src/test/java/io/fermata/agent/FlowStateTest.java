@@ -11,9 +11,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What tools, hooks and effects know of their thread, and what they can do to it. */
+@Tag("slow")
 class FlowStateTest {
   private record Note(String text) {}
 

@@ -14,9 +14,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What a thread keeps, and for how long it is at hand. */
+@Tag("slow")
 class KeepingTest {
   private final List<Object> seen = new ArrayList<>();
   private final Scripted model = new Scripted();

@@ -18,9 +18,11 @@ import java.util.Random;
 import java.util.Set;
 import java.util.function.LongConsumer;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What holds of every thread of every agent, whatever people, tools, hooks or a crash do. */
+@Tag("slow")
 class PropertyTest {
   private static final int SEEDS = 120;
 

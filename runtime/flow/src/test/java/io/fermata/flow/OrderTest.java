@@ -14,9 +14,11 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The order in which things happen outside, in which nobody must have to trust. */
+@Tag("slow")
 class OrderTest {
   private static final int SEEDS = 200;
   static final Limits LIMITS = new Limits(64 * 1024, 5_000, 5_000, 8);

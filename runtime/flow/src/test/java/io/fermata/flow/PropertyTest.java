@@ -15,9 +15,11 @@ import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What holds of every run of every flow, whatever a client, a handler or a crash does. */
+@Tag("slow")
 class PropertyTest {
   private static final int SEEDS = 300;
   private static final Limits LIMITS = new Limits(8_000, 120, 40, 8);

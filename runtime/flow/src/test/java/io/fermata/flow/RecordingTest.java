@@ -25,9 +25,11 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What recorders are told of a run, whenever they are told. */
+@Tag("slow")
 class RecordingTest {
   private final Trips trips = new Trips();
 

@@ -18,11 +18,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * What a run has to survive: length, depth, branches, other people, and being told things twice.
  */
+@Tag("slow")
 class SurvivalTest {
   private static final int LONG = 10_000;
 

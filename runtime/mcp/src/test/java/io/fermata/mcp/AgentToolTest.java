@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.Timeout;
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** An agent as a model finds it: as one tool. */
 @Timeout(120)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("slow")
 class AgentToolTest {
   private Desk desk;
   private JsonNode tool;

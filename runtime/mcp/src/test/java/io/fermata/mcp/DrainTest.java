@@ -16,11 +16,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A server that ends while clients call. */
 @Timeout(60)
+@Tag("slow")
 class DrainTest {
   private static final Duration LONG = Duration.ofSeconds(30);
   private static final Duration SHORT = Duration.ofMillis(50);

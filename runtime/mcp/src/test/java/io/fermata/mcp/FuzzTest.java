@@ -24,11 +24,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What holds of every message, whatever is in it and around it. */
 @Timeout(180)
+@Tag("slow")
 class FuzzTest {
   private static final Set<Integer> STATUSES =
       Set.of(200, 202, 400, 403, 404, 405, 406, 413, 414, 415, 429, 431, 500);

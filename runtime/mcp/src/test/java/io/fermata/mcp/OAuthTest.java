@@ -41,6 +41,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.Timeout;
@@ -52,6 +53,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Who comes in with an access token, and what those are told who do not. */
 @Timeout(60)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("slow")
 class OAuthTest {
   private static final RSAKey RSA = Issuer.rsa("r1");
   private static final RSAKey OTHER = Issuer.rsa("r2");

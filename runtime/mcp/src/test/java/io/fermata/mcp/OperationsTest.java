@@ -8,11 +8,13 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What those ask who run a server. */
 @Timeout(30)
+@Tag("slow")
 class OperationsTest {
   private final FakeHost host = new FakeHost();
   private McpServer server =

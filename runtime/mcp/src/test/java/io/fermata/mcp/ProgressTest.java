@@ -21,6 +21,7 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.Timeout;
@@ -31,6 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What a client hears over HTTP while its call is under way. */
 @Timeout(60)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("slow")
 class ProgressTest {
   private final FakeHost host = new FakeHost();
   private McpServer server;

@@ -23,12 +23,14 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
 
 /** What a client meets that has started the server as a process of its own. */
 @Timeout(30)
+@Tag("slow")
 class StdioTest {
   private final FakeHost host = new FakeHost();
   private final PipedOutputStream toServer = new PipedOutputStream();

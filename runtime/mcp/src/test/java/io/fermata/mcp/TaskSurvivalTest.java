@@ -15,12 +15,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A task is what its name says it is in every process that has the store. */
 @Timeout(180)
+@Tag("slow")
 class TaskSurvivalTest {
   @TempDir Path directory;
 
@@ -105,6 +107,7 @@ class TaskSurvivalTest {
   }
 
   @Test
+  @Tag("long")
   void soItIsOverStandardStreams() throws Exception {
     String id;
     try (Server server = new Server("stdio")) {

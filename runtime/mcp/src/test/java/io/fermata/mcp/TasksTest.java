@@ -39,12 +39,14 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Calls whose work outlasts them: the extension io.modelcontextprotocol/tasks, backed by runs. */
 @Timeout(120)
+@Tag("slow")
 class TasksTest {
   @TempDir Path directory;
   private TaskServer kitchen;

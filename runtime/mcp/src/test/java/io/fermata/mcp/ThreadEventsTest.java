@@ -10,12 +10,14 @@ import java.util.Objects;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a client hears of a thread while it goes on, and after it was away. */
 @Timeout(120)
+@Tag("slow")
 class ThreadEventsTest {
   private @TempDir Path folder;
   private Desk desk;

@@ -14,6 +14,7 @@ import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.Timeout;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Threads as a program without MCP drives them. */
 @Timeout(120)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("slow")
 class ThreadsOverHttpTest {
   private Desk desk;
   private Desk.Client alice;

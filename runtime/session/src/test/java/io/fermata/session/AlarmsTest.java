@@ -17,9 +17,11 @@ import org.apache.pekko.actor.typed.DispatcherSelector;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Which sessions are woken when; on one thread, in time that passes as the test says. */
+@Tag("slow")
 class AlarmsTest {
   private static final Instant NOON = Instant.parse("2026-06-01T12:00:00Z");
   private static final DispatcherSelector HERE =

@@ -31,10 +31,12 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A journal that is taken out of one store goes on in another, or is refused before it is in. */
+@Tag("slow")
 class ArchiveTest {
   record Order(String dish, @Computed BigDecimal price, @Computed String told) {}
 

@@ -26,12 +26,14 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Branches of a run, its sub-flows and its compensations, on a real host that is lost meanwhile.
  */
+@Tag("slow")
 class BranchesTest {
   record Trip(String flight, String hotel, @Computed List<String> log) {}
 

@@ -25,9 +25,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What calls come to: bad input, failing and slow steps, concurrent answers, cancellation. */
+@Tag("slow")
 class CallTest {
 
   @Test

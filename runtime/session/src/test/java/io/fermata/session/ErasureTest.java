@@ -29,10 +29,12 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What was erased is gone: from the host, from the store, and from the bytes of its files. */
+@Tag("slow")
 class ErasureTest {
   private static final String MARKER = "Rumpelstiltskin";
   private static final Duration PATIENCE = Duration.ofSeconds(30);

@@ -25,10 +25,12 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A flow as a tool of an agent: what the agent is told, whatever the flow does. */
+@Tag("slow")
 class FlowToolTest {
   record Case(Integer score, String approver, @Computed String urgency) {}
 

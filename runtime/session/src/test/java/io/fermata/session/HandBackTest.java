@@ -12,12 +12,14 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A host whose callers cannot wait any longer, because it is about to close. */
 @Timeout(60)
+@Tag("slow")
 class HandBackTest {
   private final CountDownLatch begun = new CountDownLatch(1);
   private final CountDownLatch goOn = new CountDownLatch(1);

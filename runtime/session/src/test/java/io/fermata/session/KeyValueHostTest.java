@@ -29,9 +29,11 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A host whose sessions live in a key-value store: what it promises all the same, and what not. */
+@Tag("slow")
 class KeyValueHostTest {
   private final LocalKvStore kv = new LocalKvStore();
   private final Store store = KeyValueStore.of(kv);

@@ -30,10 +30,12 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What happens when things meet: late results, sleep, repetitions, the end of a run or a host. */
+@Tag("slow")
 class RacesTest {
   @TempDir Path dir;
 

@@ -20,10 +20,12 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** How long the store keeps what is over, and what becomes of runs that nobody touches. */
+@Tag("slow")
 class RetentionTest {
   record Order(String dish) {}
 

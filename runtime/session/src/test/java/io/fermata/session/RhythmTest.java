@@ -8,11 +8,13 @@ import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** When occurrences come, above all where clocks are changed. */
+@Tag("slow")
 class RhythmTest {
   private static final ZoneId BERLIN = ZoneId.of("Europe/Berlin");
   private static final Instant SPRING = Instant.parse("2026-03-28T23:00:00Z");

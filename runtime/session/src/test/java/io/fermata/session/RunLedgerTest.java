@@ -23,10 +23,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Whatever keeps news of runs from being entered, their journals bring it. */
+@Tag("slow")
 class RunLedgerTest {
   private static final int RUNS = 5;
 

@@ -38,11 +38,13 @@ import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 
 /** What schedules promise, on a real SQLite file, in time that passes as the test says. */
+@Tag("slow")
 class SchedulesTest {
   record Report(String region, @Computed String written) {}
 

@@ -25,10 +25,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is encrypted comes back as it was, in its own journal and with its key, or not at all. */
+@Tag("slow")
 class SealTest {
   private static final String ID = "pay|one";
 

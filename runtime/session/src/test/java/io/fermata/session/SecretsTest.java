@@ -52,11 +52,13 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 
 /** What is secret in a run is nowhere to be found outside of it. */
+@Tag("slow")
 class SecretsTest {
   private static final String CARD = "4111-2222-Geheim";
   private static final String LICENCE = "B0-Fuehrerschein";

@@ -20,10 +20,12 @@ import org.apache.pekko.persistence.typed.PersistenceId;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.EventHandler;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Sessions that sleep until a moment, on a real SQLite file. */
+@Tag("slow")
 class SleepersTest {
   private static final Duration QUARTER = Duration.ofDays(90);
 

@@ -28,12 +28,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs that outlast the calls that began them, and are looked after by their names. */
 @Timeout(120)
+@Tag("slow")
 class TasksTest {
   record Report(String topic, String colour, @Computed Boolean researched) {}
 

@@ -29,10 +29,12 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Threads that work for threads, and what a host has room for, on a real store. */
+@Tag("slow")
 class ThreadFamilyTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 

@@ -38,10 +38,12 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Threads on a real store: what is acknowledged survives, and what was under way goes on. */
+@Tag("slow")
 class ThreadHostTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 

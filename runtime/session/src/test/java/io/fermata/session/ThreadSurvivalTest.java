@@ -39,10 +39,12 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Threads whose store fails, whose host goes away, and whose neighbours are gone. */
+@Tag("slow")
 class ThreadSurvivalTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final Threads.Query ALL =

@@ -20,10 +20,12 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Time is an event: what a run waits for comes, whatever happens to the host meanwhile. */
+@Tag("slow")
 class TimeTest {
   record Parcel(
       String address, @Computed String paid, @Computed List<String> log, @Computed String note) {}

@@ -22,10 +22,12 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What this release does not know it refuses, for that session alone, and leaves it as it is. */
+@Tag("slow")
 class UnreadableJournalTest {
   @TempDir Path dir;
 

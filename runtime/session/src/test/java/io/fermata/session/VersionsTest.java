@@ -15,10 +15,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Releases come and go, and runs go on: in their own version, or carried over to a newer one. */
+@Tag("slow")
 class VersionsTest {
   record Order(String dish, String table, @Computed String note) {}
 

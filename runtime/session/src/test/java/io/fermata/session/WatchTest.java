@@ -20,10 +20,12 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What recorders hear of the runs of a host. */
+@Tag("slow")
 class WatchTest {
   record Order(String dish, String drink, @Computed String bill) {}
 

@@ -15,10 +15,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The same words against a real host, its actors and its store. */
+@Tag("slow")
 class HostProbeTest {
   private final AtomicInteger broken = new AtomicInteger();
   private final Flow<Order> order =

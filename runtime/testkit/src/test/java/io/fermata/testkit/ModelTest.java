@@ -38,6 +38,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -45,6 +46,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** What a real client of a provider does behind the port. */
 @Timeout(60)
+@Tag("slow")
 class ModelTest {
   private static final Duration SHORT = Duration.ofMillis(10);
   private static final Duration BLINK = Duration.ofMillis(150);

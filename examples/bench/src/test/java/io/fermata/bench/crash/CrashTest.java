@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A real server in a second JVM, killed with SIGKILL at random moments; the long run is a program.
  */
+@Tag("slow")
 class CrashTest {
   @TempDir Path folder;
 
@@ -24,6 +26,7 @@ class CrashTest {
   }
 
   @Test
+  @Tag("long")
   void soItIsOnPostgres() throws Exception {
     keepsItsPromises(PostgresServer.shared().newDatabase());
   }

@@ -19,11 +19,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Tools that live in MCP servers, over real sockets and pipes. */
 @Timeout(60)
+@Tag("slow")
 class McpToolsTest {
   private final Rig rig = new Rig("c7");
   private ShopServer server;

@@ -39,12 +39,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What those hear of a host's work who time and count it. */
 @Timeout(60)
+@Tag("slow")
 class TelemetryTest {
   record Order(String dish, @Computed String receipt) {}
 
