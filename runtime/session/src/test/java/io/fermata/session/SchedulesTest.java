@@ -9,8 +9,6 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.typesafe.config.Config;
-import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Json;
@@ -57,19 +55,6 @@ class SchedulesTest {
 
   private static final Logger LOGGER =
       (Logger) LoggerFactory.getLogger(ScheduleActor.class.getName());
-
-  /** The store works in real time, however much of the other passes meanwhile. */
-  private static final Config PATIENT =
-      ConfigFactory.parseString(
-          """
-          pekko.persistence {
-            journal-plugin-fallback {
-              recovery-event-timeout = 30d
-              circuit-breaker.call-timeout = 30d
-            }
-            snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
-          }
-          """);
 
   @TempDir Path dir;
 
@@ -134,7 +119,7 @@ class SchedulesTest {
             .schedule(schedule)
             .settings(settings)
             .clock(() -> now)
-            .config(PATIENT.withFallback(ManualTime.config()))
+            .config(TestHost.MANUAL_TIME)
             .start();
     host = started;
     return started;
@@ -154,7 +139,7 @@ class SchedulesTest {
 
   private void until(BooleanSupplier condition) {
     Fermata running = Objects.requireNonNull(host);
-    for (int look = 0; look < 300 && !condition.getAsBoolean(); look++) {
+    for (int look = 0; look < 1_200 && !condition.getAsBoolean(); look++) {
       ManualTime.get(running.system()).timePasses(Duration.ofSeconds(10));
     }
     assertThat(condition.getAsBoolean()).as("what was waited for").isTrue();
@@ -248,6 +233,7 @@ class SchedulesTest {
   }
 
   @Test
+  @Tag("long")
   void notMoreThanAThousandMissedOccurrencesStartRuns() {
     Schedule all =
         Schedule.of("nightly", "report")
