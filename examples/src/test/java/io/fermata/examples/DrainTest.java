@@ -95,7 +95,7 @@ class DrainTest {
       assertThat(refused.statusCode()).isEqualTo(503);
       assertThat(refused.headers().firstValue("Retry-After")).isPresent();
       assertThat(refused.body()).contains("\"id\":9", "\"code\":\"shutting_down\"");
-      JsonNode served = soup.get(30, TimeUnit.SECONDS);
+      JsonNode served = soup.get(60, TimeUnit.SECONDS);
       assertThat(served.path("status").asText()).isEqualTo("complete");
       assertThat(served.path("result").asText()).isEqualTo("at attempt 1");
       assertThat(server.ended()).isIn(0, 143);
@@ -112,7 +112,7 @@ class DrainTest {
 
       server.askToEnd();
 
-      JsonNode handedBack = soup.get(30, TimeUnit.SECONDS);
+      JsonNode handedBack = soup.get(60, TimeUnit.SECONDS);
       assertThat(handedBack.path("code").asText()).isEqualTo("still_working");
       assertThat(handedBack.path("error").asText()).contains("continue");
       assertThat(server.ended()).isIn(0, 143);

@@ -293,7 +293,7 @@ class MainTest {
   private String complaint(Map<String, String> environment, String... arguments) throws Exception {
     Process process = ServerProcess.run(directory, environment, arguments);
     try {
-      assertThat(process.waitFor(30, TimeUnit.SECONDS)).as("it ends").isTrue();
+      assertThat(process.waitFor(60, TimeUnit.SECONDS)).as("it ends").isTrue();
       assertThat(process.exitValue()).isEqualTo(2);
       return Files.readString(directory.resolve("errors.txt"));
     } finally {

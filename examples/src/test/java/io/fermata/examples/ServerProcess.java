@@ -178,7 +178,7 @@ final class ServerProcess implements AutoCloseable {
 
   /** Waits until the process has ended, and tells with which code. */
   int ended() throws InterruptedException {
-    if (!process.waitFor(30, TimeUnit.SECONDS)) {
+    if (!process.waitFor(60, TimeUnit.SECONDS)) {
       throw new AssertionError("The process did not end");
     }
     return process.exitValue();
@@ -187,7 +187,7 @@ final class ServerProcess implements AutoCloseable {
   /** Asks the process to end, and tells whether it did so in good time. */
   boolean endsWhenAsked() throws InterruptedException {
     process.destroy();
-    return process.waitFor(20, TimeUnit.SECONDS);
+    return process.waitFor(60, TimeUnit.SECONDS);
   }
 
   @Override

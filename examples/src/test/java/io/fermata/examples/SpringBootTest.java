@@ -159,7 +159,7 @@ class SpringBootTest {
 
     context.close();
 
-    assertThat(tea.get(30, TimeUnit.SECONDS)).contains("Darjeeling");
+    assertThat(tea.get(60, TimeUnit.SECONDS)).contains("Darjeeling");
     assertThat(host.health().toCompletableFuture().join().accepts()).isFalse();
     assertThatThrownBy(() -> call(endpoint, "{\"action\":\"status\"}"))
         .isInstanceOf(IOException.class);

@@ -53,7 +53,7 @@ class StoreCommandsTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().orTimeout(30, TimeUnit.SECONDS).join();
+    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
   }
 
   private Path bookings() {

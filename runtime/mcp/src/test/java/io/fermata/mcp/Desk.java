@@ -182,7 +182,7 @@ final class Desk implements AutoCloseable {
         Tool.of(
             "work",
             "Works until it may end",
-            (flow, args) -> gate.tryAcquire(30, TimeUnit.SECONDS) ? "done" : "late");
+            (flow, args) -> gate.tryAcquire(60, TimeUnit.SECONDS) ? "done" : "late");
     Tool note =
         Tool.of(
             "note",

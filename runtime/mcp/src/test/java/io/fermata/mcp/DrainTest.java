@@ -118,7 +118,7 @@ class DrainTest {
   @Test
   void aHandlerThatNeverEndsIsInterruptedAndItsCallerToldSo() throws Exception {
     CompletableFuture<Wired.Said> underWay = later("endless");
-    assertThat(handling.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(handling.await(60, TimeUnit.SECONDS)).isTrue();
 
     server.drain(SHORT);
 

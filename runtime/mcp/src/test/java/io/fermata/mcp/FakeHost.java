@@ -126,7 +126,7 @@ final class FakeHost implements ToolHost {
   /** The call that works, once it has arrived. */
   Work work() {
     try {
-      return Objects.requireNonNull(works.poll(10, TimeUnit.SECONDS), "no call arrived");
+      return Objects.requireNonNull(works.poll(60, TimeUnit.SECONDS), "no call arrived");
     } catch (InterruptedException e) {
       throw new IllegalStateException(e);
     }

@@ -347,7 +347,7 @@ class FormCallsTest {
     String call = "'arguments':{'action':'start','intent':'dinner'}";
     JsonNode first = ada("late", call).result();
     long seq = first.at("/_meta").path("fermata/run").path("seq").asLong();
-    assertThat(reminded.tryAcquire(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(reminded.tryAcquire(60, TimeUnit.SECONDS)).isTrue();
     String status = "'arguments':{'action':'status','sessionId':'" + session(first) + "'}";
     long now = seq;
     while (now == seq) {

@@ -126,7 +126,7 @@ class FuzzTest {
             Answer answer;
             try {
               answer =
-                  core.answer(body, arrival, null).toCompletableFuture().get(20, TimeUnit.SECONDS);
+                  core.answer(body, arrival, null).toCompletableFuture().get(60, TimeUnit.SECONDS);
             } catch (Exception e) {
               throw new AssertionError("no answer to " + shown(body), e);
             }

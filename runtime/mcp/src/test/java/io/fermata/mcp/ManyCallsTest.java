@@ -69,7 +69,7 @@ class ManyCallsTest {
   }
 
   private McpResult meets() throws Exception {
-    all.await(30, TimeUnit.SECONDS);
+    all.await(60, TimeUnit.SECONDS);
     return McpResult.text("met");
   }
 

@@ -572,7 +572,7 @@ class OAuthTest {
         assertThat(waiting).noneMatch(CompletableFuture::isDone);
         goOn.countDown();
         for (CompletableFuture<Wired.Said> each : waiting) {
-          assertThat(principal(each.get(20, TimeUnit.SECONDS))).isEqualTo(slow.url() + "#bob");
+          assertThat(principal(each.get(60, TimeUnit.SECONDS))).isEqualTo(slow.url() + "#bob");
         }
       }
     }

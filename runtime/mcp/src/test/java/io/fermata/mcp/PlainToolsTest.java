@@ -207,7 +207,7 @@ class PlainToolsTest {
 
     events.breakOff();
 
-    assertThat(interrupted.poll(20, TimeUnit.SECONDS)).isEqualTo("true");
+    assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
   }
 
   private Wired session() {
@@ -238,7 +238,7 @@ class PlainToolsTest {
     assertThat(callOff(client)).isEqualTo(202);
 
     assertThat(events.next().at("/error/message").asText()).contains("cancelled");
-    assertThat(interrupted.poll(20, TimeUnit.SECONDS)).isEqualTo("true");
+    assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
   }
 
   private int routed(@Nullable String header, String arguments) {

@@ -63,7 +63,7 @@ class RunsOverHttpTest {
             .start();
     alices = begin("alice");
     begin("bob");
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while ((runs("a-key", "").size() == 0 || runs("b-key", "").size() == 0)
         && System.nanoTime() < end) {
       Thread.sleep(20);
@@ -81,7 +81,7 @@ class RunsOverHttpTest {
     ToolCall call = new ToolCall("order", principal, start, Json.object(), null);
     return host.call(call)
         .toCompletableFuture()
-        .get(20, TimeUnit.SECONDS)
+        .get(60, TimeUnit.SECONDS)
         .meta()
         .path("fermata/run")
         .path("runId")

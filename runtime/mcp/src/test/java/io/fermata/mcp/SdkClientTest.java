@@ -47,7 +47,7 @@ class SdkClientTest {
               });
       client.callTool(McpSchema.CallToolRequest.builder("working").progressToken("t").build());
       work.join();
-      assertThat(heard.poll(10, TimeUnit.SECONDS)).isEqualTo("Good day");
+      assertThat(heard.poll(60, TimeUnit.SECONDS)).isEqualTo("Good day");
     }
   }
 }

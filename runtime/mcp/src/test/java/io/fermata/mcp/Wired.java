@@ -145,7 +145,7 @@ final class Wired {
                 : HttpRequest.BodyPublishers.ofString(body));
     return CLIENT
         .sendAsync(request, HttpResponse.BodyHandlers.ofInputStream())
-        .orTimeout(10, TimeUnit.SECONDS)
+        .orTimeout(60, TimeUnit.SECONDS)
         .thenApply(Events::new);
   }
 

@@ -257,7 +257,7 @@ class BranchesTest {
       TestHost.Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> first = client.cancelLater();
-      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       CompletableFuture<ToolReply> second = client.cancelLater();
       assertThat(status(client.status())).as("what comes after the second").isEqualTo("error");
       undone.countDown();
@@ -293,7 +293,7 @@ class BranchesTest {
       TestHost.Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> driving = client.proceedLater("hotel", "Ritz");
-      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(code(client.cancel())).isEqualTo("compensation_failed");
       assertThat(code(got(driving))).isEqualTo("compensation_failed");
     }

@@ -265,7 +265,7 @@ class CallTest {
       Client client = host.client();
       client.start();
       assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("step_timeout");
-      assertThat(interrupted.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(interrupted.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(client.status().structured().at("/run/state").has("price")).isFalse();
     }
   }
@@ -304,10 +304,10 @@ class CallTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> driving = client.proceedLater("from", "Ulm");
-      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(client.cancel().structured().path("cancelled").asBoolean()).isTrue();
       assertThat(code(got(driving))).isEqualTo("run_cancelled");
-      assertThat(interrupted.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(interrupted.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(code(client.proceed())).isEqualTo("run_cancelled");
     }
   }

@@ -183,7 +183,7 @@ class ErasureTest {
       call(host, "cook", "ann", "s", "start");
       CompletionStage<ToolReply> waiting =
           later(host, "cook", "ann", "s", "continue", "dish", MARKER);
-      assertThat(cooking.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(cooking.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(marked()).isNotEmpty();
 
       now(host.erase(Erasure.session("ann", "s")));
@@ -205,7 +205,7 @@ class ErasureTest {
     talk(lost, "lunch", "bob", "s");
     String run = call(lost, "cook", "ann", "s", "start").meta().at("/fermata~1run/runId").asText();
     later(lost, "cook", "ann", "s", "continue", "dish", MARKER);
-    assertThat(cooking.await(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(cooking.await(60, TimeUnit.SECONDS)).isTrue();
     lost.crash();
     cooked.countDown();
 
@@ -227,7 +227,7 @@ class ErasureTest {
     assertThat(again.getCount()).isEqualTo(1);
     try (Fermata host = host(cook, order("lunch")).start()) {
       assertThat(host.tools()).isNotEmpty();
-      assertThat(again.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(again.await(60, TimeUnit.SECONDS)).isTrue();
     }
   }
 

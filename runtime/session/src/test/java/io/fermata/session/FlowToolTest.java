@@ -80,7 +80,7 @@ class FlowToolTest {
 
   private static ToolOutcome got(CompletionStage<ToolOutcome> outcome) {
     try {
-      return outcome.toCompletableFuture().get(30, TimeUnit.SECONDS);
+      return outcome.toCompletableFuture().get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
       throw new AssertionError("No outcome came", e);
     }
@@ -212,7 +212,7 @@ class FlowToolTest {
                     "double",
                     run -> {
                       all.countDown();
-                      all.await(20, TimeUnit.SECONDS);
+                      all.await(60, TimeUnit.SECONDS);
                       run.set("urgency", "" + 2 * run.state().score());
                     })
                 .edge(START, "double")
@@ -334,7 +334,7 @@ class FlowToolTest {
                 .edge("pay", END));
     Fermata host = host(tool);
     CompletionStage<ToolOutcome> lost = host.use(use("1"), score(3));
-    assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
     host.crash();
     got(lost);
     try (Fermata next = host(tool)) {

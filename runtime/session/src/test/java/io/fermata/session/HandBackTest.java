@@ -37,7 +37,7 @@ class HandBackTest {
   private CompletableFuture<ToolReply> booking(TestHost.Client client) throws Exception {
     client.start();
     CompletableFuture<ToolReply> booking = client.proceedLater("from", "Berlin");
-    assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
     return booking;
   }
 

@@ -60,11 +60,11 @@ class KeyValueHostTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(first.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash();
-      assertThat(second.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(second.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(field(client.proceed())).isEqualTo("to");
-      assertThat(code(lost.get(30, TimeUnit.SECONDS))).isEqualTo("shutting_down");
+      assertThat(code(lost.get(60, TimeUnit.SECONDS))).isEqualTo("shutting_down");
     }
   }
 
@@ -123,7 +123,7 @@ class KeyValueHostTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   private static String created(Fermata host) throws Exception {
@@ -201,7 +201,7 @@ class KeyValueHostTest {
                         }
                       }));
       feed.request(1_000);
-      assertThat(ended.get(30, TimeUnit.SECONDS))
+      assertThat(ended.get(60, TimeUnit.SECONDS))
           .isInstanceOfSatisfying(
               ThreadException.class, gone -> assertThat(gone.code()).isEqualTo("not_kept"))
           .hasMessageContaining("keeps no history");
@@ -257,11 +257,11 @@ class KeyValueHostTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> cutOff = client.proceedLater("from", "Ulm");
-      assertThat(first.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
       assertThatThrownBy(() -> now(host.fermata().erase(Erasure.principal("local"))))
           .hasRootCauseInstanceOf(NoHistoryException.class);
-      assertThat(code(cutOff.get(30, TimeUnit.SECONDS))).isEqualTo("erased");
-      assertThat(second.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(code(cutOff.get(60, TimeUnit.SECONDS))).isEqualTo("erased");
+      assertThat(second.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(field(client.proceed())).isEqualTo("to");
     }
   }

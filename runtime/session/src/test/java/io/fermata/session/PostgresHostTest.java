@@ -43,7 +43,7 @@ final class PostgresHostTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> booking = client.proceedLater("from", "Ulm");
-      assertThat(first.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
 
       server.kill();
       serverIsGone.complete(null);

@@ -123,9 +123,9 @@ class PromisesTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(first.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash();
-      assertThat(second.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(second.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(field(client.proceed())).isEqualTo("to");
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       assertThat(attempts).hasSize(2);
@@ -152,7 +152,7 @@ class PromisesTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash();
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       assertThat(code(client.proceed())).isEqualTo("outcome_unknown");
@@ -182,7 +182,7 @@ class PromisesTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash();
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       client.meta("fermata/resolve", "retry");
@@ -297,7 +297,7 @@ class PromisesTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.callId("c1").proceedLater("from", "Ulm");
-      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash();
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       assertThat(field(client.noMeta().proceed())).isEqualTo("to");
@@ -468,7 +468,7 @@ class PromisesTest {
   }
 
   static void await(BooleanSupplier condition) {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime()).as("it should have happened by now").isLessThan(end);
       try {

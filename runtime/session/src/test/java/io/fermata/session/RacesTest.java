@@ -117,7 +117,7 @@ class RacesTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.proceedLater("name", "Ann");
-      assertThat(looking.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(looking.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash();
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       assertThat(field(client.proceed())).isEqualTo("receipt");
@@ -224,7 +224,7 @@ class RacesTest {
       Client client = host.client();
       client.start();
       CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(begun.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
       host.crash(other);
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       assertThat(code(client.proceed())).isEqualTo("version_changed");
@@ -272,7 +272,7 @@ class RacesTest {
                           .toCompletableFuture()
                           .join())
               .toCompletableFuture();
-      assertThat(field(nested.get(20, TimeUnit.SECONDS))).isEqualTo("from");
+      assertThat(field(nested.get(60, TimeUnit.SECONDS))).isEqualTo("from");
     }
   }
 

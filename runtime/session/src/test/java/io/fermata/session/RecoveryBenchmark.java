@@ -83,7 +83,7 @@ final class RecoveryBenchmark {
     ObjectNode meta = Json.object().put("sessionId", session);
     host.call(new ToolCall("talk", "local", arguments, meta, null))
         .toCompletableFuture()
-        .get(30, TimeUnit.SECONDS);
+        .get(60, TimeUnit.SECONDS);
   }
 
   private static double millis(Fermata host, String session) throws Exception {

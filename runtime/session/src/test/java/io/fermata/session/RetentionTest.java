@@ -72,7 +72,7 @@ class RetentionTest {
     try {
       return host.call(new ToolCall("order", "ann", arguments, meta, null), told -> {})
           .toCompletableFuture()
-          .get(30, TimeUnit.SECONDS);
+          .get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
       throw new AssertionError("No reply came", e);
     }

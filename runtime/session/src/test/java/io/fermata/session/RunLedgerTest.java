@@ -90,7 +90,7 @@ class RunLedgerTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().orTimeout(30, TimeUnit.SECONDS).join();
+    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
   }
 
   /** The ledger has caught up, but the entries are gone, and the mark lies before their records. */
@@ -117,7 +117,7 @@ class RunLedgerTest {
   }
 
   private void soonAllAreEntered() throws InterruptedException {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (entered().size() < RUNS && System.nanoTime() < end) {
       Thread.sleep(20);
     }
@@ -134,7 +134,7 @@ class RunLedgerTest {
           return storeIsBack;
         };
     ledger.stands(new RunRow("first", RunState.NONE, null, 1), false);
-    assertThat(entering.await(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(entering.await(60, TimeUnit.SECONDS)).isTrue();
     for (int i = 0; i < RunLedger.MOST; i++) {
       ledger.stands(new RunRow("flow" + i, RunState.NONE, null, 1), false);
     }
@@ -162,7 +162,7 @@ class RunLedgerTest {
           return CompletableFuture.failedFuture(new IOException("The disk is gone"));
         };
     rows.forEach(row -> ledger.stands(row, true));
-    assertThat(failing.await(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(failing.await(60, TimeUnit.SECONDS)).isTrue();
     put = real::put;
     soonAllAreEntered();
   }

@@ -58,7 +58,7 @@ class RunTallyTest {
     ObjectNode meta = Json.object().put("fermata/sessionId", session);
     return host.call(new ToolCall("note", principal, arguments, meta, null))
         .toCompletableFuture()
-        .get(20, TimeUnit.SECONDS);
+        .get(60, TimeUnit.SECONDS);
   }
 
   private String begin(String principal, String session) throws Exception {

@@ -177,7 +177,7 @@ class SchedulesTest {
     ObjectNode meta = Json.object().put("fermata/sessionId", session);
     return host.call(new ToolCall("report", Schedule.PRINCIPAL, arguments, meta, null))
         .toCompletableFuture()
-        .get(30, TimeUnit.SECONDS);
+        .get(60, TimeUnit.SECONDS);
   }
 
   @Test
@@ -217,7 +217,7 @@ class SchedulesTest {
     Fermata late = start(NIGHTLY);
     untilDone("2026-06-04T01:00:00Z");
     assertThat(runs).hasSize(1);
-    assertThat(late.awake().toCompletableFuture().get(10, TimeUnit.SECONDS))
+    assertThat(late.awake().toCompletableFuture().get(60, TimeUnit.SECONDS))
         .as("a schedule is no session")
         .isLessThanOrEqualTo(1);
   }
@@ -388,7 +388,7 @@ class SchedulesTest {
     assertThat(runs).hasSize(1);
     hangs = false;
     hanging.complete(null);
-    assertThat(TestHost.status(byHand.get(30, TimeUnit.SECONDS))).isEqualTo("complete");
+    assertThat(TestHost.status(byHand.get(60, TimeUnit.SECONDS))).isEqualTo("complete");
     untilDone("2026-06-01T12:01:00Z");
     assertThat(written).containsExactly("by hand south", "nightly report north");
   }

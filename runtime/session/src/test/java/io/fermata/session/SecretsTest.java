@@ -271,7 +271,7 @@ class SecretsTest {
         assertThat(call(host, "continue", "yes", "yes").path("field").asText()).isEqualTo("again");
         JsonNode failed = call(host, "continue", "again", "no");
         assertThat(failed.path("error").asText()).contains(CARD);
-        host.replay("pay", runId, replayed).toCompletableFuture().get(30, TimeUnit.SECONDS);
+        host.replay("pay", runId, replayed).toCompletableFuture().get(60, TimeUnit.SECONDS);
         silent(folder);
       }
       try (Fermata host = host(pay(), K1).recorder(told).start()) {
@@ -486,7 +486,7 @@ class SecretsTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   @Test

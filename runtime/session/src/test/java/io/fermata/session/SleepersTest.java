@@ -40,7 +40,7 @@ class SleepersTest {
   }
 
   private static int awake(Fermata host) throws Exception {
-    return host.awake().toCompletableFuture().get(10, TimeUnit.SECONDS);
+    return host.awake().toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   /** Ends a session's journal as a session does that waits for a moment. */
@@ -49,7 +49,7 @@ class SleepersTest {
     host.system()
         .systemActorOf(
             appointment(entityId, at, written), entityId.replace("|", "-"), Props.empty());
-    assertThat(written.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(written.await(60, TimeUnit.SECONDS)).isTrue();
   }
 
   private static Behavior<String> appointment(String entityId, Instant at, CountDownLatch written) {

@@ -107,7 +107,7 @@ class TasksTest {
 
   private static <T> T got(CompletionStage<T> stage) {
     try {
-      return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+      return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
       throw new AssertionError("Nothing came", e);
     }

@@ -55,7 +55,7 @@ class ThreadDeletionTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   /** A thread whose child is at work. */
@@ -65,7 +65,7 @@ class ThreadDeletionTest {
                 new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
             .threadId();
     now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
-    assertThat(digging.await(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(digging.await(60, TimeUnit.SECONDS)).isTrue();
     for (int i = 0; i < 600 && now(threads.get("ann", id)).children().isEmpty(); i++) {
       Thread.sleep(50);
     }

@@ -84,7 +84,7 @@ class ThreadFamilyTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   private static Threads.NewThread thread(String agent) {
@@ -204,7 +204,7 @@ class ThreadFamilyTest {
             };
         now(host.threads().follow("ann", id, 0, -1, listener)).request(1);
       }
-      assertThat(heard.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(heard.await(60, TimeUnit.SECONDS)).isTrue();
     }
     assertThat(names)
         .hasSizeLessThanOrEqualTo(HandlerThreads.FEEDS)

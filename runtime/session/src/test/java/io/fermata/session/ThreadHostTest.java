@@ -67,7 +67,7 @@ class ThreadHostTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   private static Threads.NewThread thread(String agent) {
@@ -137,7 +137,7 @@ class ThreadHostTest {
     Fermata first = host(agent);
     String id = now(first.threads().create(thread("worker"))).threadId();
     now(first.threads().post("ann", id, says("go")));
-    assertThat(third.await(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(third.await(60, TimeUnit.SECONDS)).isTrue();
     first.crash();
     try (Fermata second = host(agent)) {
       assertThat(now(second.threads().settled("ann", id, PATIENCE)).standing())

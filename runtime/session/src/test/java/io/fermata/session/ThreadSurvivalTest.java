@@ -69,7 +69,7 @@ class ThreadSurvivalTest {
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   private static Threads.NewThread thread(String agent, @Nullable String key) {
@@ -196,10 +196,10 @@ class ThreadSurvivalTest {
     try (Fermata host = host(agent)) {
       String id = created(host, "worker");
       post(host, id, "go");
-      assertThat(first.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
       eventually(() -> now(host.awake()) == 0);
       repair();
-      assertThat(again.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(again.await(60, TimeUnit.SECONDS)).isTrue();
       settled(host, id);
       assertThat(texts(host, id)).first().isEqualTo("It says: attempt 2");
     }
@@ -271,7 +271,7 @@ class ThreadSurvivalTest {
     Fermata first = host(parent, echo());
     String id = created(first, "boss");
     post(first, id, "go");
-    assertThat(asked.await(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(asked.await(60, TimeUnit.SECONDS)).isTrue();
     CompletableFuture<Void> closing = CompletableFuture.runAsync(first::close);
     eventually(() -> !now(first.health()).ready());
     assertThatThrownBy(() -> post(first, id, "more")).hasMessageContaining("shutting down");

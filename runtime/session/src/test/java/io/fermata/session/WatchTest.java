@@ -79,7 +79,7 @@ class WatchTest {
     try {
       return host.call(new ToolCall("order", "local", arguments, meta, null), told -> {})
           .toCompletableFuture()
-          .get(30, TimeUnit.SECONDS);
+          .get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
       throw new AssertionError("No reply came", e);
     }
@@ -144,7 +144,7 @@ class WatchTest {
   }
 
   private static <E extends Recorded> E live(Listener listener, Class<E> kind) {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (System.nanoTime() < end) {
       List<E> all = listener.all(kind);
       if (!all.isEmpty()) {
@@ -328,13 +328,13 @@ class WatchTest {
     ToolReply refused =
         host.signal("order", run, "paid", null, null)
             .toCompletableFuture()
-            .get(10, TimeUnit.SECONDS);
+            .get(60, TimeUnit.SECONDS);
     assertThat(refused.structured().path("code").asText()).isEqualTo("shutting_down");
     assertThatThrownBy(
             () ->
                 host.replay("order", run, new Listener())
                     .toCompletableFuture()
-                    .get(10, TimeUnit.SECONDS))
+                    .get(60, TimeUnit.SECONDS))
         .hasMessageContaining("The host is closed");
   }
 }

@@ -522,10 +522,10 @@ class ModelTest {
               }
             });
     asking.start();
-    assertThat(moment.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(moment.await(60, TimeUnit.SECONDS)).isTrue();
     eventually(() -> stub.busy() == 1);
     asking.interrupt();
-    return end.orTimeout(20, TimeUnit.SECONDS).join();
+    return end.orTimeout(60, TimeUnit.SECONDS).join();
   }
 
   @ParameterizedTest
@@ -572,10 +572,10 @@ class ModelTest {
               }
             });
     asking.start();
-    assertThat(failed.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(failed.await(60, TimeUnit.SECONDS)).isTrue();
     asking.interrupt();
 
-    assertThat(end.orTimeout(20, TimeUnit.SECONDS).join()).isInstanceOf(InterruptedException.class);
+    assertThat(end.orTimeout(60, TimeUnit.SECONDS).join()).isInstanceOf(InterruptedException.class);
   }
 
   @Test

@@ -92,7 +92,7 @@ class TelemetryTest {
     }
     return host.call(new ToolCall("order", "ann", arguments, meta, null))
         .toCompletableFuture()
-        .get(20, TimeUnit.SECONDS);
+        .get(60, TimeUnit.SECONDS);
   }
 
   private static ObjectNode start() {
@@ -162,7 +162,7 @@ class TelemetryTest {
       ObjectNode meta = Json.object().put("traceparent", "00-" + TRACE + "-" + CALLER + "-01");
       host.call(new ToolCall("desk", "ann", send, meta, null))
           .toCompletableFuture()
-          .get(20, TimeUnit.SECONDS);
+          .get(60, TimeUnit.SECONDS);
 
       SpanData called = span("tools/call desk");
       SpanData step = span("desk step");
@@ -263,7 +263,7 @@ class TelemetryTest {
             });
     Fermata host = host(store, flow);
     host.call(new ToolCall("order", "ann", start(), Json.object().put("threadId", "t"), null));
-    assertThat(begun.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
     host.close(Duration.ofMillis(10));
 
     try (Fermata next = host(store, flow)) {
