@@ -1,0 +1,301 @@
+package io.fermata.examples.docs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Budget;
+import io.fermata.agent.Compaction;
+import io.fermata.agent.Deferred;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.Handoff;
+import io.fermata.agent.Party;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.mcp.McpTools;
+import io.fermata.agent.model.Model;
+import io.fermata.flow.Branches;
+import io.fermata.flow.Condition;
+import io.fermata.flow.Decision;
+import io.fermata.flow.EffectOptions;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.ForEach;
+import io.fermata.flow.Migration;
+import io.fermata.flow.Mount;
+import io.fermata.flow.QuestionOptions;
+import io.fermata.flow.Questions;
+import io.fermata.flow.Reads;
+import io.fermata.flow.Reducer;
+import io.fermata.flow.Run;
+import io.fermata.flow.Verdict;
+import io.fermata.flow.WidgetOptions;
+import io.fermata.mcp.McpCall;
+import io.fermata.mcp.McpServerBuilder;
+import io.fermata.mcp.McpTool;
+import io.fermata.mcp.OAuth;
+import io.fermata.persistence.Store;
+import io.fermata.session.DisplayTool;
+import io.fermata.session.Fermata;
+import io.fermata.session.FlowTool;
+import io.fermata.session.RunQuery;
+import io.fermata.session.Schedule;
+import io.fermata.session.Threads;
+import io.fermata.session.WidgetPage;
+import io.fermata.testkit.FlowProbe;
+import io.fermata.testkit.HostProbe;
+import io.fermata.testkit.ScriptedModel;
+import io.fermata.testkit.Turn;
+import java.io.File;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.RecordComponent;
+import java.net.URI;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.jar.JarFile;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** What the documents name is there, what users may call is named, and they are short enough. */
+class DocumentsTest {
+  private static final RecordComponent[] NO_COMPONENTS = {};
+  private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
+  private static final Pattern HEADING = Pattern.compile("#+ (.+)");
+  private static final Pattern CODE = Pattern.compile("`([^`]+)`");
+  private static final Pattern TYPE =
+      Pattern.compile("(?<![\\w.@/<-])([A-Z][a-z0-9]+\\w*)(?:\\.([a-z]\\w*))?(?![\\w-])");
+  private static final Pattern METHOD = Pattern.compile("[a-z]\\w{24,}");
+
+  /** Words that look like Java types. */
+  private static final Set<String> OTHER_WORDS =
+      Set.of(
+          "Accept",
+          "Ann",
+          "Authorization",
+          "Bearer",
+          "Host",
+          "Idempotency",
+          "Location",
+          "Origin",
+          "Retry",
+          "Logback",
+          "Maven");
+
+  /** What users write flows, agents, hosts, servers and tests with, and where it is taught. */
+  private static final Map<String, List<Class<?>>> TAUGHT =
+      Map.of(
+          "runtime/flow/README.md",
+          List.of(
+              FlowBuilder.class,
+              EffectOptions.class,
+              Questions.class,
+              QuestionOptions.class,
+              WidgetOptions.class,
+              Decision.class,
+              Branches.class,
+              ForEach.class,
+              Mount.class,
+              Migration.class,
+              Condition.class,
+              Reads.class,
+              Reducer.class,
+              Verdict.class,
+              Run.class),
+          "runtime/agent/README.md",
+          List.of(
+              Agent.class,
+              Party.class,
+              Prompt.class,
+              Tool.class,
+              FlowCall.class,
+              SubAgent.class,
+              Handoff.class,
+              Deferred.class,
+              Budget.class,
+              Compaction.class,
+              Model.class,
+              McpTools.class),
+          "runtime/session/README.md",
+          List.of(
+              Fermata.class,
+              Fermata.Builder.class,
+              FlowTool.class,
+              RunQuery.class,
+              Schedule.class,
+              Threads.class),
+          "runtime/mcp/README.md",
+          List.of(
+              McpServerBuilder.class,
+              McpTool.class,
+              McpCall.class,
+              OAuth.class,
+              DisplayTool.class,
+              WidgetPage.class),
+          "runtime/testkit/README.md",
+          List.of(
+              FlowProbe.class,
+              FlowProbe.class.getSuperclass(),
+              HostProbe.class,
+              ScriptedModel.class,
+              ScriptedModel.class.getSuperclass(),
+              Turn.class),
+          "persistence/README.md",
+          List.of(Store.class));
+
+  private final Types types = Types.ofRepository();
+
+  @Test
+  void everyLinkLeadsSomewhere() throws IOException {
+    List<String> broken = new ArrayList<>();
+    for (Document document : Document.all()) {
+      List<String> prose = document.prose();
+      for (int i = 0; i < prose.size(); i++) {
+        for (MatchResult link : LINK.matcher(prose.get(i)).results().toList()) {
+          if (!leads(document, link.group(1))) {
+            broken.add("%s:%d: %s".formatted(document.path(), i + 1, link.group(1)));
+          }
+        }
+      }
+    }
+    assertThat(broken).isEmpty();
+  }
+
+  private static boolean leads(Document document, String link) throws IOException {
+    if (URI.create(link).isAbsolute()) {
+      return true;
+    }
+    String[] parts = link.split("#", 2);
+    Path file = parts[0].isEmpty() ? document.file() : document.file().resolveSibling(parts[0]);
+    if (!Files.exists(file)) {
+      return false;
+    }
+    if (parts.length == 1) {
+      return true;
+    }
+    Document target = new Document(link, Files.readAllLines(file));
+    return target.prose().stream()
+        .map(HEADING::matcher)
+        .filter(Matcher::matches)
+        .anyMatch(heading -> anchor(heading.group(1)).equals(parts[1]));
+  }
+
+  private static String anchor(String heading) {
+    return heading.toLowerCase(Locale.ROOT).replaceAll("[^\\w -]", "").replace(' ', '-');
+  }
+
+  @Test
+  void everyTypeAndTestThatIsNamedIsThere() throws IOException {
+    Set<String> others = othersTypes();
+    List<String> missing = new ArrayList<>();
+    for (Document document : Document.all()) {
+      List<String> prose = document.prose();
+      for (int i = 0; i < prose.size(); i++) {
+        for (MatchResult code : CODE.matcher(prose.get(i)).results().toList()) {
+          for (String name : missing(code.group(1), others)) {
+            missing.add("%s:%d: %s".formatted(document.path(), i + 1, name));
+          }
+        }
+      }
+    }
+    assertThat(missing).isEmpty();
+  }
+
+  /** A type of the project with the member that is named, or a type that others made. */
+  private List<String> missing(String code, Set<String> others) {
+    List<String> missing = new ArrayList<>();
+    for (MatchResult named : TYPE.matcher(code).results().toList()) {
+      String type = named.group(1);
+      String member = named.group(2);
+      List<Types.Source> sources = types.named(type);
+      boolean there =
+          sources.isEmpty()
+              ? others.contains(type) || OTHER_WORDS.contains(type) || nested(type)
+              : member == null || sources.stream().anyMatch(source -> source.has(member));
+      if (!there) {
+        missing.add(named.group());
+      }
+    }
+    // What is so long is the name of a test, in a list behind that of its class.
+    if (METHOD.matcher(code).matches() && types.all().noneMatch(source -> source.has(code))) {
+      missing.add(code);
+    }
+    return missing;
+  }
+
+  private boolean nested(String type) {
+    Pattern declaration = Pattern.compile("(class|record|enum|interface) " + type + "\\b");
+    return types.all().anyMatch(source -> declaration.matcher(source.text()).find());
+  }
+
+  /** The simple names of all types of the JDK and of the libraries. */
+  private static Set<String> othersTypes() throws IOException {
+    Set<String> names = new HashSet<>();
+    Path modules = FileSystems.getFileSystem(URI.create("jrt:/")).getPath("/modules");
+    try (Stream<Path> files = Files.walk(modules)) {
+      files.map(Path::toString).forEach(path -> add(path, names));
+    }
+    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
+      if (entry.endsWith(".jar")) {
+        try (JarFile jar = new JarFile(entry)) {
+          jar.stream().forEach(file -> add(file.getName(), names));
+        }
+      }
+    }
+    return names;
+  }
+
+  private static void add(String path, Set<String> names) {
+    if (path.endsWith(".class")) {
+      String name = path.substring(path.lastIndexOf('/') + 1, path.length() - ".class".length());
+      names.add(name.substring(name.lastIndexOf('$') + 1));
+    }
+  }
+
+  @Test
+  void whatUsersMayCallIsTaught() {
+    List<String> missing = new ArrayList<>();
+    TAUGHT.forEach(
+        (path, taught) -> {
+          String text = String.join("\n", Document.of(path).lines());
+          for (Class<?> type : taught) {
+            for (String method : methods(type)) {
+              if (!Pattern.compile("\\b" + method + "\\b").matcher(text).find()) {
+                missing.add(path + ": " + type.getSimpleName() + "." + method);
+              }
+            }
+          }
+        });
+    assertThat(missing).isEmpty();
+  }
+
+  private static Set<String> methods(Class<?> type) {
+    Set<String> inherited = Set.of("equals", "hashCode", "toString", "close");
+    RecordComponent[] components = type.isRecord() ? type.getRecordComponents() : NO_COMPONENTS;
+    Set<String> parts =
+        Stream.of(components).map(RecordComponent::getName).collect(Collectors.toSet());
+    return Stream.of(type.getDeclaredMethods())
+        .filter(method -> Modifier.isPublic(method.getModifiers()) && !method.isSynthetic())
+        .map(Method::getName)
+        .filter(name -> !inherited.contains(name) && !parts.contains(name))
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  @Test
+  void theFirstOnesAreShort() throws IOException {
+    assertThat(Document.of("README.md").lines()).hasSizeLessThanOrEqualTo(200);
+    assertThat(Files.size(Document.of("CONTRIBUTING.md").file())).isLessThanOrEqualTo(10 * 1024);
+  }
+}

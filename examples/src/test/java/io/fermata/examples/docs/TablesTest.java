@@ -1,0 +1,389 @@
+package io.fermata.examples.docs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.agent.FlowState;
+import io.fermata.agent.Hook;
+import io.fermata.agent.StopCode;
+import io.fermata.examples.Main;
+import io.fermata.examples.QuoteFlow;
+import io.fermata.flow.ErrorCode;
+import io.fermata.flow.Limits;
+import io.fermata.flow.Recorder;
+import io.fermata.flow.record.RunPicture;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.PrincipalLimits;
+import io.fermata.persistence.Store;
+import io.fermata.session.DisplayTool;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostError;
+import io.fermata.session.Retention;
+import io.fermata.session.Settings;
+import io.fermata.session.telemetry.Meters;
+import io.fermata.testkit.HostProbe;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.RecordComponent;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+
+/**
+ * The tables of the documents say what the code does.
+ *
+ * <p>What stands between {@code <!-- generated: name -->} and {@code <!-- end -->} is made from the
+ * code; {@code -Ddocs=write} writes it anew. A table behind {@code <!-- names: name -->} is written
+ * by hand, and the names in its first column are those of the code.
+ */
+class TablesTest {
+  private static final Pattern GENERATED = Pattern.compile("<!-- generated: (.+) -->");
+  private static final Pattern NAMES = Pattern.compile("<!-- names: (.+) -->");
+  private static final Pattern CODE = Pattern.compile("`(\\w+)[^`]*`");
+  private static final Pattern LITERAL = Pattern.compile("\"[^\"\\n]*\"");
+  private static final Pattern VARIABLE = Pattern.compile("\\b(?:FERMATA|WANIWANI)(?:_[A-Z]+)+\\b");
+
+  private final Types types = Types.ofRepository();
+
+  @Test
+  void whatIsGeneratedIsUpToDate() throws Exception {
+    Map<String, List<String>> tables = tables();
+    Set<String> unused = new TreeSet<>(tables.keySet());
+    for (Document document : Document.all()) {
+      List<String> now = new ArrayList<>();
+      boolean within = false;
+      for (String line : document.lines()) {
+        within = within && !line.equals("<!-- end -->");
+        if (!within) {
+          now.add(line);
+        }
+        Matcher generated = GENERATED.matcher(line);
+        if (generated.matches()) {
+          within = true;
+          now.add("");
+          now.addAll(named(tables, generated.group(1), document));
+          now.add("");
+          unused.remove(generated.group(1));
+        }
+      }
+      if ("write".equals(System.getProperty("docs"))) {
+        Files.write(document.file(), now);
+      }
+      assertThat(now).as(document.path() + " (-Ddocs=write)").isEqualTo(written(document));
+    }
+    assertThat(unused).as("tables that no document has").isEmpty();
+  }
+
+  private static List<String> written(Document document) {
+    return Document.of(document.path()).lines();
+  }
+
+  private static <T> T named(Map<String, T> all, String name, Document document) {
+    T found = all.get(name);
+    if (found == null) {
+      throw new AssertionError(document.path() + " names " + name + "; choose " + all.keySet());
+    }
+    return found;
+  }
+
+  private Map<String, List<String>> tables() throws Exception {
+    CommandSpec main = new CommandLine(Main.class).getCommandSpec();
+    Map<String, List<String>> tables = new TreeMap<>();
+    tables.put("error codes", errors());
+    tables.put("settings", components(Settings.class, Settings.DEFAULT));
+    tables.put("limits", components(Limits.class, Limits.DEFAULT));
+    tables.put("principal limits", components(PrincipalLimits.class, PrincipalLimits.DEFAULT));
+    tables.put("retention", components(Retention.class, Retention.DEFAULT));
+    tables.put("meters", meters());
+    tables.put("picture", picture());
+    tables.put("commands", commands(main));
+    tables.put("options", options(main));
+    tables.put("exit codes", exitCodes(main));
+    return tables;
+  }
+
+  private static List<String> table(String head, Stream<String> rows) {
+    List<String> table = new ArrayList<>();
+    table.add(head);
+    table.add(head.replaceAll("[^|]+", "---"));
+    rows.forEach(table::add);
+    return table;
+  }
+
+  private static String row(String... cells) {
+    return Stream.of(cells)
+        .map(cell -> cell.replace("|", "\\|"))
+        .collect(Collectors.joining(" | ", "| ", " |"));
+  }
+
+  private static List<String> errors() {
+    return table(
+        "| code | cause | repair |",
+        Stream.concat(
+            Stream.of(ErrorCode.values())
+                .map(code -> row("`" + code.wireName() + "`", code.cause(), code.repair())),
+            Stream.of(HostError.values())
+                .map(code -> row("`" + code.wireName() + "`", code.cause(), code.repair()))));
+  }
+
+  /** The components of a record, what they are by default, and what its Javadoc says of them. */
+  private List<String> components(Class<? extends Record> type, Record standard)
+      throws ReflectiveOperationException {
+    String source = types.main(type.getSimpleName()).text();
+    List<String> rows = new ArrayList<>();
+    for (RecordComponent component : type.getRecordComponents()) {
+      Object value = component.getAccessor().invoke(standard);
+      String name = component.getName();
+      rows.add(row(code(name), text(value), meaning(source, name)));
+    }
+    return table("| name | default | meaning |", rows.stream());
+  }
+
+  private static String text(Object value) {
+    if (value instanceof Duration time) {
+      return time(time);
+    } else if (value instanceof Integer number) {
+      return String.format(Locale.ROOT, "%,d", number);
+    } else if (value instanceof Double number) {
+      return number.isInfinite() ? "any number" : number.toString();
+    }
+    return "see below";
+  }
+
+  private static String time(Duration time) {
+    if (time.isZero()) {
+      return "none";
+    } else if (time.toDays() > 0) {
+      return time.toDays() + " days";
+    }
+    return time.toSeconds() % 60 == 0 ? time.toMinutes() + " min" : time.toSeconds() + " s";
+  }
+
+  private static String meaning(String source, String component) {
+    Pattern param =
+        Pattern.compile("@param " + component + " (.*?)(?=\\n \\* @|\\n \\*/)", Pattern.DOTALL);
+    Matcher found = param.matcher(source);
+    assertThat(found.find()).as("Javadoc of the component " + component).isTrue();
+    return plain(found.group(1));
+  }
+
+  private static String plain(String javadoc) {
+    return javadoc
+        .replaceAll("\\s*\\n \\* *", " ")
+        .replaceAll("\\{@(?:code|link(?:plain)?) ([^}]*)}", "`$1`");
+  }
+
+  /** Those of a host that was called and lost its session from memory, and of its server. */
+  private static List<String> meters() throws Exception {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    try (HostProbe probe = quotes(host -> host.telemetry(Meters.of(registry)));
+        McpServer server = McpServer.serving(probe.host()).port(0).start()) {
+      probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
+      get(server.endpoint());
+      return table(
+          "| meter | kind | tags | what it measures |",
+          registry.getMeters().stream()
+              .map(Meter::getId)
+              .filter(id -> id.getName().startsWith("fermata."))
+              .map(TablesTest::meter)
+              .collect(Collectors.toCollection(TreeSet::new))
+              .stream());
+    }
+  }
+
+  private static HostProbe quotes(UnaryOperator<Fermata.Builder> more) {
+    DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
+    return HostProbe.of(
+        QuoteFlow.create(), Store.memory(), host -> more.apply(host.display(plans)));
+  }
+
+  /** As the command graph prints a run of the quote. */
+  private static List<String> picture() {
+    try (HostProbe probe = quotes(host -> host)) {
+      probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
+      String run = probe.reply().meta().path("fermata/run").path("runId").textValue();
+      RunPicture drawn = new RunPicture(QuoteFlow.create());
+      probe.host().replay("quote", run, drawn).toCompletableFuture().join();
+      List<String> lines = new ArrayList<>(List.of("```mermaid"));
+      lines.addAll(drawn.picture().mermaid().lines().toList());
+      lines.add("```");
+      return lines;
+    }
+  }
+
+  private static void get(URI endpoint) throws IOException, InterruptedException {
+    HttpRequest request =
+        HttpRequest.newBuilder(endpoint)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .POST(
+                HttpRequest.BodyPublishers.ofString(
+                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"))
+            .build();
+    HttpClient.newHttpClient().send(request, BodyHandlers.discarding());
+  }
+
+  private static String meter(Meter.Id id) {
+    String tags =
+        id.getTags().stream()
+            .map(tag -> "`" + tag.getKey() + "`")
+            .collect(Collectors.joining(", "));
+    String kind = id.getType().name().toLowerCase(Locale.ROOT).replace("distribution_", "");
+    return row("`" + id.getName() + "`", kind, tags, String.valueOf(id.getDescription()));
+  }
+
+  private static List<String> commands(CommandSpec main) {
+    return table(
+        "| command | what it does |",
+        main.subcommands().values().stream()
+            .map(CommandLine::getCommandSpec)
+            .map(command -> row(code(usage(command)), text(command.usageMessage().description()))));
+  }
+
+  private static String usage(CommandSpec command) {
+    return Stream.concat(
+            Stream.of(command.name()),
+            command.positionalParameters().stream().map(parameter -> parameter.paramLabel()))
+        .collect(Collectors.joining(" "));
+  }
+
+  /** Each option once, with the commands that have it. */
+  private static List<String> options(CommandSpec main) {
+    Map<String, List<String>> commands = new LinkedHashMap<>();
+    main.subcommands()
+        .forEach(
+            (name, command) -> {
+              for (OptionSpec option : command.getCommandSpec().options()) {
+                if (!option.usageHelp() && !option.versionHelp()) {
+                  String said = row(code(option(option)), text(option.description()));
+                  commands.computeIfAbsent(said, any -> new ArrayList<>()).add(name);
+                }
+              }
+            });
+    return table(
+        "| option | what it does | of |",
+        commands.entrySet().stream()
+            .map(option -> option.getKey() + " " + String.join(", ", option.getValue()) + " |"));
+  }
+
+  private static String option(OptionSpec option) {
+    return option.arity().max() == 0
+        ? option.longestName()
+        : option.longestName() + " " + option.paramLabel();
+  }
+
+  private static List<String> exitCodes(CommandSpec main) {
+    return table(
+        "| exit code | meaning |",
+        main.usageMessage().exitCodeList().entrySet().stream()
+            .map(code -> row(code.getKey(), code.getValue())));
+  }
+
+  private static String code(String text) {
+    return "`" + text + "`";
+  }
+
+  private static String text(String[] description) {
+    return String.join(" ", description).replace("<", "&lt;");
+  }
+
+  @Test
+  void tablesByHandNameWhatThereIs() {
+    Map<String, Set<String>> names = names();
+    Set<String> unused = new TreeSet<>(names.keySet());
+    for (Document document : Document.all()) {
+      for (int i = 0; i < document.lines().size(); i++) {
+        Matcher marker = NAMES.matcher(document.lines().get(i));
+        if (marker.matches()) {
+          String name = marker.group(1);
+          assertThat(firstColumn(document, i + 1))
+              .as("%s:%d, %s", document.path(), i + 1, name)
+              .isEqualTo(named(names, name, document));
+          unused.remove(name);
+        }
+      }
+    }
+    assertThat(unused).as("tables that no document has").isEmpty();
+  }
+
+  private static Set<String> firstColumn(Document document, int line) {
+    Set<String> names = new TreeSet<>();
+    int row = line;
+    while (!document.lines().get(row).startsWith("|")) {
+      row++;
+    }
+    for (row += 2; document.lines().get(row).startsWith("|"); row++) {
+      String first = document.lines().get(row).split("(?<!\\\\)\\|", -1)[1];
+      CODE.matcher(first).results().map(found -> found.group(1)).forEach(names::add);
+    }
+    return names;
+  }
+
+  private Map<String, Set<String>> names() {
+    Map<String, Set<String>> names = new TreeMap<>();
+    names.put("stop codes", constants(StopCode.class));
+    names.put("hooks", methods(Hook.class, method -> Modifier.isStatic(method.getModifiers())));
+    names.put("flow state", methods(FlowState.class, method -> true));
+    names.put("recorder", methods(Recorder.class, Method::isDefault));
+    names.put("environment", variables());
+    return names;
+  }
+
+  private static Set<String> methods(Class<?> type, Predicate<Method> which) {
+    return Stream.of(type.getDeclaredMethods())
+        .filter(method -> Modifier.isPublic(method.getModifiers()) && !method.isSynthetic())
+        .filter(which)
+        .map(Method::getName)
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  private static Set<String> constants(Class<?> type) {
+    Set<String> values = new TreeSet<>();
+    for (Field field : type.getFields()) {
+      try {
+        values.add(String.valueOf(field.get(null)));
+      } catch (IllegalAccessException e) {
+        throw new AssertionError(field.toString(), e);
+      }
+    }
+    return values;
+  }
+
+  /** The environment variables that main code reads. */
+  private Set<String> variables() {
+    Path logging = Document.ROOT.resolve("examples/src/main/resources/logback.xml");
+    return Stream.concat(
+            types.all().filter(source -> !source.test()).map(Types.Source::text),
+            Stream.of(Types.read(logging)))
+        .flatMap(text -> LITERAL.matcher(text).results())
+        .flatMap(literal -> VARIABLE.matcher(literal.group()).results())
+        .map(MatchResult::group)
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+}
