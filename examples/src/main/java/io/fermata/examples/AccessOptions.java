@@ -21,8 +21,8 @@ final class AccessOptions {
       names = "--api-key",
       paramLabel = "PRINCIPAL=KEY",
       description = {
-        "Who may call, and with which bearer token. May be repeated. Others on this machine",
-        "see what a command line says: without it the environment variable " + KEYS + ",",
+        "A principal and its bearer token. May be repeated. Other users of this machine",
+        "can read command lines; by default the environment variable " + KEYS + ",",
         "as ann=<key>,bob=<key>."
       })
   Map<String, String> keys = new LinkedHashMap<>();
@@ -31,8 +31,8 @@ final class AccessOptions {
       names = "--oauth-issuer",
       paramLabel = "URL",
       description = {
-        "Whose access tokens may call, as https://auth.example.com.",
-        "Without it the environment variable " + ISSUER + "."
+        "The issuer of accepted access tokens, such as https://auth.example.com;",
+        "by default the environment variable " + ISSUER + "."
       })
   @Nullable String issuer;
 
@@ -40,33 +40,34 @@ final class AccessOptions {
       names = "--oauth-audience",
       paramLabel = "URL",
       description = {
-        "Whom the tokens must be for: where clients find this server, as",
-        "https://flows.example.com/mcp. Without it " + AUDIENCE + "."
+        "The audience of accepted tokens: where clients find this server, such as",
+        "https://flows.example.com/mcp; by default " + AUDIENCE + "."
       })
   @Nullable String audience;
 
   @Option(
       names = "--oauth-scope",
       paramLabel = "SCOPE",
-      description = "What every token must allow. May be repeated.")
+      description = "A scope that every token needs. May be repeated.")
   List<String> scopes = new ArrayList<>();
 
   @Option(
       names = "--allow-host",
       paramLabel = "NAME",
-      description = "A name, without port, that clients reach the server by. May be repeated.")
+      description = "A host name, without port, that clients reach the server by. May be repeated.")
   List<String> hosts = new ArrayList<>();
 
   @Option(
       names = "--allow-origin",
       paramLabel = "ORIGIN",
-      description = "Whose web pages may call, as https://app.example.com. May be repeated.")
+      description =
+          "A web origin whose pages may call, such as https://app.example.com. May be repeated.")
   List<String> origins = new ArrayList<>();
 
   @Option(
       names = "--calls-per-second",
       paramLabel = "N",
-      description = "How many requests each principal may send; as many as it likes unless told.")
+      description = "How many requests each principal may send; any number by default.")
   @Nullable Integer perSecond;
 
   /** Who has a key, in the order they were named. */

@@ -30,7 +30,7 @@ import picocli.CommandLine.Spec;
     name = "chat",
     description = {
       "Talks with an agent in the terminal.",
-      "Kill it whenever you like; --thread goes on where it was."
+      "It can be killed at any time; --thread continues where it was."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
@@ -46,7 +46,7 @@ final class ChatCommand implements Callable<Integer> {
   @Option(
       names = "--thread",
       paramLabel = "ID",
-      description = "Goes on with a thread, as the chat named it when it began.")
+      description = "The thread to continue, as the chat printed it.")
   @Nullable String thread;
 
   @Mixin StoreOption store = new StoreOption();

@@ -15,10 +15,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "check",
     description = {
-      "Lists the runs of a store that this release would carry over to a newer version of their"
-          + " flow, and those",
-      "that it could not continue, with the reason. Changes nothing. No server may have the store"
-          + " open meanwhile."
+      "Lists the runs of a store that this release would migrate to a newer version of their flow,",
+      "and those that it could not continue, with the reason. Changes nothing.",
+      "No server may have the store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,

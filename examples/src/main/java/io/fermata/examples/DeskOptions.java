@@ -31,8 +31,8 @@ final class DeskOptions {
       names = "--model-url",
       paramLabel = "URL",
       description = {
-        "Where an OpenAI-compatible provider is, such as https://api.openai.com/v1.",
-        "Without it the environment variable FERMATA_MODEL_URL, else a script answers.",
+        "The address of an OpenAI-compatible provider, such as https://api.openai.com/v1;",
+        "by default FERMATA_MODEL_URL, else a script answers.",
         "Its key is read from FERMATA_MODEL_KEY only."
       })
   @Nullable String url;
@@ -40,14 +40,14 @@ final class DeskOptions {
   @Option(
       names = "--model-name",
       paramLabel = "NAME",
-      description = "The model there. Without it the environment variable FERMATA_MODEL_NAME.")
+      description = "The provider's model; by default FERMATA_MODEL_NAME.")
   @Nullable String name;
 
   @Option(
       names = "--ledger",
       paramLabel = "FILE",
       defaultValue = "refunds.txt",
-      description = "Where the desk books refunds; ${DEFAULT-VALUE} unless told.")
+      description = "Where the desk books refunds; ${DEFAULT-VALUE} by default.")
   Path ledger = Path.of("refunds.txt");
 
   @Option(
@@ -55,7 +55,7 @@ final class DeskOptions {
       paramLabel = "MILLIS",
       defaultValue = "300",
       description =
-          "How long a refund takes to be confirmed; ${DEFAULT-VALUE} unless told. Take longer to kill"
+          "How long a refund takes to be confirmed; ${DEFAULT-VALUE} by default. Longer leaves time to kill"
               + " the server in the middle.")
   int bankTakes = 300;
 
@@ -64,7 +64,7 @@ final class DeskOptions {
       paramLabel = "DURATION",
       defaultValue = "P3D",
       description =
-          "When a customer is asked whether a refund has arrived; ${DEFAULT-VALUE} unless told.")
+          "When a customer is asked whether a refund has arrived; ${DEFAULT-VALUE} by default.")
   Duration followUp = Duration.ofDays(3);
 
   /** As without any options, whatever the environment says. */

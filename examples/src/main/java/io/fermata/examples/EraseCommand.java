@@ -15,8 +15,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "erase",
     description = {
-      "Erases all that the store has of a principal, a thread with all that it began, or a run.",
-      "No server may have the store open meanwhile; one that runs erases through its own host."
+      "Erases everything of a principal, a thread with what it created, or a run.",
+      "No server may have the store open; a running one erases through its own host."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
@@ -31,7 +31,7 @@ final class EraseCommand implements Callable<Integer> {
     @Option(
         names = "--principal",
         paramLabel = "PRINCIPAL",
-        description = "Whose runs and threads.")
+        description = "The owner of the runs and threads.")
     @Nullable String principal;
 
     @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")

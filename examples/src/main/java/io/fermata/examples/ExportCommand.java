@@ -26,7 +26,7 @@ import picocli.CommandLine.Spec;
     name = "export",
     description = {
       "Writes the journal of a run or of a thread as JSON Lines.",
-      "No server may have the store open meanwhile."
+      "No server may have the store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)

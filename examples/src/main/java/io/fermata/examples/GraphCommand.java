@@ -43,15 +43,15 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
       names = "--run",
       paramLabel = "RUN",
       description = {
-        "A run of it that the store knows, by the runId that every reply carries.",
-        "No server may have the store open meanwhile."
+        "A run of the flow in the store: the runId that every reply carries.",
+        "No server may have the store open."
       })
   @Nullable String run;
 
   @Option(
       names = "--redact",
       paramLabel = "FIELD",
-      description = "A field of the run whose values are not to be shown. May be repeated.")
+      description = "A field of the run whose values are hidden. May be repeated.")
   List<String> redacted = new ArrayList<>();
 
   @Mixin StoreOption store = new StoreOption();

@@ -18,10 +18,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "import",
     description = {
-      "Takes a journal that was exported into the store; it goes on where it was when a server"
+      "Imports an exported journal into the store; it continues where it was when a server"
           + " starts.",
-      "All of it is checked before anything is written. No server may have the store open"
-          + " meanwhile."
+      "Everything is checked before anything is written. No server may have the store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)

@@ -13,8 +13,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "key",
     description = {
-      "Prints a new random key to encrypt with, as the environment variable FERMATA_KEYS takes it.",
-      "To rotate, put the new key before the old ones, with a comma between:",
+      "Prints a new random encryption key in the form of FERMATA_KEYS.",
+      "To rotate, put the new key before the old ones, separated by commas:",
       "the first encrypts, all of them decrypt."
     },
     mixinStandardHelpOptions = true)
@@ -25,7 +25,7 @@ final class KeyCommand implements Callable<Integer> {
       paramLabel = "ID",
       arity = "0..1",
       defaultValue = "k1",
-      description = "What to call it; ${DEFAULT-VALUE} unless told.")
+      description = "The key's id; ${DEFAULT-VALUE} by default.")
   String id = "";
 
   @Override

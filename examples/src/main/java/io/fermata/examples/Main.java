@@ -34,11 +34,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
     },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
-      "0:ended in good order",
-      "1:something unexpected failed",
+      "0:success",
+      "1:an unexpected failure",
       "2:the command line or the environment is wrong",
-      "3:a store, a file or a server cannot be used, or has not what was asked for",
-      "4:the address or port cannot be had",
+      "3:a store, file or server cannot be used, or lacks what was asked for",
+      "4:the address or port cannot be used",
       "5:a check found runs that this release cannot continue"
     })
 public final class Main {

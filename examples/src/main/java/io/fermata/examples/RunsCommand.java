@@ -43,8 +43,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "runs",
     description = {
-      "Lists runs, the latest first: how they stand, since when, and what they wait for.",
-      "It reads the store, where no server has it open; else it asks that one with --server."
+      "Lists runs, the latest first: their status, since when, and what they wait for.",
+      "Reads a store that no server has open, or asks a server with --server."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
@@ -55,73 +55,80 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
 
   @Spec @Nullable CommandSpec command;
 
-  @Option(names = "--flow", paramLabel = "FLOW", description = "Of that flow.")
+  @Option(names = "--flow", paramLabel = "FLOW", description = "Runs of this flow.")
   @Nullable String flow;
 
   @Option(
       names = "--principal",
       paramLabel = "NAME",
-      description = "Of that principal; a server lists those of its caller only.")
+      description = "Runs of this principal; a server lists its caller's only.")
   @Nullable String principal;
 
-  @Option(names = "--session", paramLabel = "SESSION", description = "Of that session.")
+  @Option(names = "--session", paramLabel = "SESSION", description = "Runs of this session.")
   @Nullable String session;
 
-  @Option(names = "--flow-version", paramLabel = "N", description = "On that version of the flow.")
+  @Option(
+      names = "--flow-version",
+      paramLabel = "N",
+      description = "Runs on this version of the flow.")
   @Nullable Integer version;
 
   @Option(
       names = "--status",
       paramLabel = "STATUS",
-      description = "With that status: working, waiting, stopped, … May be repeated.")
+      description = "Runs with this status: working, waiting, stopped, … May be repeated.")
   List<String> statuses = new ArrayList<>();
 
   @Option(
       names = "--tag",
       paramLabel = "TAG",
-      description = "With that tag. May be repeated: with all of them.")
+      description = "Runs with this tag. If repeated, with all of them.")
   List<String> tags = new ArrayList<>();
 
-  @Option(names = "--text", paramLabel = "TEXT", description = "In which the text is found.")
+  @Option(
+      names = "--text",
+      paramLabel = "TEXT",
+      description = "Runs whose flow, tags, session or open question contains this text.")
   @Nullable String text;
 
   @Option(
       names = "--longer-than",
       paramLabel = "DURATION",
-      description = "That have stood so for longer, for instance PT5M; the longest first.")
+      description =
+          "Runs that have had their status for longer than this, such as PT5M; longest first.")
   @Nullable Duration longerThan;
 
   @Option(
       names = "--limit",
       paramLabel = "N",
       defaultValue = "50",
-      description = "How many at most; ${DEFAULT-VALUE} unless told.")
+      description = "The most runs to list; ${DEFAULT-VALUE} by default.")
   int limit;
 
   @Option(
       names = "--cursor",
       paramLabel = "CURSOR",
-      description = "The page that the one before named.")
+      description = "The page to list, as the previous page named it.")
   @Nullable String cursor;
 
-  @Option(names = "--json", description = "One JSON object instead of a table.")
+  @Option(names = "--json", description = "Prints one JSON object instead of a table.")
   boolean json;
 
   @Option(
       names = "--rebuild",
-      description = "Makes the list anew from the journals first. It needs the store.")
+      description = "Rebuilds the list from the journals first. Needs the store.")
   boolean rebuild;
 
   @Option(
       names = "--server",
       paramLabel = "URL",
-      description = "Asks a running server, for instance http://localhost:8080.")
+      description = "A running server to ask, such as http://localhost:8080.")
   @Nullable URI server;
 
   @Option(
       names = "--api-key",
       paramLabel = "KEY",
-      description = "The bearer token for it. Without it the environment variable FERMATA_API_KEY.")
+      description = "The bearer token for the server; FERMATA_API_KEY by default.")
   @Nullable String key;
 
   @Mixin StoreOption store = new StoreOption();

@@ -39,7 +39,7 @@ final class ServeCommand implements Callable<Integer> {
       names = "--port",
       paramLabel = "PORT",
       defaultValue = "8080",
-      description = "The port, 0 for any that is free; ${DEFAULT-VALUE} unless told.")
+      description = "The port, 0 for any free one; ${DEFAULT-VALUE} by default.")
   int port;
 
   @Option(
@@ -47,8 +47,8 @@ final class ServeCommand implements Callable<Integer> {
       paramLabel = "ADDRESS",
       defaultValue = "127.0.0.1",
       description = {
-        "The address to listen on; ${DEFAULT-VALUE} unless told.",
-        "One that other machines reach needs an API key or an --oauth-issuer."
+        "The address to listen on; ${DEFAULT-VALUE} by default.",
+        "One that other machines can reach needs an API key or an --oauth-issuer."
       })
   String address = "";
 
@@ -59,22 +59,22 @@ final class ServeCommand implements Callable<Integer> {
       paramLabel = "SECONDS",
       defaultValue = "20",
       description = {
-        "How long calls under way may take when the process is asked to end (SIGTERM);",
-        "${DEFAULT-VALUE} unless told. Those that take longer are told that the work goes on."
+        "How long calls may still take after SIGTERM; ${DEFAULT-VALUE} by default.",
+        "Calls that take longer are answered with still_working."
       })
   int drain;
 
   @Option(
       names = "--metrics",
-      description = "Shows metrics at /metrics, in the text format of Prometheus.")
+      description = "Serves metrics at /metrics, in Prometheus' text format.")
   boolean metrics;
 
   @Option(
       names = "--accept-handles-of",
       paramLabel = "STORE",
       description = {
-        "A store whose sessionIds are good here, too, as a run was imported from it.",
-        "It is read once, at the start; no other server may have it open then. May be repeated."
+        "A store whose sessionIds are valid here, too, because runs were imported from it.",
+        "It is read once, at the start, and must not be open elsewhere then. May be repeated."
       })
   List<String> handlesOf = new ArrayList<>();
 

@@ -25,7 +25,7 @@ final class StoreOption {
       description = {
         "Where sessions live: sqlite:<file>, postgres://<user>@<host>/<database>,",
         "a key-value store (redis://<host>:<port>/<db>, waniwani:<url>), or memory to try",
-        "things out. Without it the environment variable FERMATA_STORE, else the WaniWani",
+        "things out. By default the environment variable FERMATA_STORE, else the WaniWani",
         "account of WANIWANI_API_KEY, else " + DEFAULT + "."
       })
   @Nullable String spec;
