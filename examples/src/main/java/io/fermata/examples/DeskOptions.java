@@ -55,7 +55,7 @@ final class DeskOptions {
       paramLabel = "MILLIS",
       defaultValue = "300",
       description =
-          "How long a refund takes to be confirmed; ${DEFAULT-VALUE} by default. Longer leaves time to kill"
+          "How long the confirmation of a refund takes; ${DEFAULT-VALUE} by default. Leaves time to kill"
               + " the server in the middle.")
   int bankTakes = 300;
 
