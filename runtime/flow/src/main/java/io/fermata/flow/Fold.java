@@ -151,8 +151,7 @@ final class Fold {
   private static void started(Draft state, Event.Started e) {
     state.forget();
     state.status = Status.RUNNING;
-    state.identity =
-        new RunState.Identity(e.runId(), e.version(), e.fingerprint(), e.intent());
+    state.identity = new RunState.Identity(e.runId(), e.version(), e.fingerprint(), e.intent());
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.moved(true);

@@ -267,11 +267,6 @@ public final class Run<S extends Record> {
     if (!changes.isEmpty()) {
       emitted.add(Event.Emitted.toCaller(changes));
     }
-    return new Input.Wrote(
-        journaled(),
-        List.copyOf(reads),
-        List.copyOf(emitted),
-        tagging,
-        ends);
+    return new Input.Wrote(journaled(), List.copyOf(reads), List.copyOf(emitted), tagging, ends);
   }
 }
