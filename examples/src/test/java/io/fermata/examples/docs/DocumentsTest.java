@@ -36,6 +36,7 @@ import io.fermata.mcp.OAuth;
 import io.fermata.persistence.Store;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.FlowTool;
 import io.fermata.session.RunQuery;
 import io.fermata.session.Schedule;
@@ -131,7 +132,7 @@ class DocumentsTest {
           "runtime/session/README.md",
           List.of(
               Fermata.class,
-              Fermata.Builder.class,
+              HostBuilder.class,
               FlowTool.class,
               RunQuery.class,
               Schedule.class,

@@ -16,6 +16,7 @@ import io.fermata.mcp.PrincipalLimits;
 import io.fermata.persistence.Store;
 import io.fermata.session.DisplayTool;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.HostError;
 import io.fermata.session.Retention;
 import io.fermata.session.Settings;
@@ -217,7 +218,7 @@ class TablesTest {
     }
   }
 
-  private static HostProbe quotes(UnaryOperator<Fermata.Builder> more) {
+  private static HostProbe quotes(UnaryOperator<HostBuilder> more) {
     DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
     return HostProbe.of(
         QuoteFlow.create(), Store.memory(), host -> more.apply(host.display(plans)));

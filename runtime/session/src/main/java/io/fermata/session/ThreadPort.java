@@ -140,6 +140,16 @@ final class ThreadPort
     return state.course().running() ? Threads.Standing.WORKING : Threads.Standing.RESTING;
   }
 
+  /** A view waits until the thread rests or asks, as while a child works for it. */
+  @Override
+  public boolean waitsFor(
+      Situation<ThreadState, ThreadEvent> at, Program.Pause<ThreadEffect> pause) {
+    Waiting current = at.current();
+    return current != null
+        && current.listeners().stream().anyMatch(call -> call.request() instanceof Request.View)
+        && standing(at.ahead(), pause.timers()) == Threads.Standing.WORKING;
+  }
+
   // --- replies and entries --------------------------------------------------------------------
 
   private ThreadReply reply(ThreadState state, long seq, boolean changed) {
@@ -157,31 +167,38 @@ final class ThreadPort
       Program.Next<ThreadEffect> next,
       boolean again,
       List<ThreadEffect> beside) {
-    Long until = next instanceof Program.Pause<ThreadEffect> pause ? pause.until() : null;
-    return written(at, Entry.Wake.at(until));
+    return written(at);
   }
 
   @Override
   public Written<ThreadEvent> working(Situation<ThreadState, ThreadEvent> at) {
-    return written(at, Entry.Wake.NOW);
+    return written(at);
   }
 
   @Override
-  public Written<ThreadEvent> acknowledged(Situation<ThreadState, ThreadEvent> at, Waiting call) {
-    return written(at, Entry.Wake.NOW);
+  public Written<ThreadEvent> acknowledged(
+      Situation<ThreadState, ThreadEvent> at, Waiting call) {
+    return written(at);
   }
 
   @Override
-  public Written<ThreadEvent> detached(Situation<ThreadState, ThreadEvent> at, Waiting call) {
-    return written(at, Entry.Wake.NOW);
+  public Written<ThreadEvent> detached(
+      Situation<ThreadState, ThreadEvent> at, Waiting call) {
+    return written(at);
   }
 
-  private Written<ThreadEvent> written(
-      Situation<ThreadState, ThreadEvent> at, Entry.@Nullable Wake wake) {
+  private Written<ThreadEvent> written(Situation<ThreadState, ThreadEvent> at) {
     boolean news = at.news();
     ThreadReply reply =
         at.current() == null ? null : reply(at.ahead(), at.seq() + (news ? 1 : 0), news);
-    return new Written<>(news ? List.of(at.entry().waking(wake)) : List.of(), reply);
+    return new Written<>(
+        news ? List.of(at.entry().waking(wake(program.next(at.ahead())))) : List.of(), reply);
+  }
+
+  private static Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {
+    return next instanceof Program.Pause<ThreadEffect> pause
+        ? Entry.Wake.at(pause.until())
+        : Entry.Wake.NOW;
   }
 
   @Override
