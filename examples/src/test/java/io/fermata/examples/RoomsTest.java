@@ -29,6 +29,9 @@ class RoomsTest {
 
   private static final String MAKE_THREADS =
       "java\\.util\\.Timer|java\\.util\\.concurrent\\.(Executor.*|.*Executor.*|ForkJoin.*)";
+  private static final String[] WAITS_FOR_OTHERS = {
+    "io.fermata.agent.model..", "io.fermata.agent.mcp.."
+  };
   private static final String USE_THREADS =
       "supplyAsync|runAsync|orTimeout|completeOnTimeout|delayedExecutor";
 
@@ -69,10 +72,12 @@ class RoomsTest {
         .check(HOUSE);
   }
 
-  private static void readsNoClock(String room) {
+  private static void readsNoClock(String room, String... except) {
     noClasses()
         .that()
         .resideInAPackage(room)
+        .and()
+        .resideOutsideOfPackages(except)
         .should()
         .callMethod(System.class, "currentTimeMillis")
         .orShould()
@@ -125,7 +130,9 @@ class RoomsTest {
   void agentsStartNoThread() {
     noClasses()
         .that()
-        .resideInAPackage("io.fermata.agent")
+        .resideInAPackage("io.fermata.agent..")
+        .and()
+        .resideOutsideOfPackages(WAITS_FOR_OTHERS)
         .should()
         .dependOnClassesThat()
         .haveNameMatching(MAKE_THREADS)
@@ -139,14 +146,21 @@ class RoomsTest {
   /** The time comes through Outside. */
   @Test
   void agentsReadNoClock() {
-    readsNoClock("io.fermata.agent");
+    readsNoClock("io.fermata.agent..", WAITS_FOR_OTHERS);
   }
 
   @Test
   void theModelsKnowNothingOfAgents() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.fermata.agent.model..")
+        .should()
+        .dependOnClassesThat(
+            resideInAnyPackage("io.fermata.agent..")
+                .and(not(resideInAnyPackage("io.fermata.agent.model.."))))
+        .check(HOUSE);
     knowsNothingOf(
         "io.fermata.agent.model..",
-        "io.fermata.agent",
         "io.fermata.flow..",
         "io.fermata.session..",
         "io.fermata.persistence..",
@@ -195,7 +209,15 @@ class RoomsTest {
         .resideInAPackage("io.micrometer..")
         .check(HOUSE);
     knowsNothingOf("io.fermata.session.telemetry..", "org.apache.pekko..");
-    knowsNothingOf("io.fermata.session", "io.fermata.session.telemetry..");
+    noClasses()
+        .that()
+        .resideInAPackage("io.fermata.session..")
+        .and()
+        .resideOutsideOfPackage("io.fermata.session.telemetry..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.fermata.session.telemetry..")
+        .check(HOUSE);
   }
 
   @Test
