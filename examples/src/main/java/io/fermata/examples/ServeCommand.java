@@ -3,7 +3,6 @@ package io.fermata.examples;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.persistence.OpenStore;
-import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.Telemetry;
 import java.io.PrintWriter;

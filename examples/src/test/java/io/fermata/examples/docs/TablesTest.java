@@ -15,7 +15,6 @@ import io.fermata.mcp.McpServer;
 import io.fermata.mcp.PrincipalLimits;
 import io.fermata.persistence.Store;
 import io.fermata.session.DisplayTool;
-import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.HostError;
 import io.fermata.session.Retention;

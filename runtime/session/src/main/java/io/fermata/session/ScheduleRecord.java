@@ -8,8 +8,7 @@ package io.fermata.session;
  * @param upTo what came until then, and at that time, is dealt with
  * @param starting the run of the occurrence at {@code upTo} may not be started yet
  */
-record ScheduleRecord(long at, String rhythm, long upTo, boolean starting)
-    implements Journaled {
+record ScheduleRecord(long at, String rhythm, long upTo, boolean starting) implements Journaled {
 
   static final ScheduleRecord NONE = new ScheduleRecord(0, "", 0, false);
 }

@@ -10,5 +10,4 @@ import org.jspecify.annotations.Nullable;
  * @param tree it with bytes in place of every encrypted part; nothing else in it is bytes
  * @param secrets of a snapshot the values that were secret in its run, encrypted
  */
-record Sealed(String manifest, JsonNode tree, @Nullable JsonNode secrets)
-    implements Journaled {}
+record Sealed(String manifest, JsonNode tree, @Nullable JsonNode secrets) implements Journaled {}

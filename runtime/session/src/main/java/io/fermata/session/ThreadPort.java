@@ -176,14 +176,12 @@ final class ThreadPort
   }
 
   @Override
-  public Written<ThreadEvent> acknowledged(
-      Situation<ThreadState, ThreadEvent> at, Waiting call) {
+  public Written<ThreadEvent> acknowledged(Situation<ThreadState, ThreadEvent> at, Waiting call) {
     return written(at);
   }
 
   @Override
-  public Written<ThreadEvent> detached(
-      Situation<ThreadState, ThreadEvent> at, Waiting call) {
+  public Written<ThreadEvent> detached(Situation<ThreadState, ThreadEvent> at, Waiting call) {
     return written(at);
   }
 

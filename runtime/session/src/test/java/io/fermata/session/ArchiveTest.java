@@ -157,7 +157,7 @@ class ArchiveTest {
     }
     try (Fermata host = host("new").retention(Retention.ofJournals(Duration.ofDays(1))).start()) {
       imported(host, lines);
-      TimeTest.eventually(() -> exported(host, run).contains("\"type\":\"ended:1\""));
+      TimeTest.eventually(() -> exported(host, run).contains("\"end\":{\"runId\""));
     }
   }
 
@@ -174,7 +174,7 @@ class ArchiveTest {
       assertThat(header.path("name").asText()).isEqualTo("order");
       assertThat(header.path("id").asText()).isEqualTo(run);
       assertThat(header.path("principal").asText()).isEqualTo("ann");
-      assertThat(lines.get(1)).startsWith("{\"seq\":1,\"type\":\"step:1\",\"record\":{");
+      assertThat(lines.get(1)).startsWith("{\"seq\":1,\"type\":\"run:1\",\"record\":{");
       assertThat(lines).anyMatch(line -> line.contains("7.50"));
       assertThat(lines.get(lines.size() - 1)).isEqualTo("{\"end\":" + (lines.size() - 2) + "}");
     }
@@ -194,7 +194,7 @@ class ArchiveTest {
       refused(host, change(lines, all -> all.remove(2)), "follows record 1");
       refused(host, change(lines, all -> all.add(2, all.get(1))), "record 1 follows record 1");
       refused(host, good + "{}\n", "after the end");
-      refused(host, good.replaceFirst("step:1", "step:9"), "step:9");
+      refused(host, good.replaceFirst("run:1", "run:9"), "run:9");
       refused(host, good.replaceFirst("\"format\":1", "\"format\":2"), "this release reads 1");
       refused(host, good.replaceFirst("\"name\":\"order\"", "\"name\":\"other\""), "Line 1");
       refused(host, good.replaceFirst("\"origin\":", "\"origni\":"), "Line 2");
