@@ -93,7 +93,8 @@ class DocumentsTest {
           "Origin",
           "Retry",
           "Logback",
-          "Maven");
+          "Maven",
+          "MemorySaver");
 
   /** What users write flows, agents, hosts, servers and tests with, and where it is taught. */
   private static final Map<String, List<Class<?>>> TAUGHT =

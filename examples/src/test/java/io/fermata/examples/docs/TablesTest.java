@@ -95,7 +95,10 @@ class TablesTest {
       if ("write".equals(System.getProperty("docs"))) {
         Files.write(document.file(), now);
       }
-      assertThat(now).as(document.path() + " (-Ddocs=write)").isEqualTo(written(document));
+      List<String> differing = new ArrayList<>(now);
+      differing.removeAll(written(document));
+      assertThat(differing).as(document.path() + " lacks these (-Ddocs=write)").isEmpty();
+      assertThat(written(document)).as(document.path() + " (-Ddocs=write)").hasSameSizeAs(now);
     }
     assertThat(unused).as("tables that no document has").isEmpty();
   }
