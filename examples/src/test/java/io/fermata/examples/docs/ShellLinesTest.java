@@ -87,6 +87,7 @@ class ShellLinesTest {
 
   private static final Pattern PROFILE = Pattern.compile(" -P(\\w+)");
   private static final Pattern MODULES = Pattern.compile(" -pl ([\\w/,-]+)");
+  private static final Pattern MODULE = Pattern.compile("<module>(.+)</module>");
   private static final Pattern TESTS = Pattern.compile(" -Dtest='?([\\w,#*]+)");
   private static final Pattern MAIN = Pattern.compile("io\\.fermata\\.[\\w.]+");
 
@@ -151,7 +152,7 @@ class ShellLinesTest {
   @Test
   void whatIsNotRunNamesWhatThereIs() throws IOException {
     Types types = Types.ofRepository();
-    String build = Files.readString(Document.ROOT.resolve("pom.xml"));
+    String build = build();
     List<String> wrong = new ArrayList<>();
     for (Document document : Document.all()) {
       for (Document.Block block : document.blocks("sh")) {
@@ -176,6 +177,16 @@ class ShellLinesTest {
       }
     }
     assertThat(wrong).isEmpty();
+  }
+
+  /** The whole build: that of the repository, and those of its modules. */
+  private static String build() throws IOException {
+    String parent = Files.readString(Document.ROOT.resolve("pom.xml"));
+    StringBuilder build = new StringBuilder(parent);
+    for (Matcher module = MODULE.matcher(parent); module.find(); ) {
+      build.append(Files.readString(Document.ROOT.resolve(module.group(1)).resolve("pom.xml")));
+    }
+    return build.toString();
   }
 
   private static List<String> named(Pattern what, String text) {
