@@ -126,7 +126,7 @@ class PackingTest {
         byte[] changed = packed.clone();
         changed[i] ^= (byte) (1 << bit);
         try {
-          new JournalSerializer().fromBinary(changed, "step:1");
+          new JournalSerializer().fromBinary(changed, "run:1");
           read++;
         } catch (IOException refused) {
           assertThat(refused).isInstanceOf(UnreadableRecord.class);
@@ -138,7 +138,7 @@ class PackingTest {
 
   @Test
   void whatIsZeroedIsNoRecordOfALaterRelease() {
-    assertThatThrownBy(() -> new JournalSerializer().fromBinary(new byte[200], "step:1"))
+    assertThatThrownBy(() -> new JournalSerializer().fromBinary(new byte[200], "run:1"))
         .isInstanceOf(UnreadableRecord.class)
         .hasMessageContaining("backup");
   }
@@ -147,9 +147,9 @@ class PackingTest {
   void whatALaterReleasePackedIsRefusedByName() {
     byte[] later = Packing.packed(typical());
     later[0] = 2;
-    assertThatThrownBy(() -> new JournalSerializer().fromBinary(later, "step:1"))
+    assertThatThrownBy(() -> new JournalSerializer().fromBinary(later, "run:1"))
         .isInstanceOf(UnreadableRecord.class)
-        .hasMessageContaining("step:1")
+        .hasMessageContaining("run:1")
         .hasMessageContaining("dictionary 2")
         .hasMessageContaining("newer");
   }
@@ -159,10 +159,10 @@ class PackingTest {
     byte[] packed =
         Base64.getDecoder()
             .decode(
-                "ASYBYMAYBKDEUGwA4xfeAWFz4wKh7gHq4wWWQ8jjDJoAZeMDoCsUBSB0cmF2ZczCAKBAgO"
-                    + "MVr0NA4AbY4AE14wJcQ2jjA18mdIIBAHQj2eMAHgJpV2ghVQMgdG8/oyglsuMCbuMEEuAH"
-                    + "beIIkWBaBGRHcmF64AMrIpA=");
-    Object read = new JournalSerializer().fromBinary(packed, "step:1");
+                "AcsBZu8E3wSgxFBsAMPjKWNjzQBlIiTjDe0CYXP/7gLw4wWcQ87jDKAAZeMDpisaBSB0cm"
+                    + "F2ZczIAKBAgeMVtUNG4Abe4AE14wJiQ27jA2UmeoIHAHQj3+MAJAJpV2ghWwMgdG8/oy4l"
+                    + "uOMCdOMEGOAHbeIIl2BaBGRHcmF64AMrIpY=");
+    Object read = new JournalSerializer().fromBinary(packed, "run:1");
     assertThat(Json.tree(read)).isEqualTo(Json.tree(step()));
   }
 
