@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Json;
+import io.fermata.session.Fermata;
 import io.fermata.session.RunInfo;
 import io.fermata.session.RunJson;
 import io.fermata.session.RunQuery;
@@ -149,7 +150,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
   // --- of a store -------------------------------------------------------------------------------
 
   private ObjectNode ofStore() {
-    try (Runs.Opened runs = Runs.open(store.present())) {
+    try (Runs.Opened runs = Fermata.openRuns(store.present())) {
       if (rebuild) {
         Runs.Rebuilt rebuilt = now(runs.rebuild());
         commandLine()

@@ -66,9 +66,9 @@ final class CallRouter {
     FlowTool job = catalog.jobs().get(call.tool());
     String wrong = job == null ? null : job.wrong(call.arguments());
     if (wrong != null) {
-      return CompletableFuture.completedFuture(HostTasks.reply(HostError.INVALID_ARGUMENTS, wrong));
+      return CompletableFuture.completedFuture(ToolReply.refused(HostError.INVALID_ARGUMENTS, wrong));
     } else if (closed.getAsBoolean()) {
-      return CompletableFuture.completedFuture(HostTasks.reply(HostError.SHUTTING_DOWN));
+      return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
     }
     return gateway.call(job == null ? call : Jobs.begun(call, handles), mode, progress, trace);
   }

@@ -28,22 +28,15 @@ record Conversation(String session, boolean told, boolean fresh) {
           "antigravity.google/conversation_id",
           "mcp-session-id");
 
-  private static final String HINT = "hint\n";
-
-  /** What the caller named a conversation, if it did. */
-  static String named(String session) {
-    return session.startsWith(HINT) ? session.substring(HINT.length()) : session;
-  }
-
   /** The handle by which the client of a session knows it; null if the client named it itself. */
   static @Nullable String handle(String session) {
-    return session.startsWith(HINT) ? null : session;
+    return session.startsWith(SessionKey.CHOSEN) ? null : session;
   }
 
   /** What a session is called within the host that a client knows by a handle or a key. */
   static String keyOf(String session, Handles handles) {
     // A handle means the same session wherever it stands.
-    return handles.minted(session) ? session : HINT + session;
+    return handles.minted(session) ? session : SessionKey.CHOSEN + session;
   }
 
   private static final int LONGEST_HINT = 1_024;

@@ -10,6 +10,7 @@ import io.fermata.flow.Json;
 import io.fermata.flow.Recorder;
 import io.fermata.persistence.Forgotten;
 import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.Store;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Path;
@@ -86,6 +87,22 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return new HostBuilder();
   }
 
+  /**
+   * Opens a store to look at its runs; no flow is needed, and nothing runs. What the list has not
+   * followed yet is entered first. What is encrypted there is read with the keys that the
+   * environment names.
+   *
+   * @throws io.fermata.persistence.StoreException if the store cannot be opened
+   */
+  public static Runs.Opened openRuns(Store store) {
+    return OpenedRuns.open(store, Seals.ofEnvironment());
+  }
+
+  /** Like {@link #openRuns(Store)}, with the keys that read what is encrypted there. */
+  public static Runs.Opened openRuns(Store store, KeyProvider keys) {
+    return OpenedRuns.open(store, Seals.reading(keys));
+  }
+
   @Override
   public List<ToolContract> tools() {
     return host.tools;
@@ -143,7 +160,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       @Nullable String signalId) {
     host.router.requireFlow(flow);
     if (host.closed.get()) {
-      return CompletableFuture.completedFuture(HostTasks.reply(HostError.SHUTTING_DOWN));
+      return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
     }
     JsonNode tree = payload == null ? null : Json.tree(payload);
     return host.gateway.signal(

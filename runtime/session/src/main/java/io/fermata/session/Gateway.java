@@ -150,7 +150,7 @@ final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Losses {
       ReplyMode mode) {
     HostError refusal = beyondCapacity(entityId);
     if (refusal != null) {
-      return later(HostTasks.reply(refusal));
+      return later(ToolReply.refused(refusal));
     }
     Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
     SessionCommand.Call command =

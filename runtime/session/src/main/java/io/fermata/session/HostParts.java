@@ -167,7 +167,9 @@ final class HostParts {
           if (fresh) {
             store.begins(entityId);
           }
-          return SessionActor.create(entityId, sessions, region);
+          return SessionKey.agentOf(entityId) == null
+              ? SessionActor.create(entityId, sessions, region, RunPort::new)
+              : SessionActor.create(entityId, sessions, region, ThreadPort::new);
         };
     return ActorSystem.create(
         SessionRegion.create(birth, settings, config.clock, gauges, gateway),

@@ -13,13 +13,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The tasks of a host: commands to the sessions that their runs live in. */
 final class HostTasks implements Tasks {
-  /** How a session tells of a run beside the reply; no client sees it. */
-  static final String STANDING = "standing";
-
-  static final String ASKED = "asked";
-  static final String CHANGED_AT = "changedAt";
-  static final String KEPT_UNTIL = "keptUntil";
-
   /** Calls the tools of the host. */
   interface Caller {
     CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress);
@@ -35,15 +28,6 @@ final class HostTasks implements Tasks {
     this.gateway = gateway;
     this.catalog = catalog;
     this.subscriptions = subscriptions;
-  }
-
-  static ToolReply reply(HostError error) {
-    return new ToolReply(Wire.body(error.failure()), Json.object());
-  }
-
-  /** As {@link #reply(HostError)}, with a message that says more. */
-  static ToolReply reply(HostError error, String message) {
-    return new ToolReply(Wire.body(error.failure()).put("error", message), Json.object());
   }
 
   @Override
@@ -103,14 +87,14 @@ final class HostTasks implements Tasks {
   private static TaskView viewed(ToolReply reply) {
     ObjectNode run =
         reply.meta().path("fermata/run") instanceof ObjectNode found ? found : Json.object();
-    JsonNode standing = run.remove(STANDING);
+    JsonNode standing = run.remove(RunReplies.STANDING);
     Map<String, String> asked = new LinkedHashMap<>();
-    JsonNode names = run.remove(ASKED);
+    JsonNode names = run.remove(RunReplies.ASKED);
     if (names != null) {
       names.properties().forEach(name -> asked.put(name.getKey(), name.getValue().asText()));
     }
-    JsonNode changedAt = run.remove(CHANGED_AT);
-    JsonNode keptUntil = run.remove(KEPT_UNTIL);
+    JsonNode changedAt = run.remove(RunReplies.CHANGED_AT);
+    JsonNode keptUntil = run.remove(RunReplies.KEPT_UNTIL);
     return new TaskView(
         standing == null
             ? TaskView.Standing.UNREACHABLE

@@ -188,7 +188,7 @@ final class RunPort
     return principal != null
         && call.origin().session() != null
         && !principal.equals(Schedule.PRINCIPAL)
-        && !principal.equals(ToolUses.PRINCIPAL)
+        && !principal.equals(SessionKey.TOOLS)
         && host.listing().tally().full(principal);
   }
 
@@ -514,6 +514,6 @@ final class RunPort
     }
     String opened = account.session();
     String named = opened == null ? at.origin().session() : opened;
-    return named == null || ToolUse.caller(named) == null ? null : ToolUse.of(flow, named);
+    return named == null || ThreadKey.caller(named) == null ? null : ToolUse.of(flow, named);
   }
 }

@@ -17,6 +17,13 @@ import org.jspecify.annotations.Nullable;
 
 /** What the calls of one flow's sessions are told. Pure. */
 record RunReplies(String flow, FlowCatalog catalog) {
+  /** What the view of a task has beside the reply; no client sees it. */
+  static final String STANDING = "standing";
+
+  static final String ASKED = "asked";
+  static final String CHANGED_AT = "changedAt";
+  static final String KEPT_UNTIL = "keptUntil";
+
   RunReply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
     ObjectNode meta = Json.object();
     if (run.runId().isEmpty()) {
@@ -58,8 +65,8 @@ record RunReplies(String flow, FlowCatalog catalog) {
   static ToolReply unknown() {
     ObjectNode meta = Json.object();
     meta.putObject("fermata/run")
-        .put(HostTasks.STANDING, TaskView.Standing.UNKNOWN.name())
-        .put(HostTasks.CHANGED_AT, 0);
+        .put(STANDING, TaskView.Standing.UNKNOWN.name())
+        .put(CHANGED_AT, 0);
     return new ToolReply(Wire.body(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN)), meta);
   }
 
@@ -87,12 +94,12 @@ record RunReplies(String flow, FlowCatalog catalog) {
         };
     RunReply viewed = viewed(standing, reply);
     ObjectNode told = (ObjectNode) viewed.run();
-    told.put(HostTasks.CHANGED_AT, run.changedAt());
+    told.put(CHANGED_AT, run.changedAt());
     if (!run.running()) {
-      told.put(HostTasks.KEPT_UNTIL, keptUntil);
+      told.put(KEPT_UNTIL, keptUntil);
       return viewed;
     }
-    told.set(HostTasks.ASKED, Json.tree(Asked.names(run)));
+    told.set(ASKED, Json.tree(Asked.names(run)));
     String handle = handle(state.owner());
     if (handle != null) {
       ((ObjectNode) viewed.body()).put("sessionId", handle);
@@ -114,8 +121,8 @@ record RunReplies(String flow, FlowCatalog catalog) {
         };
     RunReply viewed = viewed(standing, end.reply());
     ((ObjectNode) viewed.run())
-        .put(HostTasks.CHANGED_AT, end.at())
-        .put(HostTasks.KEPT_UNTIL, end.keptUntil());
+        .put(CHANGED_AT, end.at())
+        .put(KEPT_UNTIL, end.keptUntil());
     return viewed;
   }
 
@@ -141,7 +148,7 @@ record RunReplies(String flow, FlowCatalog catalog) {
     ObjectNode run = reply.run() instanceof ObjectNode told ? told.deepCopy() : Json.object();
     return new RunReply(
         reply.body() instanceof ObjectNode body ? body.deepCopy() : Json.object(),
-        run.put(HostTasks.STANDING, standing.name()));
+        run.put(STANDING, standing.name()));
   }
 
   private RunReply standing(SessionState<RunState> state, long seq, long now) {

@@ -67,7 +67,7 @@ record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, long seq)
 
   DirectoryEntry entry() {
     String principal = origin == null ? "" : origin.principal();
-    String session = origin == null ? "" : Conversation.named(origin.session());
+    String session = origin == null ? "" : SessionKey.named(origin.session());
     RunInfo.Status status = status(run);
     Map<String, String> attributes = new TreeMap<>();
     attributes.put(VERSION, Integer.toString(run.version()));

@@ -1,6 +1,5 @@
 package io.fermata.session;
 
-import io.fermata.persistence.Store;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
@@ -54,21 +53,5 @@ public interface Runs {
   interface Opened extends Runs, AutoCloseable {
     @Override
     void close();
-  }
-
-  /**
-   * Opens a store to look at its runs; no flow is needed, and nothing runs. What the list has not
-   * followed yet is entered first. What is encrypted there is read with the keys that the
-   * environment names.
-   *
-   * @throws io.fermata.persistence.StoreException if the store cannot be opened
-   */
-  static Opened open(Store store) {
-    return OpenedRuns.open(store, Seals.ofEnvironment());
-  }
-
-  /** Like {@link #open(Store)}, with the keys that read what is encrypted there. */
-  static Opened open(Store store, KeyProvider keys) {
-    return OpenedRuns.open(store, Seals.reading(keys));
   }
 }

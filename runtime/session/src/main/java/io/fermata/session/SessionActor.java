@@ -149,15 +149,12 @@ final class SessionActor<S, I, E, F extends io.fermata.flow.Effect, R, W>
     host.observers().gauges().wakes();
   }
 
-  /** The actor of a session, whose name tells its kind. */
-  static Behavior<SessionCommand> create(
-      String entityId, SessionHost host, ActorRef<SessionRegion.Message> region) {
-    return SessionKey.agentOf(entityId) == null
-        ? create(entityId, host, region, RunPort::new)
-        : create(entityId, host, region, ThreadPort::new);
-  }
-
-  private static <S, I, E, F extends io.fermata.flow.Effect, R, W> Behavior<SessionCommand> create(
+  /**
+   * The actor of a session.
+   *
+   * @param ports makes what is particular to its kind
+   */
+  static <S, I, E, F extends io.fermata.flow.Effect, R, W> Behavior<SessionCommand> create(
       String entityId,
       SessionHost host,
       ActorRef<SessionRegion.Message> region,

@@ -18,6 +18,12 @@ record SessionKey(String principal, String flow, String session) {
   /** 96 bits, in characters of 6. */
   static final int BRIEF = 16;
 
+  /** Begins the name of a session that its client chose, as opposed to a handle. */
+  static final String CHOSEN = "hint\n";
+
+  /** The principal of the runs that are tools of agents. */
+  static final String TOOLS = "fermata/tool";
+
   private static final SecureRandom RANDOM = new SecureRandom();
 
   /**
@@ -26,7 +32,7 @@ record SessionKey(String principal, String flow, String session) {
    * of a thread has begun is found by the thread.
    */
   String entityId() {
-    ThreadKey caller = principal.equals(ToolUses.PRINCIPAL) ? ToolUse.caller(session) : null;
+    ThreadKey caller = principal.equals(TOOLS) ? ThreadKey.caller(session) : null;
     return flow + "|" + (caller == null ? ownerOf(principal) : caller.family()) + brief(session);
   }
 
@@ -35,6 +41,11 @@ record SessionKey(String principal, String flow, String session) {
    */
   static String ownerOf(String principal) {
     return brief(principal);
+  }
+
+  /** What the client called a session, if it did. */
+  static String named(String session) {
+    return session.startsWith(CHOSEN) ? session.substring(CHOSEN.length()) : session;
   }
 
   /** The part of an entity's name behind the flow or the agent, which begins with the owner. */

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /**
@@ -45,15 +46,20 @@ public interface Tasks {
    */
   Runnable watch(TaskRun run, Runnable changed);
 
-  /** The tasks of a host that has none: every call is an ordinary one. */
-  static Tasks none(ToolHost host) {
-    ToolReply nothing = HostTasks.reply(HostError.UNKNOWN_SESSION);
+  /**
+   * The tasks of a host that has none: every call is an ordinary one.
+   *
+   * @param calls calls a tool of the host
+   */
+  static Tasks none(
+      BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls) {
+    ToolReply nothing = ToolReply.refused(HostError.UNKNOWN_SESSION);
     TaskView unknown =
         new TaskView(TaskView.Standing.UNKNOWN, nothing, Map.of(), Instant.EPOCH, null);
     return new Tasks() {
       @Override
       public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-        return host.call(call, progress);
+        return calls.apply(call, progress);
       }
 
       @Override

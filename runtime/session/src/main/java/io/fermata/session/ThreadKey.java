@@ -80,6 +80,13 @@ record ThreadKey(String agent, String secret) {
         : null;
   }
 
+  /** The thread whose use of a tool a session stands for; null if it is not a thread's. */
+  static @Nullable ThreadKey caller(String session) {
+    String named = SessionKey.named(session);
+    int end = named.indexOf('\n');
+    return end < 0 ? null : of(named.substring(0, end));
+  }
+
   String threadId() {
     return agent + "." + secret;
   }

@@ -31,7 +31,7 @@ public interface ToolHost {
 
   /** Its runs as tasks, for callers who do not wait. */
   default Tasks tasks() {
-    return Tasks.none(this);
+    return Tasks.none((call, progress) -> call(call, progress));
   }
 
   /** Whether it can take calls now. */

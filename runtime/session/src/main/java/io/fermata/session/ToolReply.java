@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Json;
 
 /**
  * The answer to a call.
@@ -12,6 +13,16 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 public record ToolReply(ObjectNode structured, ObjectNode meta, boolean task) {
   public ToolReply(ObjectNode structured, ObjectNode meta) {
     this(structured, meta, false);
+  }
+
+  /** The reply to a call that a host refuses. */
+  static ToolReply refused(HostError error) {
+    return new ToolReply(Wire.body(error.failure()), Json.object());
+  }
+
+  /** As {@link #refused(HostError)}, with a message that says more. */
+  static ToolReply refused(HostError error, String message) {
+    return new ToolReply(Wire.body(error.failure()).put("error", message), Json.object());
   }
 
   /** True exactly when the status is {@code error}. */

@@ -1,7 +1,6 @@
 package io.fermata.session;
 
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One call of a {@link FlowTool}. The same use named again is the same call: after a crash of the
@@ -25,15 +24,8 @@ public record ToolUse(String tool, String caller, String callId) {
 
   /** The use that a run's conversation stands for. */
   static ToolUse of(String tool, String conversation) {
-    String session = Conversation.named(conversation);
+    String session = SessionKey.named(conversation);
     int end = session.indexOf('\n');
     return new ToolUse(tool, session.substring(0, end), session.substring(end + 1));
-  }
-
-  /** The thread whose use a conversation stands for; null if it is not a thread's. */
-  static @Nullable ThreadKey caller(String conversation) {
-    String session = Conversation.named(conversation);
-    int end = session.indexOf('\n');
-    return end < 0 ? null : ThreadKey.of(session.substring(0, end));
   }
 }

@@ -15,8 +15,6 @@ import java.util.stream.StreamSupport;
 
 /** Carries the calls of flow tools as calls of their flows, and what comes of them back. */
 final class ToolUses {
-  static final String PRINCIPAL = "fermata/tool";
-
   /** The run goes on without help, or the call did not reach it. */
   private static final Set<String> UNFINISHED =
       Set.of(
@@ -105,7 +103,7 @@ final class ToolUses {
   private CompletionStage<ToolReply> send(
       ToolUse use, ObjectNode arguments, ObjectNode meta, Consumer<ToolProgress> progress) {
     meta.put(Conversation.SESSION_ID, use.session());
-    return calls.apply(new ToolCall(use.tool(), PRINCIPAL, arguments, meta, null), progress);
+    return calls.apply(new ToolCall(use.tool(), SessionKey.TOOLS, arguments, meta, null), progress);
   }
 
   /**

@@ -209,7 +209,7 @@ class RunsTest {
     try (OpenStore open = store.open()) {
       assertThat(now(open.directory().marked())).isEqualTo(now(open.newest())).isPositive();
     }
-    try (Runs.Opened runs = Runs.open(store)) {
+    try (Runs.Opened runs = Fermata.openRuns(store)) {
       assertThat(list(runs, RunQuery.ALL)).hasSize(1);
     }
   }
@@ -240,7 +240,7 @@ class RunsTest {
     try (OpenStore open = store.open()) {
       now(open.directory().remove("order|" + id));
     }
-    try (Runs.Opened runs = Runs.open(store)) {
+    try (Runs.Opened runs = Fermata.openRuns(store)) {
       assertThat(list(runs, RunQuery.ALL)).isEmpty();
       assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(2, 1, 0));
       assertFound(runs, RunQuery.ALL, id);

@@ -556,10 +556,10 @@ class SecretsTest {
     try (OpenStore open = store().open()) {
       now(open.directory().remove(RunRow.id("pay", runId)));
     }
-    try (Runs.Opened runs = Runs.open(store())) {
+    try (Runs.Opened runs = Fermata.openRuns(store())) {
       assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 0, 0));
     }
-    try (Runs.Opened runs = Runs.open(store(), Keys.parse(K1))) {
+    try (Runs.Opened runs = Fermata.openRuns(store(), Keys.parse(K1))) {
       assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
       assertThat(now(runs.get("pay", runId))).isPresent();
     }

@@ -48,7 +48,7 @@ class SessionKeyTest {
     ThreadKey thread = ThreadKey.random("desk", "anna");
     ThreadKey child = ThreadKey.child(thread, "worker", "c1", SALT);
     String session = new ToolUse("pay", thread.threadId(), "c2").session();
-    String run = place(new SessionKey(ToolUses.PRINCIPAL, "pay", session));
+    String run = place(new SessionKey(SessionKey.TOOLS, "pay", session));
 
     assertThat(thread.family()).startsWith(SessionKey.ownerOf("anna"));
     assertThat(child.secret()).startsWith(thread.family());
