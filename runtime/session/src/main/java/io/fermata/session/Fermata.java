@@ -407,6 +407,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private void stop(Runnable lastOfLedger) {
     host.system.terminate();
     await(host.system.getWhenTerminated().toCompletableFuture(), DRAIN, "the sessions");
+    host.lostEffects.close();
     host.gateway.stop();
     host.telemetry.closed(host.gauges);
     lastOfLedger.run();

@@ -34,4 +34,10 @@ final class LostEffects {
       kept.abandonAll();
     }
   }
+
+  /** Cancels all that was kept, as the process ends. */
+  void close() {
+    bySession.values().forEach(Effects::abandonAll);
+    bySession.clear();
+  }
 }

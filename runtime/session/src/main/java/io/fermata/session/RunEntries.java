@@ -33,7 +33,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   /** The reply of a call that does not wait for the work; whoever takes tasks gets one. */
   Written<Event> acknowledged(Situation<RunState, Event> at, Waiting call) {
     List<Entry<Event>> entries = begun(at);
-    boolean task = call.takesTasks() && !at.state().task();
+    boolean task = call.takesTasks() && !isTask(at);
     boolean news = at.news();
     long seq = at.seq() + entries.size() + (news || task ? 1 : 0);
     RunReply reply = replies.stillWorking(at.ahead(), seq, call.takesTasks());
@@ -46,7 +46,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
 
   /** The work goes on without its call; the same call, repeated, fetches the outcome. */
   Written<Event> detached(Situation<RunState, Event> at, Waiting call) {
-    boolean task = call.takesTasks() && !at.state().task();
+    boolean task = call.takesTasks() && !isTask(at);
     List<Entry<Event>> entries = at.news() || task ? working(at).entries() : new ArrayList<>();
     if (task) {
       int last = entries.size() - 1;
@@ -56,13 +56,18 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     return new Written<>(entries, replies.stillWorking(at.ahead(), seq, call.takesTasks()));
   }
 
+  /** Whether the run that the session is at is handed out as a task. */
+  static boolean isTask(Situation<RunState, Event> at) {
+    return at.state().task() && at.state().program().runId().equals(at.ahead().runId());
+  }
+
   /** The run waits or has finished. */
   Written<Event> settled(Situation<RunState, Event> at, Outcome outcome, List<StepEffect> beside) {
     Waiting current = at.current();
     boolean ended = !at.ahead().running();
     List<Entry<Event>> entries = begun(at);
     boolean takesTask = current != null && waits(outcome) && current.takesTasks();
-    boolean task = takesTask && !at.state().task();
+    boolean task = takesTask && !isTask(at);
     int written = at.news() ? entries.size() + (ended ? 2 : 1) : task ? 1 : 0;
     RunReply reply =
         replies
@@ -160,7 +165,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     String callId = at.callId();
     Waiting current = at.current();
     boolean fetched = tool && current != null && current.fromClient();
-    boolean kept = callId != null || state.task() || fetched;
+    boolean kept = callId != null || isTask(at) || fetched;
     RunEnd end =
         new RunEnd(
             run.runId(),
@@ -169,8 +174,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
             state.calls().namesExcept(callId),
             unclaimed,
             retention.keptUntil(at.now()),
-            knownUntil(at, state.task()),
-            state.task(),
+            knownUntil(at, isTask(at)),
+            isTask(at),
             state.tasksAt(at.now()));
     return entry(at, before).belongingTo(callId, kept ? reply : null).ending(end);
   }

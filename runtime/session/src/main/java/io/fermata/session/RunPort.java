@@ -365,7 +365,7 @@ final class RunPort
 
   @Override
   public SessionReply withdrawn(Situation<RunState, Event> at, Waiting call) {
-    boolean becomesTask = call.takesTasks() && !at.state().task();
+    boolean becomesTask = call.takesTasks() && !RunEntries.isTask(at);
     Outcome.Failure why =
         call.call.request().asksAgain() && !becomesTask
             ? HostError.STILL_WORKING.failure()
