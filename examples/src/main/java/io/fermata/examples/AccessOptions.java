@@ -1,8 +1,8 @@
 package io.fermata.examples;
 
 import io.fermata.mcp.McpServerBuilder;
-import io.fermata.mcp.OAuth;
-import io.fermata.mcp.PrincipalLimits;
+import io.fermata.mcp.settings.OAuth;
+import io.fermata.mcp.settings.PrincipalLimits;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -4,13 +4,13 @@ import static io.fermata.examples.ChatCommand.now;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.Message;
-import io.fermata.agent.Outside;
-import io.fermata.agent.Role;
-import io.fermata.agent.ThreadEvent;
-import io.fermata.flow.Json;
-import io.fermata.session.ThreadException;
-import io.fermata.session.Threads;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -29,7 +29,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A person and a thread: lines go in, and what is said comes out while it is said. */
-final class Chat implements AutoCloseable {
+public final class Chat implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final int PAGE = 100;
   private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
@@ -57,7 +57,7 @@ final class Chat implements AutoCloseable {
   }
 
   /** Joins a thread, and tells what was said before. */
-  static Chat open(
+  public static Chat open(
       Threads threads, String principal, String id, BufferedReader in, PrintWriter out) {
     Screen screen = new Screen(out);
     screen.line("Thread " + id);
@@ -68,7 +68,7 @@ final class Chat implements AutoCloseable {
   }
 
   /** Until the input ends. */
-  void run() throws IOException {
+  public void run() throws IOException {
     Threads.View view = settled(true);
     while (true) {
       String refused = null;
@@ -202,7 +202,7 @@ final class Chat implements AutoCloseable {
     }
 
     @Override
-    public synchronized void heard(Outside.Tiding tiding) {
+    public synchronized void heard(Outside.Delta tiding) {
       String message = tiding.messageId();
       if (tiding.kind().equals("void")) {
         heard.remove(message);

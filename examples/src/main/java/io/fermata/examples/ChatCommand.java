@@ -1,8 +1,10 @@
 package io.fermata.examples;
 
 import io.fermata.agent.Agent;
-import io.fermata.session.ThreadException;
-import io.fermata.session.Threads;
+import io.fermata.examples.flows.DeskOptions;
+import io.fermata.examples.flows.Examples;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -34,7 +36,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class ChatCommand implements Callable<Integer> {
+public final class ChatCommand implements Callable<Integer> {
   /** Whoever needs no key over HTTP is the same one, so that both see the same threads. */
   private static final String PRINCIPAL = "local";
 
@@ -92,7 +94,7 @@ final class ChatCommand implements Callable<Integer> {
       return now(threads.get(PRINCIPAL, thread)).threadId();
     } catch (CompletionException e) {
       if (e.getCause() instanceof ThreadException unknown) {
-        throw new Unusable(
+        throw new UsageException(
             "There is no thread %s in this store; leave --thread out to begin one"
                 .formatted(thread),
             unknown);
@@ -101,7 +103,7 @@ final class ChatCommand implements Callable<Integer> {
     }
   }
 
-  static <T> T now(CompletionStage<T> stage) {
+  public static <T> T now(CompletionStage<T> stage) {
     return stage.toCompletableFuture().join();
   }
 

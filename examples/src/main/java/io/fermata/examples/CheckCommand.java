@@ -1,5 +1,9 @@
 package io.fermata.examples;
 
+import io.fermata.examples.flows.DeskOptions;
+import io.fermata.examples.flows.Examples;
+import io.fermata.examples.flows.Restaurant;
+import io.fermata.examples.flows.TravelAgency;
 import io.fermata.flow.Flow;
 import io.fermata.session.Rollout;
 import java.util.ArrayList;

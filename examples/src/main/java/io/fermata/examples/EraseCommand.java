@@ -1,7 +1,8 @@
 package io.fermata.examples;
 
-import io.fermata.session.Erased;
-import io.fermata.session.Erasure;
+import io.fermata.examples.flows.Examples;
+import io.fermata.session.admin.Erased;
+import io.fermata.session.admin.Erasure;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;

@@ -1,5 +1,6 @@
 package io.fermata.examples;
 
+import io.fermata.examples.flows.Examples;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.FileAlreadyExistsException;
@@ -73,16 +74,16 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
     try (OutputStream to = created()) {
       return write(examples, to);
     } catch (FileAlreadyExistsException e) {
-      throw new Unusable(file + " exists already; choose another file", e);
+      throw new UsageException(file + " exists already; choose another file", e);
     } catch (NoSuchFileException e) {
-      throw new Unusable(
+      throw new UsageException(
           file + " cannot be written, there is no such directory; create it, or choose another", e);
     } catch (FileSystemException e) {
-      throw new Unusable(file + " cannot be written; choose another file: " + e.getMessage(), e);
+      throw new UsageException(file + " cannot be written; choose another file: " + e.getMessage(), e);
     } catch (CompletionException e) {
       Files.deleteIfExists(file);
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new Unusable(unknown.getMessage(), unknown);
+        throw new UsageException(unknown.getMessage(), unknown);
       }
       throw e;
     }

@@ -1,9 +1,12 @@
 package io.fermata.examples;
 
+import io.fermata.examples.flows.Examples;
+import io.fermata.examples.flows.Restaurant;
+import io.fermata.examples.flows.TravelAgency;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Nearest;
-import io.fermata.flow.Recorder;
 import io.fermata.flow.SecretFields;
+import io.fermata.flow.json.Nearest;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunPicture;
@@ -107,7 +110,7 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
       examples.host().replay(flow.id(), runId, recorder).toCompletableFuture().join();
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new Unusable(unknown.getMessage(), unknown);
+        throw new UsageException(unknown.getMessage(), unknown);
       }
       throw e;
     }

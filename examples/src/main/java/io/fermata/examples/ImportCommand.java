@@ -1,6 +1,7 @@
 package io.fermata.examples;
 
-import io.fermata.session.Imported;
+import io.fermata.examples.flows.Examples;
+import io.fermata.session.admin.Imported;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -39,7 +40,7 @@ final class ImportCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
-      throw new Unusable(file + " cannot be read; name a file that export wrote");
+      throw new UsageException(file + " cannot be read; name a file that export wrote");
     }
     try (InputStream from = Files.newInputStream(file);
         Examples examples = Examples.dormant(store.store())) {

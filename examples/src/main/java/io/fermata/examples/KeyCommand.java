@@ -1,6 +1,6 @@
 package io.fermata.examples;
 
-import io.fermata.session.Keys;
+import io.fermata.session.admin.DataKeys;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -34,7 +34,7 @@ final class KeyCommand implements Callable<Integer> {
       throw new IllegalStateException("The command is run by picocli only");
     }
     try {
-      command.commandLine().getOut().println(Keys.generate(id));
+      command.commandLine().getOut().println(DataKeys.generate(id));
       command.commandLine().getOut().flush();
     } catch (IllegalArgumentException e) {
       throw new ParameterException(command.commandLine(), e.getMessage(), e);

@@ -1,9 +1,9 @@
 package io.fermata.examples;
 
-import io.fermata.persistence.NoHistoryException;
-import io.fermata.persistence.StoreException;
-import io.fermata.session.ArchiveException;
-import io.fermata.session.SealException;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.EncryptionException;
 import java.io.PrintWriter;
 import java.util.concurrent.CompletionException;
 import picocli.CommandLine;
@@ -81,8 +81,8 @@ public final class Main {
             : thrown;
     if (cause instanceof StoreException
         || cause instanceof ArchiveException
-        || cause instanceof SealException
-        || cause instanceof Unusable) {
+        || cause instanceof EncryptionException
+        || cause instanceof UsageException) {
       command.getErr().println(cause.getMessage());
       if (cause instanceof StoreException
           && !(cause instanceof NoHistoryException)

@@ -1,6 +1,6 @@
 package io.fermata.examples;
 
-import io.fermata.session.Telemetry;
+import io.fermata.session.observe.Telemetry;
 import io.fermata.session.telemetry.Meters;
 import io.micrometer.core.instrument.binder.jvm.JvmMemoryMetrics;
 import io.micrometer.core.instrument.binder.jvm.JvmThreadMetrics;

@@ -6,12 +6,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import io.fermata.session.Fermata;
-import io.fermata.session.RunInfo;
-import io.fermata.session.RunJson;
-import io.fermata.session.RunQuery;
-import io.fermata.session.Runs;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunJson;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Runs;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.ConnectException;
@@ -224,14 +224,14 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
     HttpResponse<String> response = answered(url);
     JsonNode body = read(response.body());
     if (response.statusCode() != 200) {
-      throw new Unusable(
+      throw new UsageException(
           "%s answers %d: %s"
               .formatted(
                   url,
                   response.statusCode(),
                   body.at("/error/message").asText("name a server of runs with --server")));
     } else if (!(body instanceof ObjectNode page) || !page.path("runs").isArray()) {
-      throw new Unusable(url + " lists no runs; name a server of runs with --server");
+      throw new UsageException(url + " lists no runs; name a server of runs with --server");
     } else {
       return page;
     }
@@ -247,7 +247,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
     try {
       return HttpClient.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
     } catch (IOException e) {
-      throw new Unusable(
+      throw new UsageException(
           "%s cannot be reached: %s; start the server, or name another with --server"
               .formatted(url, reason(e)),
           e);

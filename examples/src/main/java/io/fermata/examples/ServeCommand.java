@@ -1,10 +1,12 @@
 package io.fermata.examples;
 
+import io.fermata.examples.flows.DeskOptions;
+import io.fermata.examples.flows.Examples;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
-import io.fermata.persistence.OpenStore;
+import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.HostBuilder;
-import io.fermata.session.Telemetry;
+import io.fermata.session.observe.Telemetry;
 import java.io.PrintWriter;
 import java.net.URI;
 import java.time.Duration;

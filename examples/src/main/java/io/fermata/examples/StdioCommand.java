@@ -1,5 +1,7 @@
 package io.fermata.examples;
 
+import io.fermata.examples.flows.DeskOptions;
+import io.fermata.examples.flows.Examples;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
 import java.time.Duration;

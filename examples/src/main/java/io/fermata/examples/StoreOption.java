@@ -1,7 +1,7 @@
 package io.fermata.examples;
 
 import io.fermata.persistence.Store;
-import io.fermata.session.Keys;
+import io.fermata.session.admin.DataKeys;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -51,12 +51,12 @@ final class StoreOption {
   /**
    * A store that there is.
    *
-   * @throws Unusable if its file is missing
+   * @throws UsageException if its file is missing
    */
   static Store present(Store store) {
     String name = store.toString();
     if (name.startsWith(SQLITE) && !Files.exists(Path.of(name.substring(SQLITE.length())))) {
-      throw new Unusable(
+      throw new UsageException(
           "There is no store %s; name one with --store, or begin it with serve"
               .formatted(name.substring(SQLITE.length())));
     }
@@ -65,7 +65,7 @@ final class StoreOption {
 
   private void requireKeys() {
     try {
-      Keys.fromEnvironment();
+      DataKeys.fromEnvironment();
     } catch (IllegalArgumentException e) {
       throw new ParameterException(
           commandLine(), e.getMessage() + "; the command key prints a new one: key k1", e);

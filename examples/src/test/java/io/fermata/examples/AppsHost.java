@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * A web client that shows MCP Apps: a host page that speaks with a server through its own origin,
  * and the sandbox of another origin, which comes with the policy that a page's metadata asks for.
  */
-final class AppsHost implements AutoCloseable {
+public final class AppsHost implements AutoCloseable {
   private static final List<String> FORWARDED =
       List.of("Content-Type", "Accept", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name");
 
@@ -34,7 +34,7 @@ final class AppsHost implements AutoCloseable {
   private final HttpServer host;
   private final HttpServer sandbox;
 
-  AppsHost(URI endpoint) throws IOException {
+  public AppsHost(URI endpoint) throws IOException {
     this.endpoint = endpoint;
     this.host = server();
     this.sandbox = server();
@@ -51,12 +51,12 @@ final class AppsHost implements AutoCloseable {
   }
 
   /** Where the host page is. */
-  URI page() {
+  public URI page() {
     return URI.create(origin(host) + "/host.html?sandbox=" + origin(sandbox));
   }
 
   /** The only addresses that a page has to do with. */
-  List<String> origins() {
+  public List<String> origins() {
     return List.of(origin(host) + "/", origin(sandbox) + "/");
   }
 
@@ -65,7 +65,7 @@ final class AppsHost implements AutoCloseable {
   }
 
   /** Lets the next call of a tool arrive, and its answer be lost. */
-  void loseNextAnswer() {
+  public void loseNextAnswer() {
     losing.set(true);
   }
 

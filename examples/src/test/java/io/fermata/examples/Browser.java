@@ -3,7 +3,7 @@ package io.fermata.examples;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -26,7 +26,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A real Chromium without a window, driven over the DevTools protocol. */
-final class Browser implements AutoCloseable {
+public final class Browser implements AutoCloseable {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final List<String> NAMES =
       List.of("chromium", "chromium-browser", "google-chrome");
@@ -49,7 +49,7 @@ final class Browser implements AutoCloseable {
    *
    * @param profile an empty folder
    */
-  static Browser start(Path profile) throws IOException {
+  public static Browser start(Path profile) throws IOException {
     Process process = launched(profile);
     Path told = profile.resolve("DevToolsActivePort");
     eventually(() -> "The browser did not start", () -> lines(told).size() == 2);
@@ -113,7 +113,7 @@ final class Browser implements AutoCloseable {
   }
 
   /** Opens an empty page. */
-  Tab tab(int width, int height) {
+  public Tab tab(int width, int height) {
     String target =
         send(null, "Target.createTarget", Json.object().put("url", "about:blank"))
             .path("targetId")
@@ -189,7 +189,7 @@ final class Browser implements AutoCloseable {
   }
 
   /** A page, and the frames in it: the page itself is at depth 0, the first frame in it at 1. */
-  final class Tab implements AutoCloseable {
+  public final class Tab implements AutoCloseable {
     private final String target;
     private final String session;
     private final Map<String, Integer> contexts = new ConcurrentHashMap<>();
@@ -232,7 +232,7 @@ final class Browser implements AutoCloseable {
       }
     }
 
-    void resize(int width, int height) {
+    public void resize(int width, int height) {
       send(
           "Emulation.setDeviceMetricsOverride",
           Json.object()
@@ -243,17 +243,17 @@ final class Browser implements AutoCloseable {
     }
 
     /** Runs a script in all documents that are opened from now on, before their own. */
-    void before(String script) {
+    public void before(String script) {
       send("Page.addScriptToEvaluateOnNewDocument", Json.object().put("source", script));
     }
 
-    void open(URI address) {
+    public void open(URI address) {
       send("Page.navigate", Json.object().put("url", address.toString()));
       until(0, "document.readyState === 'complete' && location.href !== 'about:blank'");
     }
 
     /** The value of a script in a frame, awaited if it is a promise. */
-    JsonNode run(int depth, String script) {
+    public JsonNode run(int depth, String script) {
       return evaluate(depth, script, true).path("value");
     }
 
@@ -289,7 +289,7 @@ final class Browser implements AutoCloseable {
     }
 
     /** Waits until a script in a frame yields true. */
-    void until(int depth, String condition) {
+    public void until(int depth, String condition) {
       eventually(
           () -> "It never came to %s; %s".formatted(condition, look(depth)),
           () -> holds(depth, condition));
@@ -312,7 +312,7 @@ final class Browser implements AutoCloseable {
     }
 
     /** Clicks into the middle of an element. */
-    void click(int depth, String selector) {
+    public void click(int depth, String selector) {
       String element = "document.querySelector('%s')".formatted(selector);
       ObjectNode object =
           Json.object().put("objectId", evaluate(depth, element, false).path("objectId").asText());
@@ -333,7 +333,7 @@ final class Browser implements AutoCloseable {
     }
 
     /** Presses a key that has the given number in Windows. */
-    void press(String key, int number) {
+    public void press(String key, int number) {
       ObjectNode event =
           Json.object().put("key", key).put("code", key).put("windowsVirtualKeyCode", number);
       send("Input.dispatchKeyEvent", event.put("type", "rawKeyDown"));
@@ -341,7 +341,7 @@ final class Browser implements AutoCloseable {
     }
 
     /** Keeps a picture of the whole page. */
-    void screenshot(Path file) throws IOException {
+    public void screenshot(Path file) throws IOException {
       JsonNode size = send("Page.getLayoutMetrics", Json.object()).path("cssContentSize");
       ObjectNode shot = Json.object().put("captureBeyondViewport", true);
       shot.putObject("clip")
@@ -355,7 +355,7 @@ final class Browser implements AutoCloseable {
     }
 
     /** Waits until the policy of a frame forbids something. */
-    void whenForbidden() {
+    public void whenForbidden() {
       eventually(() -> "Nothing was forbidden", () -> !violations.isEmpty());
     }
 
@@ -366,12 +366,12 @@ final class Browser implements AutoCloseable {
     }
 
     /** The addresses that the page and its frames turned to and were let. */
-    List<String> requests() {
+    public List<String> requests() {
       return new ArrayList<>(requests.values());
     }
 
     /** What the policy of a frame forbade. */
-    List<String> violations() {
+    public List<String> violations() {
       return new ArrayList<>(violations);
     }
   }

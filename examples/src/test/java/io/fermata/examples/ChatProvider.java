@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -16,22 +16,22 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /** A provider of OpenAI's streamed chat completions; each request takes the next reply. */
-final class ChatProvider implements AutoCloseable {
+public final class ChatProvider implements AutoCloseable {
   private final HttpServer server;
   private final Deque<String> replies = new ConcurrentLinkedDeque<>();
   private final List<JsonNode> requests = new CopyOnWriteArrayList<>();
 
-  ChatProvider() throws IOException {
+  public ChatProvider() throws IOException {
     server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     server.createContext("/v1/chat/completions", this::answer);
     server.start();
   }
 
-  String baseUrl() {
+  public String baseUrl() {
     return "http://127.0.0.1:" + server.getAddress().getPort() + "/v1";
   }
 
-  ChatProvider call(String tool, ObjectNode arguments) {
+  public ChatProvider call(String tool, ObjectNode arguments) {
     ObjectNode delta = Json.object();
     ObjectNode call = delta.putArray("tool_calls").addObject().put("index", 0);
     call.put("id", "call_1").put("type", "function");
@@ -39,7 +39,7 @@ final class ChatProvider implements AutoCloseable {
     return reply(delta, "tool_calls");
   }
 
-  ChatProvider say(String text) {
+  public ChatProvider say(String text) {
     return reply(Json.object().put("content", text), "stop");
   }
 
@@ -56,7 +56,7 @@ final class ChatProvider implements AutoCloseable {
   }
 
   /** The requests so far, the oldest first. */
-  List<JsonNode> requests() {
+  public List<JsonNode> requests() {
     return List.copyOf(requests);
   }
 

@@ -4,7 +4,7 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
 import io.fermata.flow.Flow;
-import io.fermata.flow.Verdict;
+import io.fermata.flow.event.Verdict;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import jakarta.validation.constraints.Min;
@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.Locale;
 
 /** A flow that clients may show as forms, for clients that do. */
-record Dinner(String name, String email, @Min(1) Integer guests) {
+public record Dinner(String name, String email, @Min(1) Integer guests) {
   private static final Flow<Dinner> FLOW =
       Flow.of("dinner", Dinner.class)
           .description("Books a table.")
@@ -35,7 +35,7 @@ record Dinner(String name, String email, @Min(1) Integer guests) {
         : Verdict.reject("That is no email.");
   }
 
-  static Fermata host(Path folder) {
+  public static Fermata host(Path folder) {
     return Fermata.host().store(Store.sqlite(folder.resolve("dinner.db"))).flow(FLOW).start();
   }
 }

@@ -2,10 +2,12 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.examples.flows.QuoteFlow;
+import io.fermata.examples.flows.Restaurant;
 import io.fermata.flow.Flow;
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import io.fermata.session.Keys;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.admin.DataKeys;
 import io.fermata.testkit.HostProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -53,7 +55,7 @@ class MainTest {
   @Test
   void aKeyIsPrintedAsTheEnvironmentTakesIt() {
     assertThat(run("key", "k7")).isZero();
-    assertThat(Keys.parse(out.toString()).current()).isEqualTo("k7");
+    assertThat(DataKeys.parse(out.toString()).current()).isEqualTo("k7");
     assertThat(run("key", "not an id")).isEqualTo(2);
   }
 

@@ -3,7 +3,7 @@ package io.fermata.examples;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -26,7 +26,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** The server in a JVM of its own, and an MCP client of it. */
-final class ServerProcess implements AutoCloseable {
+public final class ServerProcess implements AutoCloseable {
   /** A small heap; and newer JVMs complain about what the database's driver and the actors do. */
   private static final List<String> OPTIONS =
       List.of(
@@ -49,7 +49,7 @@ final class ServerProcess implements AutoCloseable {
     this.endpoint = endpoint;
   }
 
-  static ServerProcess start(Path directory, String... options) throws Exception {
+  public static ServerProcess start(Path directory, String... options) throws Exception {
     return start(Main.class, directory, options);
   }
 
@@ -69,7 +69,7 @@ final class ServerProcess implements AutoCloseable {
   }
 
   /** Runs a command in a JVM of its own; what it complains of goes to errors.txt. */
-  static Process run(Path directory, String... options) throws IOException {
+  public static Process run(Path directory, String... options) throws IOException {
     return run(directory, Map.of(), options);
   }
 
@@ -135,7 +135,7 @@ final class ServerProcess implements AutoCloseable {
   }
 
   /** Calls a tool and gives its structured content. */
-  JsonNode call(String tool, ObjectNode arguments) throws Exception {
+  public JsonNode call(String tool, ObjectNode arguments) throws Exception {
     ObjectNode params = Json.object().put("name", tool);
     params.set("arguments", arguments);
     return result("tools/call", params).path("structuredContent");
@@ -167,7 +167,7 @@ final class ServerProcess implements AutoCloseable {
   }
 
   /** Ends the process as a power cut would. */
-  void kill() throws InterruptedException {
+  public void kill() throws InterruptedException {
     process.destroyForcibly().waitFor();
   }
 

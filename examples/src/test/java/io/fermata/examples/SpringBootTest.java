@@ -5,8 +5,8 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
+import io.fermata.flow.schema.Computed;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;

@@ -4,10 +4,10 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** The server as clients start it that talk to it over its standard input and output. */
-final class Stdio {
+public final class Stdio {
   private Stdio() {}
 
-  static List<String> command(Path database) {
+  public static List<String> command(Path database) {
     return List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-cp",

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
-import io.fermata.persistence.OpenStore;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.http.HttpClient;
@@ -89,7 +89,7 @@ class StoreCommandsTest {
 
   private Work work(String file) {
     try (OpenStore store = open(file)) {
-      return new Work(Set.copyOf(now(store.working())), now(store.newest()));
+      return new Work(Set.copyOf(now(store.unfinished())), now(store.newest()));
     }
   }
 

@@ -2,7 +2,7 @@ package io.fermata.examples;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A client of one thread over HTTP, which outlives the servers that it talks to. */
-final class ThreadClient {
+public final class ThreadClient {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   private final HttpClient http = HttpClient.newHttpClient();
@@ -28,14 +28,14 @@ final class ThreadClient {
     this.server = server;
   }
 
-  static ThreadClient create(ServerProcess server, String agent) throws Exception {
+  public static ThreadClient create(ServerProcess server, String agent) throws Exception {
     ThreadClient client = new ThreadClient(server);
     String id = client.post("", Map.of("agent", agent)).path("threadId").asText();
     client.place = "/threads/" + id;
     return client;
   }
 
-  void moveTo(ServerProcess other) {
+  public void moveTo(ServerProcess other) {
     server = other;
   }
 
@@ -57,21 +57,21 @@ final class ThreadClient {
   }
 
   /** Says something, and returns how the thread stands when it has dealt with it. */
-  JsonNode say(String text) throws Exception {
+  public JsonNode say(String text) throws Exception {
     post("/messages", Map.of("content", text));
     return settled();
   }
 
-  void answer(JsonNode question, String name, Object value) throws Exception {
+  public void answer(JsonNode question, String name, Object value) throws Exception {
     post("/answers", Map.of("call", question.path("call").asText(), name, value));
   }
 
-  JsonNode view() throws Exception {
+  public JsonNode view() throws Exception {
     return MAPPER.readTree(http.send(request("").build(), BodyHandlers.ofString()).body());
   }
 
   /** How the thread stands when it does not work any more. */
-  JsonNode settled() throws Exception {
+  public JsonNode settled() throws Exception {
     JsonNode view = view();
     for (int i = 0; i < 600 && view.path("standing").asText().equals("working"); i++) {
       Thread.sleep(50);
@@ -80,7 +80,7 @@ final class ThreadClient {
     return view;
   }
 
-  List<String> said() throws Exception {
+  public List<String> said() throws Exception {
     HttpRequest messages = request("/messages").build();
     JsonNode page = MAPPER.readTree(http.send(messages, BodyHandlers.ofString()).body());
     List<String> said = new ArrayList<>();
@@ -93,7 +93,7 @@ final class ThreadClient {
   }
 
   /** The lines of the event stream after an event, up to the first one that begins so. */
-  List<String> events(@Nullable String after, String last) throws Exception {
+  public List<String> events(@Nullable String after, String last) throws Exception {
     HttpRequest.Builder events = request("/events").header("Accept", "text/event-stream");
     if (after != null) {
       events.header("Last-Event-ID", after);

@@ -1,5 +1,13 @@
 package io.fermata.persistence;
 
+import io.fermata.persistence.memory.MemoryStore;
+import io.fermata.persistence.postgres.PostgresAddress;
+import io.fermata.persistence.postgres.PostgresStore;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProvider;
+import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.sqlite.SqliteStore;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;

@@ -1,5 +1,8 @@
 package io.fermata.persistence;
 
+import io.fermata.persistence.postgres.PostgresAddress;
+import io.fermata.persistence.spi.Passwords;
+import io.fermata.persistence.spi.StoreProvider;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.List;

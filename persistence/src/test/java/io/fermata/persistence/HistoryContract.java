@@ -8,11 +8,13 @@ import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.contract.Notebook;
+import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.spi.Written;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** What every store promises that keeps the history of its journals and can list them. */
-abstract class HistoryContract extends JournalContract {
+public abstract class HistoryContract extends JournalContract {
 
   @Test
   void whatWasWrittenAfterARecordIsToldInTheOrderOfItsNumbers() {
@@ -41,7 +43,7 @@ abstract class HistoryContract extends JournalContract {
       assertThat(Host.await(host.store().journals("", 2))).containsExactly("a", "b");
       assertThat(Host.await(host.store().journals("b", 2))).containsExactly("c");
       assertThat(Host.await(host.store().journals("c", 2))).isEmpty();
-      Host.await(host.store().forget(List.of("b")));
+      Host.await(host.store().delete(List.of("b")));
       assertThat(Host.await(host.store().journals("", 10))).containsExactly("a", "c");
     }
   }

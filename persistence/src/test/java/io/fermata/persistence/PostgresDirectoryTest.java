@@ -1,12 +1,13 @@
 package io.fermata.persistence;
 
+import io.fermata.persistence.memory.DirectoryContract;
 import org.junit.jupiter.api.Tag;
 
 @Tag("slow")
 final class PostgresDirectoryTest extends DirectoryContract {
 
   @Override
-  Store newStore() {
+  public Store newStore() {
     return PostgresProbe.fresh().store();
   }
 }

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.postgres.PostgresClaimTest;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
@@ -140,7 +143,7 @@ final class PostgresOutageTest {
         running.awaitMore(1_000);
         server.kill();
         PostgresClaimTest.await(
-            () -> failure(host.store().working()).contains("cannot be reached at 127.0.0.1"));
+            () -> failure(host.store().unfinished()).contains("cannot be reached at 127.0.0.1"));
         server.restart();
       }
       running.awaitMore(1_000);
@@ -162,7 +165,7 @@ final class PostgresOutageTest {
         running.awaitMore(500);
         cable.cut();
         PostgresClaimTest.await(
-            () -> failure(host.store().working()).contains("cannot be reached at 127.0.0.1"));
+            () -> failure(host.store().unfinished()).contains("cannot be reached at 127.0.0.1"));
         cable.mend();
       }
       running.awaitMore(500);
@@ -177,7 +180,7 @@ final class PostgresOutageTest {
         Host host = Host.on(Store.postgres(cable.through(database.address())))) {
       host.open("a").write(new Line("before"));
       cable.cut();
-      PostgresClaimTest.await(() -> failure(host.store().working()).contains("cannot be reached"));
+      PostgresClaimTest.await(() -> failure(host.store().unfinished()).contains("cannot be reached"));
       List<CompletableFuture<String>> calls =
           IntStream.range(0, 500)
               .mapToObj(

@@ -9,9 +9,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Looks into a store's database past the store. */
-record PostgresProbe(PostgresServer server, String address) {
+public record PostgresProbe(PostgresServer server, String address) {
 
-  static PostgresProbe fresh() {
+  public static PostgresProbe fresh() {
     return of(PostgresServer.shared());
   }
 
@@ -19,19 +19,19 @@ record PostgresProbe(PostgresServer server, String address) {
     return new PostgresProbe(server, server.newDatabase());
   }
 
-  String database() {
+  public String database() {
     return PostgresServer.database(address);
   }
 
-  Store store() {
+  public Store store() {
     return Store.postgres(address);
   }
 
-  void execute(String... statements) {
+  public void execute(String... statements) {
     server.execute(database(), statements);
   }
 
-  List<Long> numbers(String sql, Object... parameters) {
+  public List<Long> numbers(String sql, Object... parameters) {
     try (Connection connection = server.connect(database());
         PreparedStatement select = connection.prepareStatement(sql)) {
       for (int index = 0; index < parameters.length; index++) {
@@ -49,17 +49,17 @@ record PostgresProbe(PostgresServer server, String address) {
     }
   }
 
-  long number(String sql, Object... parameters) {
+  public long number(String sql, Object... parameters) {
     return numbers(sql, parameters).get(0);
   }
 
-  List<Long> records(String persistenceId) {
+  public List<Long> records(String persistenceId) {
     return numbers(
         "SELECT sequence_number FROM event_journal WHERE persistence_id = ? ORDER BY 1",
         persistenceId);
   }
 
-  List<Long> snapshots(String persistenceId) {
+  public List<Long> snapshots(String persistenceId) {
     return numbers("SELECT sequence_number FROM snapshot WHERE persistence_id = ?", persistenceId);
   }
 }

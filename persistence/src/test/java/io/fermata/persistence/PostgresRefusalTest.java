@@ -2,6 +2,8 @@ package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.persistence.spi.Passwords;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;

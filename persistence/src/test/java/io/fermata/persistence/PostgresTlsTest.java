@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;

@@ -7,14 +7,15 @@ import io.fermata.persistence.contract.Note.Appointment;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.spi.Due;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What every store promises that keeps its journals in tables. */
-abstract class SqlContract extends HistoryContract {
+public abstract class SqlContract extends HistoryContract {
 
   /** How many tags there are of records. */
-  abstract long tags();
+  public abstract long tags();
 
   @Test
   void aSweepTakesTheTagsToo() {

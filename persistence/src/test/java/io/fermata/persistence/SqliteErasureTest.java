@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -10,11 +10,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Looks into a store's file past the store. */
-final class SqliteProbe {
+public final class SqliteProbe {
 
   private SqliteProbe() {}
 
-  static List<Long> numbers(Path file, String sql, String parameter) {
+  public static List<Long> numbers(Path file, String sql, String parameter) {
     try (Connection connection = connect(file);
         PreparedStatement select = connection.prepareStatement(sql)) {
       select.setString(1, parameter);
@@ -30,7 +30,7 @@ final class SqliteProbe {
     }
   }
 
-  static List<String> plan(Path file, String sql) {
+  public static List<String> plan(Path file, String sql) {
     return strings(file, "EXPLAIN QUERY PLAN " + sql, "detail");
   }
 

@@ -7,6 +7,7 @@ import io.fermata.persistence.contract.ChildJvm;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.JournalProcess;
 import io.fermata.persistence.contract.Note;
+import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,8 +1,8 @@
 package io.fermata.bench;
 
-import io.fermata.mcp.McpResult;
 import io.fermata.mcp.McpServer;
-import io.fermata.mcp.McpTool;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.CompletableFuture;

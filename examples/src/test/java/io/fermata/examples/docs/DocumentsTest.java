@@ -5,43 +5,43 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
 import io.fermata.agent.Compaction;
-import io.fermata.agent.Deferred;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Handoff;
-import io.fermata.agent.Party;
+import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.mcp.McpTools;
 import io.fermata.agent.model.Model;
-import io.fermata.flow.Branches;
-import io.fermata.flow.Condition;
-import io.fermata.flow.Decision;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.ForEach;
 import io.fermata.flow.Migration;
 import io.fermata.flow.Mount;
 import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.Questions;
-import io.fermata.flow.Reads;
-import io.fermata.flow.Reducer;
-import io.fermata.flow.Run;
-import io.fermata.flow.Verdict;
 import io.fermata.flow.WidgetOptions;
-import io.fermata.mcp.McpCall;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.route.Decision;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.route.StateReads;
 import io.fermata.mcp.McpServerBuilder;
-import io.fermata.mcp.McpTool;
-import io.fermata.mcp.OAuth;
+import io.fermata.mcp.feature.McpCall;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.settings.OAuth;
 import io.fermata.persistence.Store;
-import io.fermata.session.DisplayTool;
 import io.fermata.session.Fermata;
-import io.fermata.session.FlowTool;
 import io.fermata.session.HostBuilder;
-import io.fermata.session.RunQuery;
-import io.fermata.session.Schedule;
-import io.fermata.session.Threads;
-import io.fermata.session.WidgetPage;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.WidgetPage;
 import io.fermata.testkit.FlowProbe;
 import io.fermata.testkit.HostProbe;
 import io.fermata.testkit.ScriptedModel;
@@ -112,20 +112,20 @@ class DocumentsTest {
               Mount.class,
               Migration.class,
               Condition.class,
-              Reads.class,
+              StateReads.class,
               Reducer.class,
               Verdict.class,
               Run.class),
           "runtime/agent/README.md",
           List.of(
               Agent.class,
-              Party.class,
+              Participant.class,
               Prompt.class,
               Tool.class,
               FlowCall.class,
               SubAgent.class,
               Handoff.class,
-              Deferred.class,
+              ScheduledHandler.class,
               Budget.class,
               Compaction.class,
               Model.class,

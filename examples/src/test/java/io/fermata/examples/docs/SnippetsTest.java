@@ -3,8 +3,8 @@ package io.fermata.examples.docs;
 import static java.util.stream.Collectors.toCollection;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.flow.Condition;
 import io.fermata.flow.Flow;
+import io.fermata.flow.route.Condition;
 import io.fermata.testkit.ScriptedModel;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;

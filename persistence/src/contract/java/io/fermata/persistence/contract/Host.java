@@ -4,11 +4,11 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
-import io.fermata.persistence.Due;
-import io.fermata.persistence.Forgotten;
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoredRecord;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -100,7 +100,7 @@ public final class Host implements AutoCloseable {
   }
 
   public List<String> working() {
-    return await(store.working());
+    return await(store.unfinished());
   }
 
   public List<Due> due(long until, int max) {
@@ -115,8 +115,8 @@ public final class Host implements AutoCloseable {
     return await(store.sweep(now));
   }
 
-  public Forgotten forget(String... ids) {
-    return await(store.forget(List.of(ids)));
+  public Deleted forget(String... ids) {
+    return await(store.delete(List.of(ids)));
   }
 
   public List<String> read(String id, long fromSeq, int max) {
@@ -127,7 +127,7 @@ public final class Host implements AutoCloseable {
     return texts(await(store.readBack(id, beforeSeq, max)));
   }
 
-  private static List<String> texts(List<StoredRecord> records) {
+  private static List<String> texts(List<StoredEntry> records) {
     return records.stream().map(record -> new String(record.payload(), UTF_8)).toList();
   }
 

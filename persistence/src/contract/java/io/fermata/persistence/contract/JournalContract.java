@@ -4,19 +4,19 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.DirectoryEntry;
-import io.fermata.persistence.Due;
-import io.fermata.persistence.Forgotten;
-import io.fermata.persistence.JournalTags;
-import io.fermata.persistence.NewRecord;
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoredRecord;
 import io.fermata.persistence.contract.Note.Appointment;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.contract.Note.Secret;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -204,22 +204,22 @@ public abstract class JournalContract {
 
   @Test
   void aJournalOfAnotherStoreIsAdoptedWithItsTagsAndNotTwice() {
-    List<NewRecord> records = new ArrayList<>();
+    List<NewEntry> records = new ArrayList<>();
     try (Host other = Host.on(newStore())) {
       other.open("a").write(new Line("one"), new Line("two"), new Appointment(7));
-      for (StoredRecord record : Host.await(other.store().read("a", 2, 10))) {
+      for (StoredEntry record : Host.await(other.store().read("a", 2, 10))) {
         Set<String> tags = record.seq() == 3 ? Set.of(JournalTags.due(7)) : Set.of();
-        records.add(new NewRecord(record, 5, tags));
+        records.add(new NewEntry(record, 5, tags));
       }
     }
     try (Host host = Host.on(store)) {
-      assertThat(Host.await(host.store().adopt("a", records))).isEqualTo(2);
+      assertThat(Host.await(host.store().importJournal("a", records))).isEqualTo(2);
 
       assertThat(host.due(9, 10)).containsExactly(new Due("a", 7));
-      assertThatThrownBy(() -> Host.await(host.store().adopt("a", records)))
+      assertThatThrownBy(() -> Host.await(host.store().importJournal("a", records)))
           .rootCause()
           .hasMessageContaining("has a journal a already");
-      assertThatThrownBy(() -> host.store().adopt("b", List.of(records.get(1), records.get(0))))
+      assertThatThrownBy(() -> host.store().importJournal("b", List.of(records.get(1), records.get(0))))
           .hasMessageContaining("record 2 follows record 3");
     }
     try (Host host = Host.on(store)) {
@@ -299,7 +299,7 @@ public abstract class JournalContract {
     try (Host host = Host.on(store)) {
       host.open("a").write(new Line("one"), new Plan("two"));
 
-      StoredRecord second = Host.await(host.store().read("a", 2, 1)).get(0);
+      StoredEntry second = Host.await(host.store().read("a", 2, 1)).get(0);
       assertThat(second.seq()).isEqualTo(2);
       assertThat(second.serializerId()).isEqualTo(new NoteSerializer().identifier());
       assertThat(second.manifest()).isEqualTo("Plan");
@@ -324,7 +324,7 @@ public abstract class JournalContract {
       assertThatThrownBy(() -> open.read("a", 1, 0))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage("0 records cannot be read at once; read 1 to 1000 and go on from the last");
-      assertThatThrownBy(() -> open.readBack("a", 1, OpenStore.MOST_RECORDS + 1))
+      assertThatThrownBy(() -> open.readBack("a", 1, OpenStore.MAX_ENTRIES + 1))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("1001 records");
       assertThatThrownBy(() -> open.read("a", -1, 10))
@@ -345,9 +345,9 @@ public abstract class JournalContract {
       }
     }
     try (Host host = Host.on(store)) {
-      assertThat(host.forget("a")).isEqualTo(new Forgotten(1, 3, 1, 1));
-      assertThat(host.forget("c", "d", "nobody's")).isEqualTo(new Forgotten(2, 2, 0, 0));
-      assertThat(host.forget("a")).isEqualTo(Forgotten.NOTHING);
+      assertThat(host.forget("a")).isEqualTo(new Deleted(1, 3, 1, 1));
+      assertThat(host.forget("c", "d", "nobody's")).isEqualTo(new Deleted(2, 2, 0, 0));
+      assertThat(host.forget("a")).isEqualTo(Deleted.NOTHING);
 
       assertThat(List.of(records("a"), snapshots("a"), records("c"), records("d")))
           .allMatch(List::isEmpty);

@@ -1,7 +1,7 @@
 package io.fermata.persistence.contract;
 
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoreException;
+import io.fermata.persistence.spi.StoreException;
 
 /** A process of its own that opens a store and does as it is told: {@code <store> <writes>}. */
 public final class JournalProcess {

@@ -1,6 +1,6 @@
 package io.fermata.persistence.contract;
 
-import io.fermata.persistence.JournalTags;
+import io.fermata.persistence.spi.JournalTags;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -99,7 +99,7 @@ public final class Notebook extends EventSourcedBehavior<Notebook.Command, Note,
 
   public static Set<String> tags(Note note) {
     if (note instanceof Note.Plan) {
-      return Set.of(JournalTags.WORKING);
+      return Set.of(JournalTags.UNFINISHED);
     }
     if (note instanceof Note.Appointment appointment) {
       return Set.of(JournalTags.due(appointment.at()));

@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.agent.message.Side;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -25,11 +26,11 @@ public final class Agent {
 
   private final String name;
   private final String description;
-  private final Party sideA;
-  private final Party sideB;
+  private final Participant sideA;
+  private final Participant sideB;
   private final List<Hook> hooks;
   private final List<ParentHook> parentHooks;
-  private final List<Deferred> effects;
+  private final List<ScheduledHandler> effects;
   private final Map<String, String> env;
   private final int maxSessionTurns;
   private final int maxSteps;
@@ -43,7 +44,7 @@ public final class Agent {
    *
    * @param before whether it comes before the parent's own hooks, or after them
    */
-  record ParentHook(Hook hook, boolean before) {}
+  public record ParentHook(Hook hook, boolean before) {}
 
   private Agent(Draft draft) {
     name = draft.name;
@@ -63,20 +64,20 @@ public final class Agent {
   }
 
   /** An agent with these sides. At most one of them can be a person. */
-  public static Agent of(String name, Party sideA, Party sideB) {
+  public static Agent of(String name, Participant sideA, Participant sideB) {
     return new Agent(new Draft(Tool.named(name, "agent"), sideA, sideB));
   }
 
   /** A model that talks with a person. */
   public static Agent aiHuman(String name, Prompt prompt) {
-    return of(name, Party.prompt(prompt), Party.person());
+    return of(name, Participant.prompt(prompt), Participant.person());
   }
 
   /**
    * Two models that talk with each other; bound it with {@link #maxSessionTurns} or a stop tool.
    */
   public static Agent dualAi(String name, Prompt sideA, Prompt sideB) {
-    return of(name, Party.prompt(sideA), Party.prompt(sideB));
+    return of(name, Participant.prompt(sideA), Participant.prompt(sideB));
   }
 
   public Agent description(String value) {
@@ -107,7 +108,7 @@ public final class Agent {
   }
 
   /** Work that its tools and hooks may schedule. */
-  public Agent effects(Deferred... more) {
+  public Agent effects(ScheduledHandler... more) {
     return with(draft -> draft.effects.addAll(List.of(more)));
   }
 
@@ -148,23 +149,23 @@ public final class Agent {
     return internal;
   }
 
-  public Party side(Side side) {
+  public Participant side(Side side) {
     return side == Side.A ? sideA : sideB;
   }
 
-  List<Hook> hooks() {
+  public List<Hook> hooks() {
     return hooks;
   }
 
-  List<ParentHook> parentHooks() {
+  public List<ParentHook> parentHooks() {
     return parentHooks;
   }
 
-  public List<Deferred> effects() {
+  public List<ScheduledHandler> effects() {
     return effects;
   }
 
-  @Nullable Deferred effect(String effect) {
+  public @Nullable ScheduledHandler effect(String effect) {
     return effects.stream().filter(e -> e.name().equals(effect)).findFirst().orElse(null);
   }
 
@@ -172,24 +173,24 @@ public final class Agent {
     return env;
   }
 
-  int maxSessionTurns() {
+  public int maxSessionTurns() {
     return maxSessionTurns;
   }
 
-  int maxSteps() {
+  public int maxSteps() {
     return maxSteps;
   }
 
-  Budget budget() {
+  public Budget budget() {
     return budget;
   }
 
-  @Nullable Compaction compaction() {
+  public @Nullable Compaction compaction() {
     return compaction;
   }
 
   /** The prompt of this name; null if there is none. */
-  @Nullable Prompt prompt(String prompt) {
+  public @Nullable Prompt prompt(String prompt) {
     return promptsByName.get(prompt);
   }
 
@@ -201,7 +202,7 @@ public final class Agent {
   private Set<Prompt> collectPrompts() {
     Set<Prompt> all = new LinkedHashSet<>();
     for (Side side : Side.values()) {
-      if (side(side) instanceof Party.Speaker speaker) {
+      if (side(side) instanceof Participant.Speaker speaker) {
         collect(speaker.prompt(), all);
       }
     }
@@ -231,7 +232,7 @@ public final class Agent {
     return names;
   }
 
-  <T extends Offered> List<T> offered(Class<T> type) {
+  public <T extends Offered> List<T> offered(Class<T> type) {
     return prompts().stream()
         .flatMap(prompt -> prompt.tools().stream())
         .filter(type::isInstance)
@@ -242,7 +243,7 @@ public final class Agent {
   /** Rejects what cannot work; the prompts by name. */
   private Map<String, Prompt> check() {
     List<String> wrong = new ArrayList<>();
-    if (sideA instanceof Party.Person && sideB instanceof Party.Person) {
+    if (sideA instanceof Participant.Person && sideB instanceof Participant.Person) {
       wrong.add("both sides are people; nobody would act");
     }
     Map<String, Prompt> prompts = new LinkedHashMap<>();
@@ -254,7 +255,7 @@ public final class Agent {
       checkTools(prompt, wrong);
     }
     for (Side side : Side.values()) {
-      if (side(side) instanceof Party.Speaker speaker) {
+      if (side(side) instanceof Participant.Speaker speaker) {
         checkEndings(speaker, wrong);
       }
     }
@@ -285,13 +286,13 @@ public final class Agent {
     }
   }
 
-  private static void checkEndings(Party.Speaker speaker, List<String> wrong) {
+  private static void checkEndings(Participant.Speaker speaker, List<String> wrong) {
     List<String> names = new ArrayList<>();
     if (speaker.stopTool() != null) {
       names.add(speaker.stopTool());
     }
-    for (Party.Ending ending :
-        new Party.@Nullable Ending[] {
+    for (Participant.Ending ending :
+        new Participant.@Nullable Ending[] {
           speaker.sessionStop(), speaker.sessionFail(), speaker.sessionStatus()
         }) {
       if (ending != null) {
@@ -315,11 +316,11 @@ public final class Agent {
 
   private static final class Draft {
     final String name;
-    final Party sideA;
-    final Party sideB;
+    final Participant sideA;
+    final Participant sideB;
     final List<Hook> hooks = new ArrayList<>();
     final List<ParentHook> parentHooks = new ArrayList<>();
-    final List<Deferred> effects = new ArrayList<>();
+    final List<ScheduledHandler> effects = new ArrayList<>();
     final Map<String, String> env = new LinkedHashMap<>();
     String description = "";
     int maxSessionTurns;
@@ -328,7 +329,7 @@ public final class Agent {
     @Nullable Compaction compaction;
     boolean internal;
 
-    Draft(String name, Party sideA, Party sideB) {
+    Draft(String name, Participant sideA, Participant sideB) {
       this.name = name;
       this.sideA = sideA;
       this.sideB = sideB;

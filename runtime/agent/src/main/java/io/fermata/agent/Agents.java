@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.agent.state.ScheduledEffect;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -44,7 +45,7 @@ public final class Agents {
   }
 
   /** The handler of scheduled work; null if the agent no longer has it. */
-  @Nullable Deferred find(ScheduledEffect effect) {
+  public @Nullable ScheduledHandler find(ScheduledEffect effect) {
     Agent agent = find(effect.agent());
     return agent == null ? null : agent.effect(effect.effect());
   }
@@ -54,7 +55,7 @@ public final class Agents {
   }
 
   /** How many of the latest messages the state of an agent's thread must keep. */
-  int window(Agent agent) {
+  public int window(Agent agent) {
     int window = 1;
     for (Prompt prompt : agent.prompts()) {
       window = Math.max(window, prompt.window());

@@ -1,10 +1,10 @@
 package io.fermata.agent;
 
 /** The work in progress was cancelled. */
-final class CancelledException extends RuntimeException {
+public final class CancelledException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
-  CancelledException(InterruptedException cause) {
+  public CancelledException(InterruptedException cause) {
     super("The work was given up", cause);
   }
 }

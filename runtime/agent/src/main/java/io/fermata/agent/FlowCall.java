@@ -2,7 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.schema.ArgumentSchema;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 

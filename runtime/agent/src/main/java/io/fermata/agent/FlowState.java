@@ -1,6 +1,14 @@
 package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.ThreadMetadata;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -71,7 +79,7 @@ public interface FlowState {
    *
    * @param isHandling whether they are being executed
    */
-  record Sequence(List<ToolCall> queue, boolean isHandling) {}
+  record Sequence(List<RequestedCall> queue, boolean isHandling) {}
 
   /** Stops the thread at the end of the step. */
   void stop();
@@ -134,7 +142,7 @@ public interface FlowState {
    * Queues a call of a tool after the calls of this step. The model sees the call and its result as
    * if it had requested it. A resting thread executes it and rests again.
    */
-  ToolCall queueTool(String tool, Object arguments);
+  RequestedCall queueTool(String tool, Object arguments);
 
   /**
    * Calls a tool now and returns its result, which the conversation does not see. Only tools
@@ -186,7 +194,7 @@ public interface FlowState {
   /**
    * Schedules work of the agent.
    *
-   * @param effect the name of a {@link Deferred} of the agent
+   * @param effect the name of a {@link ScheduledHandler} of the agent
    * @return the id to remove it with
    */
   String scheduleEffect(String effect, Object arguments, Duration delay);

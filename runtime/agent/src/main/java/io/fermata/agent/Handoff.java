@@ -1,6 +1,6 @@
 package io.fermata.agent;
 
-import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.schema.ArgumentSchema;
 
 /**
  * Lets a model hand the thread over to another agent, whose side A acts after the end of the step.
@@ -10,7 +10,7 @@ import io.fermata.flow.ArgumentSchema;
  */
 public record Handoff(String name, String agent, String description) implements Offered {
   private record Reason(
-      @io.fermata.flow.Describe("What the next agent should know, or nothing")
+      @io.fermata.flow.schema.Describe("What the next agent should know, or nothing")
           @org.jspecify.annotations.Nullable
           String message) {}
 

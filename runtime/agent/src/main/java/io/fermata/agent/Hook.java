@@ -2,6 +2,12 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.data.message.ChatMessage;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadMetadata;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -36,19 +42,19 @@ public sealed interface Hook {
   /** Sees a call of a tool. */
   @FunctionalInterface
   interface CallWatch<T> {
-    void see(FlowState flow, ToolCall call, T what) throws Exception;
+    void see(FlowState flow, RequestedCall call, T what) throws Exception;
   }
 
   /** Changes the result of a call, or keeps it. */
   @FunctionalInterface
   interface ResultChange {
-    ToolResult change(FlowState flow, ToolCall call, ToolResult result) throws Exception;
+    ToolResult change(FlowState flow, RequestedCall call, ToolResult result) throws Exception;
   }
 
   /** Changes the result of a call; null removes the call, as if it had not been requested. */
   @FunctionalInterface
   interface ResultVeto {
-    @Nullable ToolResult change(FlowState flow, ToolCall call, ToolResult result) throws Exception;
+    @Nullable ToolResult change(FlowState flow, RequestedCall call, ToolResult result) throws Exception;
   }
 
   /** Changes what is about to change in a message. */

@@ -1,6 +1,6 @@
 package io.fermata.agent;
 
-import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.schema.ArgumentSchema;
 
 /**
  * Something that a prompt offers its model to call: a {@link Tool}, another {@link Prompt} as a

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 public final class OutcomeUnknownException extends Exception {
   private static final long serialVersionUID = 1;
 
-  static final String CODE = "outcome_unknown";
+  public static final String CODE = "outcome_unknown";
 
   public OutcomeUnknownException(String message, @Nullable Throwable cause) {
     super(message, cause);

@@ -3,8 +3,8 @@ package io.fermata.agent;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import io.fermata.agent.model.Model;
-import io.fermata.flow.ArgumentSchema;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.ArgumentSchema;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -25,13 +25,13 @@ public final class Prompt {
   private static final ObjectNode MESSAGE = message();
 
   /** A piece of the instructions. */
-  sealed interface Part {}
+  public sealed interface Part {}
 
-  record Text(String content) implements Part {}
+  public record Text(String content) implements Part {}
 
-  record Include(Prompt prompt) implements Part {}
+  public record Include(Prompt prompt) implements Part {}
 
-  record Env(String property) implements Part {}
+  public record Env(String property) implements Part {}
 
   private final String name;
   private final Model model;
@@ -158,11 +158,11 @@ public final class Prompt {
     return tools;
   }
 
-  List<Part> parts() {
+  public List<Part> parts() {
     return parts;
   }
 
-  List<Hook> hooks() {
+  public List<Hook> hooks() {
     return hooks;
   }
 
@@ -174,23 +174,23 @@ public final class Prompt {
     return requiredSchema;
   }
 
-  boolean includesChat() {
+  public boolean includesChat() {
     return includeChat;
   }
 
-  boolean includesPastTools() {
+  public boolean includesPastTools() {
     return includePastTools;
   }
 
-  boolean parallel() {
+  public boolean parallel() {
     return parallelToolCalls;
   }
 
-  ToolChoice toolChoice() {
+  public ToolChoice toolChoice() {
     return toolChoice;
   }
 
-  int window() {
+  public int window() {
     return window;
   }
 

@@ -1,7 +1,7 @@
 package io.fermata.agent;
 
-import io.fermata.flow.ArgumentSchema;
-import io.fermata.flow.Describe;
+import io.fermata.flow.schema.ArgumentSchema;
+import io.fermata.flow.schema.Describe;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -1,6 +1,6 @@
 package io.fermata.agent;
 
-import io.fermata.flow.ArgumentSchema;
+import io.fermata.flow.schema.ArgumentSchema;
 import org.jspecify.annotations.Nullable;
 
 /**

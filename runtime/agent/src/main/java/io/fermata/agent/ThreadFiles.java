@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.agent.state.ThreadStorage;
 import java.util.List;
 
 /**
@@ -11,9 +12,9 @@ public interface ThreadFiles {
   record Match(String path, int line, String text) {}
 
   /** Writes a file, and replaces one with that path. */
-  Shelf.StoredFile write(String path, String mimeType, byte[] data);
+  ThreadStorage.StoredFile write(String path, String mimeType, byte[] data);
 
-  Shelf.StoredFile write(String path, String text);
+  ThreadStorage.StoredFile write(String path, String text);
 
   byte[] read(String path) throws InterruptedException;
 
@@ -22,7 +23,7 @@ public interface ThreadFiles {
   boolean exists(String path);
 
   /** The metadata of a file. */
-  Shelf.StoredFile stat(String path);
+  ThreadStorage.StoredFile stat(String path);
 
   /** The paths that start with a prefix, such as a folder. */
   List<String> list(String prefix);

@@ -1,10 +1,13 @@
 package io.fermata.agent;
 
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
+
 /** The thread that a tool or hook works for, as a thing of its own. */
 public final class ThreadInstance {
   private final FlowState flow;
 
-  ThreadInstance(FlowState flow) {
+  public ThreadInstance(FlowState flow) {
     this.flow = flow;
   }
 

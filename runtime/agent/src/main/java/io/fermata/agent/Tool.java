@@ -2,10 +2,10 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.ArgumentSchema;
-import io.fermata.flow.Json;
-import io.fermata.flow.Policy;
-import io.fermata.flow.Retry;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.ArgumentSchema;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Function;
@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * FlowState#idempotencyKey}, unless the tool may run only {@link #once}.
  */
 public final class Tool implements Offered {
-  static final Pattern NAME = Pattern.compile("[a-zA-Z0-9_-]{1,64}");
+  public static final Pattern NAME = Pattern.compile("[a-zA-Z0-9_-]{1,64}");
 
   private final String name;
   private final String description;
@@ -82,7 +82,7 @@ public final class Tool implements Offered {
     return of(name, description, ArgumentSchema.nothing(), handler);
   }
 
-  static Tool of(
+  public static Tool of(
       String name, String description, ArgumentSchema schema, ToolHandler<ObjectNode> handler) {
     return new Tool(name, description, schema, handler, Policy.DEFAULT, null);
   }
@@ -139,15 +139,15 @@ public final class Tool implements Offered {
     return arguments;
   }
 
-  Policy policy() {
+  public Policy policy() {
     return policy;
   }
 
-  @Nullable Function<ObjectNode, @Nullable String> approval() {
+  public @Nullable Function<ObjectNode, @Nullable String> approval() {
     return approval;
   }
 
-  ToolHandler<ObjectNode> handler() {
+  public ToolHandler<ObjectNode> handler() {
     return handler;
   }
 }

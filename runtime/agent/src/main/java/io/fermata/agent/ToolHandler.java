@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.agent.message.ToolResult;
 import org.jspecify.annotations.Nullable;
 
 /**

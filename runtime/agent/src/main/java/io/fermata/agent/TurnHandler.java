@@ -1,5 +1,7 @@
 package io.fermata.agent;
 
+import io.fermata.agent.message.Message;
+
 /**
  * Code that takes the turn of a side. It speaks with {@link FlowState#injectMessage}; a turn
  * without a message lets the thread rest.

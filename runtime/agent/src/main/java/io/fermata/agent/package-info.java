@@ -1,6 +1,6 @@
 /**
- * Two-sided agents: their prompts, tools and hooks, the state of a thread, and the turn loop, which
- * is a {@link io.fermata.flow.Program}. It may use flow and the model port, and starts no thread.
+ * Agents: their two sides, prompts, tools and hooks. Authors use this package; it describes agents
+ * and runs nothing.
  */
 @NullMarked
 package io.fermata.agent;

@@ -10,8 +10,20 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.fermata.flow.Outcome;
-import io.fermata.flow.Program;
+import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Program;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -33,9 +45,9 @@ import org.jspecify.annotations.Nullable;
  * Nothing is performed before {@link #run} or {@link #perform}; a model's script or a tool may call
  * back into the conversation for what happens meanwhile.
  */
-final class Conversation {
+public final class Conversation {
   /** Reads and writes records as a journal does. */
-  static final ObjectMapper JOURNAL =
+  public static final ObjectMapper JOURNAL =
       JsonMapper.builder()
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
@@ -63,22 +75,22 @@ final class Conversation {
   }
 
   /** A thread of the first agent, which is yet to be created. */
-  static Conversation of(Agent... agents) {
+  public static Conversation of(Agent... agents) {
     return new Conversation(List.of(agents));
   }
 
   /** A thread of the first agent, created. */
-  static Conversation with(Agent... agents) {
+  public static Conversation with(Agent... agents) {
     return of(agents).create().run();
   }
 
   // --- what comes in ---------------------------------------------------------------------------
 
-  Conversation create(Message... messages) {
+  public Conversation create(Message... messages) {
     return create(null, messages);
   }
 
-  Conversation create(ThreadEvent.@Nullable Parent parent, Message... messages) {
+  public Conversation create(ThreadEvent.@Nullable Parent parent, Message... messages) {
     return accept(
         new ThreadInput.Create(
             "t1",
@@ -91,49 +103,49 @@ final class Conversation {
             now));
   }
 
-  Conversation post(String text) {
+  public Conversation post(String text) {
     return post(null, Message.user(text));
   }
 
-  Conversation post(@Nullable String key, Message message, Attachment... attachments) {
+  public Conversation post(@Nullable String key, Message message, Attachment... attachments) {
     return accept(new ThreadInput.Post(key, message, List.of(attachments), now));
   }
 
   /** Posts, and lets the thread go on to where it rests. */
-  Conversation say(String text) {
+  public Conversation say(String text) {
     return post(text).run();
   }
 
-  Conversation stop() {
+  public Conversation stop() {
     return accept(new ThreadInput.Stop(now));
   }
 
-  Conversation proceed(@Nullable Side side) {
+  public Conversation proceed(@Nullable Side side) {
     return accept(new ThreadInput.Proceed(side, now));
   }
 
-  Conversation approve(String call) {
+  public Conversation approve(String call) {
     return accept(new ThreadInput.Answer(call, "a1", true, null, null, "ann", now));
   }
 
-  Conversation deny(String call, @Nullable String reason) {
+  public Conversation deny(String call, @Nullable String reason) {
     return accept(new ThreadInput.Answer(call, "a1", false, null, reason, "ann", now));
   }
 
-  Conversation answer(String call, String answerId, JsonNode answers) {
+  public Conversation answer(String call, String answerId, JsonNode answers) {
     return accept(new ThreadInput.Answer(call, answerId, null, answers, null, "ann", now));
   }
 
-  Conversation report(String child, long number, boolean failed, String text) {
+  public Conversation report(String child, long number, boolean failed, String text) {
     return accept(new ThreadInput.Report(child, number, failed, text, now));
   }
 
-  Conversation delete() {
+  public Conversation delete() {
     return accept(new ThreadInput.Delete(now));
   }
 
   /** Takes an input in; a refusal is kept for {@link #refusal}. */
-  Conversation accept(ThreadInput input) {
+  public Conversation accept(ThreadInput input) {
     refusal = null;
     Program.Acceptance<ThreadEvent> acceptance = program.accept(state, input);
     if (acceptance instanceof Program.Accepted<ThreadEvent> accepted) {
@@ -164,22 +176,22 @@ final class Conversation {
   // --- what is done ----------------------------------------------------------------------------
 
   /** Which of the effects that are wanted is performed, or ends, next; the first unless told. */
-  Conversation order(Function<List<ThreadEffect>, ThreadEffect> chosen) {
+  public Conversation order(Function<List<ThreadEffect>, ThreadEffect> chosen) {
     order = chosen;
     return this;
   }
 
-  Conversation lastFirst() {
+  public Conversation lastFirst() {
     return order(effects -> effects.get(effects.size() - 1));
   }
 
   /** Performs effects until none is wanted that does not wait for its time. */
-  Conversation run() {
+  public Conversation run() {
     return runUntil(effect -> false);
   }
 
   /** Performs effects until one of these is wanted, which is left. */
-  Conversation runUntil(Predicate<ThreadEffect> point) {
+  public Conversation runUntil(Predicate<ThreadEffect> point) {
     for (int i = 0; i < MOST_EFFECTS; i++) {
       List<ThreadEffect> ready = ready();
       if (ready.isEmpty() || ready.stream().anyMatch(point)) {
@@ -199,31 +211,31 @@ final class Conversation {
   }
 
   /** Performs the effect whose turn it is, and brings its end to the thread. */
-  Conversation step() {
+  public Conversation step() {
     return perform(order.apply(ready()));
   }
 
   /** Performs an effect, and brings its end to the thread. */
-  Conversation perform(ThreadEffect effect) {
+  public Conversation perform(ThreadEffect effect) {
     return accept(new ThreadInput.EffectEnded(effect, outcome(effect), now));
   }
 
   /** Performs an effect, and keeps what it came to from the thread. */
-  ThreadInput.Result outcome(ThreadEffect effect) {
+  public ThreadInput.Result outcome(ThreadEffect effect) {
     ThreadState then = Objects.requireNonNull(inFlight.get(effect.key()), effect.key());
     performed.add(effect.key());
     return program.perform(then, effect, world).toCompletableFuture().join();
   }
 
   /** Goes on to the first of these effects, performs it, and loses its end in a crash. */
-  Conversation crashDuring(Predicate<ThreadEffect> point) {
+  public Conversation crashDuring(Predicate<ThreadEffect> point) {
     runUntil(point);
     outcome(ready().stream().filter(point).findFirst().orElseThrow());
     return crash();
   }
 
   /** Loses everything but the journal, and reads that back. */
-  Conversation crash() {
+  public Conversation crash() {
     JsonNode before = JOURNAL.valueToTree(state);
     ThreadState back = folded(journal.size());
     JsonNode refolded = JOURNAL.valueToTree(back);
@@ -236,7 +248,7 @@ final class Conversation {
   }
 
   /** Goes on with agents of another build. */
-  Conversation replace(Agent... agents) {
+  public Conversation replace(Agent... agents) {
     program = new ThreadProgram(new Agents(List.of(agents)));
     return this;
   }
@@ -251,7 +263,7 @@ final class Conversation {
   }
 
   /** Lets time pass, tells the thread of the moments that it waits for, and lets it go on. */
-  Conversation pass(Duration time) {
+  public Conversation pass(Duration time) {
     now += time.toMillis();
     for (int i = 0; i < MOST_EFFECTS; i++) {
       List<ThreadEffect> due =
@@ -268,14 +280,14 @@ final class Conversation {
   }
 
   /** What the thread wants done, timers included. */
-  List<ThreadEffect> wanted() {
+  public List<ThreadEffect> wanted() {
     Program.Next<ThreadEffect> next = program.next(state);
     return next instanceof Program.Perform<ThreadEffect> perform
         ? perform.effects()
         : next instanceof Program.Pause<ThreadEffect> pause ? pause.timers() : List.of();
   }
 
-  List<ThreadEffect> ready() {
+  public List<ThreadEffect> ready() {
     return wanted().stream().filter(effect -> !effect.timer()).toList();
   }
 
@@ -285,30 +297,30 @@ final class Conversation {
     wanted.forEach(effect -> inFlight.putIfAbsent(effect.key(), state));
   }
 
-  static Predicate<ThreadEffect> kind(ThreadEffect.Kind kind) {
+  public static Predicate<ThreadEffect> kind(ThreadEffect.Kind kind) {
     return effect -> effect.kind() == kind;
   }
 
   // --- what is seen ----------------------------------------------------------------------------
 
-  ThreadState state() {
+  public ThreadState state() {
     return state;
   }
 
-  ThreadProgram program() {
+  public ThreadProgram program() {
     return program;
   }
 
-  World world() {
+  public World world() {
     return world;
   }
 
-  long now() {
+  public long now() {
     return now;
   }
 
   /** Why the last input was refused; null if it was not. */
-  Outcome.@Nullable Failure refusal() {
+  public Outcome.@Nullable Failure refusal() {
     return refusal;
   }
 
@@ -318,16 +330,16 @@ final class Conversation {
   }
 
   /** Why the thread rests; null if it does not. */
-  @Nullable String code() {
+  public @Nullable String code() {
     return state.course().code();
   }
 
-  int records() {
+  public int records() {
     return journal.size();
   }
 
   /** A record of the journal, counted from 1. */
-  List<ThreadEvent> record(int number) {
+  public List<ThreadEvent> record(int number) {
     try {
       return JOURNAL.readValue(journal.get(number - 1), new TypeReference<List<ThreadEvent>>() {});
     } catch (JsonProcessingException e) {
@@ -335,7 +347,7 @@ final class Conversation {
     }
   }
 
-  List<ThreadEvent> events() {
+  public List<ThreadEvent> events() {
     List<ThreadEvent> all = new ArrayList<>();
     for (int i = 1; i <= journal.size(); i++) {
       all.addAll(record(i));
@@ -343,7 +355,7 @@ final class Conversation {
     return all;
   }
 
-  <T extends ThreadEvent> List<T> events(Class<T> type) {
+  public <T extends ThreadEvent> List<T> events(Class<T> type) {
     return events().stream().filter(type::isInstance).map(type::cast).toList();
   }
 
@@ -357,26 +369,26 @@ final class Conversation {
   }
 
   /** The messages at top level that the state has at hand. */
-  List<Message> messages() {
+  public List<Message> messages() {
     return state.history().messages();
   }
 
-  Message last() {
+  public Message last() {
     return messages().get(messages().size() - 1);
   }
 
   /** The messages at top level, a line each: {@code user: hi}. */
-  List<String> lines() {
+  public List<String> lines() {
     return messages().stream().map(Conversation::line).toList();
   }
 
-  static String line(Message message) {
+  public static String line(Message message) {
     String who =
         message.role() == Role.TOOL
             ? message.name() + (message.failed() ? " failed" : "")
             : message.role().name().toLowerCase(java.util.Locale.ROOT);
     String calls =
-        message.toolCalls().stream().map(ToolCall::name).collect(Collectors.joining(", "));
+        message.toolCalls().stream().map(RequestedCall::name).collect(Collectors.joining(", "));
     return who
         + (message.silent() ? " (silent)" : "")
         + ":"
@@ -385,7 +397,7 @@ final class Conversation {
   }
 
   /** The messages at top level, as they would be if the state kept all of them. */
-  List<Message> everything() {
+  public List<Message> everything() {
     ThreadState whole = ThreadState.NONE;
     for (int i = 1; i <= journal.size(); i++) {
       List<ThreadEvent> record = record(i);
@@ -406,7 +418,7 @@ final class Conversation {
   }
 
   /** All messages of the journal, inside sub-prompts too, the oldest first. */
-  List<Message> allMessages() {
+  public List<Message> allMessages() {
     List<Message> all = new ArrayList<>(newestFirst(null, Integer.MAX_VALUE, Bounds.DEPTH));
     Collections.reverse(all);
     return all;
@@ -414,7 +426,7 @@ final class Conversation {
 
   /** The latest first, as a host reads them back. */
   List<Message> newestFirst(@Nullable String before, int limit, int depth) {
-    Rewind rewind = new Rewind(before, limit, depth, true);
+    HistoryReader rewind = new HistoryReader(before, limit, depth, true);
     for (int i = journal.size(); i > 0 && !rewind.full(); i--) {
       rewind.take(record(i));
     }

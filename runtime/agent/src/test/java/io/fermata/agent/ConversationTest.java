@@ -2,6 +2,8 @@ package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.agent.message.Side;
+import io.fermata.agent.state.StopCode;
 import org.junit.jupiter.api.Test;
 
 class ConversationTest {

@@ -4,6 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -93,7 +103,7 @@ class FlowStateTest {
         work(
             flow -> {
               FlowState.Sequence sequence = flow.sequence();
-              seen.add(sequence.queue().stream().map(ToolCall::name).toList());
+              seen.add(sequence.queue().stream().map(RequestedCall::name).toList());
               seen.add(sequence.isHandling());
               return "ok";
             });
@@ -195,8 +205,8 @@ class FlowStateTest {
 
   @Test
   void anEffectCanQueueACallInAThreadAtRestAndTheModelSeesItLater() {
-    Deferred later =
-        Deferred.of(
+    ScheduledHandler later =
+        ScheduledHandler.of(
             "later", "Later.", (flow, args) -> flow.queueTool("note", Map.of("text", "night")));
     model.call("work").say("Done.").say("Good morning.");
     Conversation talk =
@@ -219,8 +229,8 @@ class FlowStateTest {
 
   @Test
   void aCallThatAnEffectQueuesWhileTheModelIsAskedIsSeenByTheModel() {
-    Deferred later =
-        Deferred.of(
+    ScheduledHandler later =
+        ScheduledHandler.of(
             "later", "Later.", (flow, args) -> flow.queueTool("note", Map.of("text", "now")));
     model.call("work").say("Done.").say("Bye.");
     Conversation talk =
@@ -243,8 +253,8 @@ class FlowStateTest {
 
   @Test
   void aCallThatWaitsInAThreadStoppedFromOutsideWaitsForTheNextMessage() {
-    Deferred later =
-        Deferred.of(
+    ScheduledHandler later =
+        ScheduledHandler.of(
             "later", "Later.", (flow, args) -> flow.queueTool("note", Map.of("text", "now")));
     Conversation[] talk = new Conversation[1];
     model
@@ -439,8 +449,8 @@ class FlowStateTest {
   @Test
   void pagesAreFullThoughManyMessagesAreSilent() {
     List<List<Message>> pages = new ArrayList<>();
-    Deferred murmur =
-        Deferred.of(
+    ScheduledHandler murmur =
+        ScheduledHandler.of(
             "murmur",
             "Murmurs.",
             (flow, args) -> {

@@ -8,8 +8,14 @@ import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Model;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * Agents of any kind. What their models, tools and hooks do depends on nothing but what they are
  * given, so a run that is cut off and goes on comes to the same end as one that is not.
  */
-final class RandomAgents {
+public final class RandomAgents {
   private record Amount(int n) {}
 
   private static final ObjectNode ANYTHING = Json.object().put("type", "object");
@@ -37,13 +43,13 @@ final class RandomAgents {
    *
    * @param quiet their tools do nothing to the thread but have results
    */
-  RandomAgents(long seed, boolean quiet) {
+  public RandomAgents(long seed, boolean quiet) {
     this.random = new Random(seed);
     this.quiet = quiet;
   }
 
   /** The first speaks first; the others may be handed over to, or put to work. */
-  Agent[] next() {
+  public Agent[] next() {
     Agent worker = Agent.aiHuman("worker", Prompt.of("work", model(9)).text("Work."));
     Agent second = agent("second", List.of());
     List<Offered> others = new ArrayList<>();
@@ -92,7 +98,7 @@ final class RandomAgents {
   }
 
   private Agent sides(String name, Prompt top) {
-    Party.Speaker speaker = Party.prompt(top);
+    Participant.Speaker speaker = Participant.prompt(top);
     List<String> names = top.tools().stream().map(Offered::name).toList();
     if (names.contains("plain") && random.nextInt(5) == 0) {
       speaker = speaker.stopTool("plain");
@@ -102,12 +108,12 @@ final class RandomAgents {
       speaker = speaker.sessionFail("attaches", "n");
     }
     return switch (quiet ? 0 : random.nextInt(5)) {
-      case 0, 1 -> Agent.of(name, speaker, Party.person());
-      case 2 -> Agent.of(name, speaker, Party.code(RandomAgents::handle)).maxSessionTurns(2);
-      case 3 -> Agent.of(name, Party.code(RandomAgents::handle), Party.person());
+      case 0, 1 -> Agent.of(name, speaker, Participant.person());
+      case 2 -> Agent.of(name, speaker, Participant.code(RandomAgents::handle)).maxSessionTurns(2);
+      case 3 -> Agent.of(name, Participant.code(RandomAgents::handle), Participant.person());
       default -> {
         Prompt other = Prompt.of(name + "-other", model(random.nextInt(1_000))).tools(tools());
-        yield Agent.of(name, speaker, Party.prompt(other)).maxSessionTurns(2);
+        yield Agent.of(name, speaker, Participant.prompt(other)).maxSessionTurns(2);
       }
     };
   }
@@ -290,8 +296,8 @@ final class RandomAgents {
     return Map.of("stored", n);
   }
 
-  private static Deferred deferred() {
-    return Deferred.of(
+  private static ScheduledHandler deferred() {
+    return ScheduledHandler.of(
         "later",
         "Later",
         Amount.class,
@@ -363,7 +369,7 @@ final class RandomAgents {
     return told;
   }
 
-  private static void ended(FlowState flow, ToolCall call, ToolResult result) {
+  private static void ended(FlowState flow, RequestedCall call, ToolResult result) {
     int n = hash(result.text());
     if (n % 6 == 0 && call.name().equals("plain")) {
       flow.injectMessage(Message.assistant("done " + n).asSilent());

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.model.chat.request.ToolChoice;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.state.ThreadEvent;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -228,7 +232,7 @@ class RequestTest {
     talk.say("Hi");
 
     assertThat(talk.world().tidings)
-        .containsExactly(new Outside.Tiding(talk.last().id(), "text", "Hello."));
+        .containsExactly(new Outside.Delta(talk.last().id(), "text", "Hello."));
   }
 
   @Test
@@ -249,7 +253,7 @@ class RequestTest {
   @Test
   void anEffectDueDuringATurnRunsBesideIt() {
     List<String> order = new ArrayList<>();
-    Deferred tick = Deferred.of("tick", "Ticks.", (flow, args) -> order.add("tick"));
+    ScheduledHandler tick = ScheduledHandler.of("tick", "Ticks.", (flow, args) -> order.add("tick"));
     Tool schedule =
         Tool.of(
             "look",

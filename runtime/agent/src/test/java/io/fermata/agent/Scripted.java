@@ -13,7 +13,7 @@ import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
 import io.fermata.agent.model.Model;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -24,14 +24,14 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** A model that says what a test wrote down, and remembers what it was asked. */
-final class Scripted implements ChatModel {
+public final class Scripted implements ChatModel {
   private final Deque<Function<ChatRequest, AiMessage>> script = new ArrayDeque<>();
   private final List<ChatRequest> requests = new ArrayList<>();
   private @Nullable Function<ChatRequest, AiMessage> always;
   private int calls;
 
   /** One that says these things, one after the other. */
-  static Scripted saying(String... texts) {
+  public static Scripted saying(String... texts) {
     Scripted model = new Scripted();
     for (String text : texts) {
       model.say(text);
@@ -39,30 +39,30 @@ final class Scripted implements ChatModel {
     return model;
   }
 
-  Scripted say(String text) {
+  public Scripted say(String text) {
     return then(request -> AiMessage.from(text));
   }
 
   /** Says nothing and calls nothing. */
-  Scripted silence() {
+  public Scripted silence() {
     return then(request -> AiMessage.from(""));
   }
 
-  Scripted call(String tool, Map<String, ?> arguments) {
+  public Scripted call(String tool, Map<String, ?> arguments) {
     return then(request -> AiMessage.from(wants(tool, arguments)));
   }
 
-  Scripted call(String tool) {
+  public Scripted call(String tool) {
     return call(tool, Map.of());
   }
 
   /** Says something and calls a tool. */
-  Scripted sayAndCall(String text, String tool, Map<String, ?> arguments) {
+  public Scripted sayAndCall(String text, String tool, Map<String, ?> arguments) {
     return then(request -> AiMessage.from(text, List.of(wants(tool, arguments))));
   }
 
   /** Calls several tools in one reply, without arguments. */
-  Scripted calls(String... tools) {
+  public Scripted calls(String... tools) {
     return then(
         request -> {
           List<ToolExecutionRequest> all = new ArrayList<>();
@@ -73,25 +73,25 @@ final class Scripted implements ChatModel {
         });
   }
 
-  Scripted fail(RuntimeException thrown) {
+  public Scripted fail(RuntimeException thrown) {
     return then(
         request -> {
           throw thrown;
         });
   }
 
-  Scripted then(Function<ChatRequest, AiMessage> reply) {
+  public Scripted then(Function<ChatRequest, AiMessage> reply) {
     script.add(reply);
     return this;
   }
 
   /** What it says when the script is over. */
-  Scripted always(Function<ChatRequest, AiMessage> reply) {
+  public Scripted always(Function<ChatRequest, AiMessage> reply) {
     always = reply;
     return this;
   }
 
-  ToolExecutionRequest wants(String tool, Map<String, ?> arguments) {
+  public ToolExecutionRequest wants(String tool, Map<String, ?> arguments) {
     return ToolExecutionRequest.builder()
         .id("c" + ++calls)
         .name(tool)
@@ -99,7 +99,7 @@ final class Scripted implements ChatModel {
         .build();
   }
 
-  Model model() {
+  public Model model() {
     return Model.of("scripted", this).attempts(1);
   }
 
@@ -119,16 +119,16 @@ final class Scripted implements ChatModel {
 
   // --- what it was asked -----------------------------------------------------------------------
 
-  List<ChatRequest> requests() {
+  public List<ChatRequest> requests() {
     return requests;
   }
 
   /** The messages of one request, a line each: {@code user: hi}. */
-  List<String> request(int number) {
+  public List<String> request(int number) {
     return told(requests.get(number));
   }
 
-  List<String> lastRequest() {
+  public List<String> lastRequest() {
     return request(requests.size() - 1);
   }
 

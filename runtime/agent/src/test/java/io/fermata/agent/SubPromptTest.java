@@ -3,6 +3,11 @@ package io.fermata.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.state.StopCode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -335,8 +340,8 @@ class SubPromptTest {
     for (int i = 1; i <= Bounds.DEPTH + 2; i++) {
       prompt = Prompt.of("p" + i, all.model()).toolDescription("Asks.").tools(prompt.asTool());
     }
-    Party side = Party.prompt(prompt).maxSteps(1);
-    Conversation talk = Conversation.with(Agent.of("desk", side, Party.person()));
+    Participant side = Participant.prompt(prompt).maxSteps(1);
+    Conversation talk = Conversation.with(Agent.of("desk", side, Participant.person()));
 
     talk.say("Hi");
 

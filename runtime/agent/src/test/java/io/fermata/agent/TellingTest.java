@@ -2,7 +2,12 @@ package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.flow.Program;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.event.Program;
 import org.junit.jupiter.api.Test;
 
 /** What a thread does about others that it cannot tell what they are to know. */

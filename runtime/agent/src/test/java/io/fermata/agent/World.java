@@ -1,6 +1,11 @@
 package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadStorage;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -11,33 +16,33 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** A host that remembers what a thread asked of it and answers as a test wants. */
-final class World implements Outside {
+public final class World implements Outside {
   private final Conversation conversation;
   private final Map<String, FlowOutcome> begun = new HashMap<>();
   private final Map<String, FlowOutcome> answered = new HashMap<>();
   private final Map<String, String> children = new HashMap<>();
 
   final Map<String, String> env = new HashMap<>();
-  final List<Tiding> tidings = new ArrayList<>();
-  final List<String> flowCalls = new ArrayList<>();
-  final List<String> withdrawn = new ArrayList<>();
-  final List<String> delegated = new ArrayList<>();
-  final List<String> reports = new ArrayList<>();
-  final List<String> stoppedChildren = new ArrayList<>();
-  final List<String> discarded = new ArrayList<>();
+  final List<Delta> tidings = new ArrayList<>();
+  public final List<String> flowCalls = new ArrayList<>();
+  public final List<String> withdrawn = new ArrayList<>();
+  public final List<String> delegated = new ArrayList<>();
+  public final List<String> reports = new ArrayList<>();
+  public final List<String> stoppedChildren = new ArrayList<>();
+  public final List<String> discarded = new ArrayList<>();
   final List<String> erased = new ArrayList<>();
 
   /** What a flow comes to when it is called. */
-  Function<ObjectNode, FlowOutcome> flow = arguments -> result("done");
+  public Function<ObjectNode, FlowOutcome> flow = arguments -> result("done");
 
   /** What a flow comes to when it is answered. */
-  Function<ObjectNode, FlowOutcome> flowAnswer = answers -> result("done");
+  public Function<ObjectNode, FlowOutcome> flowAnswer = answers -> result("done");
 
   World(Conversation conversation) {
     this.conversation = conversation;
   }
 
-  static FlowOutcome result(String text) {
+  public static FlowOutcome result(String text) {
     return new FlowOutcome.Result(text, false, List.of());
   }
 
@@ -47,7 +52,7 @@ final class World implements Outside {
   }
 
   @Override
-  public void tell(Tiding tiding) {
+  public void publish(Delta tiding) {
     tidings.add(tiding);
   }
 
@@ -105,14 +110,14 @@ final class World implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> stands(
+  public CompletionStage<Void> reportStatus(
       ThreadEvent.Parent parent, long report, ChildThread.Status status) {
     reports.add(report + " " + status);
     return CompletableFuture.completedFuture(null);
   }
 
   @Override
-  public CompletionStage<Void> tellGone(ThreadEvent.Parent parent) {
+  public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent) {
     reports.add("gone");
     return CompletableFuture.completedFuture(null);
   }
@@ -135,7 +140,7 @@ final class World implements Outside {
   }
 
   @Override
-  public CompletionStage<byte[]> file(Shelf.StoredFile file) {
+  public CompletionStage<byte[]> file(ThreadStorage.StoredFile file) {
     return file.seq() > 0
             && conversation.record((int) file.seq()).get(file.index())
                 instanceof ThreadEvent.FileWritten written

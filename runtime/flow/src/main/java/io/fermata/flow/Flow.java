@@ -1,7 +1,16 @@
 package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.route.Route;
+import io.fermata.flow.schema.Secret;
+import io.fermata.flow.schema.StateSchema;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -236,7 +245,7 @@ public final class Flow<S extends Record> {
   }
 
   /** Its recorders, and those of its sub-flows, which hear what happens there. */
-  public List<Attached> recorders() {
+  public List<AttachedRecorder> recorders() {
     return graph().recorders();
   }
 
@@ -253,7 +262,7 @@ public final class Flow<S extends Record> {
    * paths: {@code mount/node}.
    */
   public boolean avoidable(String from, String node) {
-    return !graph().has(from) || !graph().has(node) || new Ways(graph()).avoidable(from, node);
+    return !graph().has(from) || !graph().has(node) || new Reachability(graph()).avoidable(from, node);
   }
 
   /** The names of its nodes, in the order they were declared. */
@@ -268,7 +277,7 @@ public final class Flow<S extends Record> {
 
   /** Its graph, to be drawn as a Mermaid flowchart or as an SVG image. */
   public Picture picture() {
-    return Outline.of(this);
+    return GraphShapes.of(this);
   }
 
   /** Whether clients may show its questions as forms. */
@@ -276,15 +285,15 @@ public final class Flow<S extends Record> {
     return header.forms();
   }
 
-  @Nullable Duration expiry() {
+  public @Nullable Duration expiry() {
     return header.expiry();
   }
 
-  StateSchema<S> schema() {
+  public StateSchema<S> schema() {
     return schema;
   }
 
-  Map<String, Node<S>> nodes() {
+  public Map<String, Node<S>> nodes() {
     return nodes;
   }
 
@@ -293,7 +302,7 @@ public final class Flow<S extends Record> {
   }
 
   /** The whole graph, sub-flows included; made when it is first asked for, after all checks. */
-  Graph graph() {
+  public Graph graph() {
     Graph made = graph;
     if (made == null) {
       made = new Graph(this);
@@ -302,7 +311,7 @@ public final class Flow<S extends Record> {
     return made;
   }
 
-  Node.Waiting<S> waiting(String node) {
+  public Node.Waiting<S> waiting(String node) {
     Node.Waiting<S> waiting = waits.get(node);
     return waiting == null ? Node.Waiting.none() : waiting;
   }
@@ -311,19 +320,19 @@ public final class Flow<S extends Record> {
     return waits;
   }
 
-  Map<String, Node.Compensation<S>> compensations() {
+  public Map<String, Node.Compensation<S>> compensations() {
     return compensations;
   }
 
-  Map<String, Reducer> reducers() {
+  public Map<String, Reducer> reducers() {
     return reducers;
   }
 
-  boolean endsOnFailure() {
+  public boolean endsOnFailure() {
     return header.endsOnFailure();
   }
 
-  @Nullable Function<S, ?> result() {
+  public @Nullable Function<S, ?> result() {
     return result;
   }
 

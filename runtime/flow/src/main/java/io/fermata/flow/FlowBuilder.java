@@ -1,5 +1,16 @@
 package io.fermata.flow;
 
+import io.fermata.flow.action.Action;
+import io.fermata.flow.action.AsyncAction;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.json.FixedDuration;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Decision;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.route.Route;
+import io.fermata.flow.schema.Secret;
+import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -184,7 +195,7 @@ public final class FlowBuilder<S extends Record> {
 
   /** Waits for a while. The run sleeps meanwhile, through restarts, and needs no memory. */
   public FlowBuilder<S> sleep(String node, Duration time) {
-    return sleep(node, new Fixed<>(time));
+    return sleep(node, new FixedDuration<>(time));
   }
 
   public FlowBuilder<S> sleep(String node, Function<S, Duration> time) {
@@ -208,7 +219,7 @@ public final class FlowBuilder<S extends Record> {
 
   /** Goes on to another node when a node has waited for so long. */
   public FlowBuilder<S> deadline(String node, Duration time, String target) {
-    return deadline(node, new Fixed<>(time), target);
+    return deadline(node, new FixedDuration<>(time), target);
   }
 
   public FlowBuilder<S> deadline(String node, Function<S, Duration> time, String target) {

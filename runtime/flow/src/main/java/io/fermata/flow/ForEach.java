@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import io.fermata.flow.route.Joining;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;

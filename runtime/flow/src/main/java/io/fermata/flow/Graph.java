@@ -1,5 +1,10 @@
 package io.fermata.flow;
 
+import io.fermata.flow.event.Place;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.route.Route;
+import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -18,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * no machinery of its own, its steps are steps of the run whose paths begin with the node that
  * mounts it.
  */
-final class Graph {
+public final class Graph {
   private final Map<String, Step<?>> steps = new LinkedHashMap<>();
   private final Map<String, Map<String, String>> sides = new LinkedHashMap<>();
 
@@ -26,12 +31,12 @@ final class Graph {
   private @Nullable Set<String> back;
 
   Graph(Flow<?> flow) {
-    add(new Scope<>("", flow, null, false), null, Map.of());
+    add(new FieldScope<>("", flow, null, false), null, Map.of());
   }
 
   /** Adds a flow; what leads out of the node that mounts it leads out of its end, too. */
   private <S extends Record> void add(
-      Scope<S> scope, @Nullable Step<?> mount, Map<String, String> around) {
+      FieldScope<S> scope, @Nullable Step<?> mount, Map<String, String> around) {
     Flow<S> flow = scope.flow();
     Map<String, Map<String, String>> within = new Regions(flow).sides();
     put(
@@ -48,24 +53,24 @@ final class Graph {
     end(scope, mount, around);
   }
 
-  private <S extends Record> void node(Scope<S> scope, Node<S> node, Map<String, String> around) {
+  private <S extends Record> void node(FieldScope<S> scope, Node<S> node, Map<String, String> around) {
     String path = scope.node(node.id());
     Step<S> own = new Step<>(path, scope, node, scope.flow().routes().get(node.id()), null);
     if (node instanceof Node.Mount<S, ?> mount) {
       Route in = new Route.Edge(node.id() + "/" + Flow.START);
       put(new Step<>(path, scope, node, in, null), around);
-      add(new Scope<>(path, mount.flow(), scope, false), own, around);
+      add(new FieldScope<>(path, mount.flow(), scope, false), own, around);
     } else {
       put(own, around);
       if (node instanceof Node.Each<S, ?> each) {
         Map<String, String> inner = new LinkedHashMap<>(Map.of(path, StateSchema.ANY));
         inner.putAll(around);
-        add(new Scope<>(path, each.flow(), scope, true), null, inner);
+        add(new FieldScope<>(path, each.flow(), scope, true), null, inner);
       }
     }
   }
 
-  private void end(Scope<?> scope, @Nullable Step<?> mount, Map<String, String> around) {
+  private void end(FieldScope<?> scope, @Nullable Step<?> mount, Map<String, String> around) {
     String path = scope.node(Flow.END);
     put(
         mount == null
@@ -79,34 +84,34 @@ final class Graph {
     sides.put(step.path(), around);
   }
 
-  Collection<Step<?>> steps() {
+  public Collection<Step<?>> steps() {
     return steps.values();
   }
 
-  boolean has(String path) {
+  public boolean has(String path) {
     return steps.containsKey(path);
   }
 
-  Step<?> step(String path) {
+  public Step<?> step(String path) {
     return Objects.requireNonNull(steps.get(path), () -> "There is no step " + path);
   }
 
-  Step<?> step(Place place) {
+  public Step<?> step(Place place) {
     return step(place.undone().node());
   }
 
   /** The nodes that fork around a step, the innermost first. */
-  List<String> forksAround(String path) {
+  public List<String> forksAround(String path) {
     return List.copyOf(sides(path).keySet());
   }
 
   /** The forks around a step, the innermost first, with the branch of each that it lies in. */
-  Map<String, String> sides(String path) {
+  public Map<String, String> sides(String path) {
     return sides.getOrDefault(path, Map.of());
   }
 
   /** Where the run goes on once the branches of a step that forked have become one. */
-  List<String> beyond(String path, boolean list) {
+  public List<String> beyond(String path, boolean list) {
     Step<?> step = step(path);
     if (!list && step.route() instanceof Route.Fork fork) {
       return List.of(step.scope().node(fork.join()));
@@ -116,7 +121,7 @@ final class Graph {
   }
 
   /** Where a step may lead. */
-  List<String> targets(String path) {
+  public List<String> targets(String path) {
     Step<?> step = step(path);
     List<String> targets = new ArrayList<>();
     if (step.node() instanceof Node.Each) {
@@ -136,23 +141,23 @@ final class Graph {
   }
 
   /** Whether a way between two steps leads back to where the run has been. */
-  boolean leadsBack(String from, String to) {
+  public boolean leadsBack(String from, String to) {
     Set<String> known = back;
     if (known == null) {
-      known = Set.copyOf(new Ways(this).back());
+      known = Set.copyOf(new Reachability(this).back());
       back = known;
     }
-    return known.contains(Ways.way(from, to));
+    return known.contains(Reachability.way(from, to));
   }
 
   /** The recorders of the run's flow, and of its sub-flows where they are mounted. */
-  List<Attached> recorders() {
-    List<Attached> attached = new ArrayList<>();
+  List<AttachedRecorder> recorders() {
+    List<AttachedRecorder> attached = new ArrayList<>();
     for (Step<?> step : steps.values()) {
       Set<String> here = Set.of(step.scope().path());
-      step.scope().flow().ownRecorders().forEach(r -> attached.add(new Attached(r, here)));
+      step.scope().flow().ownRecorders().forEach(r -> attached.add(new AttachedRecorder(r, here)));
     }
-    return Attached.once(attached);
+    return AttachedRecorder.once(attached);
   }
 
   SecretFields secretFields() {
@@ -160,7 +165,7 @@ final class Graph {
   }
 
   /** All that can be reached from these steps, themselves included. */
-  Set<String> reachable(Collection<String> from) {
+  public Set<String> reachable(Collection<String> from) {
     Set<String> reached = new LinkedHashSet<>(from);
     Deque<String> open = new ArrayDeque<>(from);
     while (!open.isEmpty()) {
@@ -174,7 +179,7 @@ final class Graph {
   }
 
   /** The steps that ask for a field, or for a part of it, or for what it is part of. */
-  List<Step<?>> askers(String field) {
+  public List<Step<?>> askers(String field) {
     return steps.values().stream().filter(step -> asks(step, field)).toList();
   }
 
@@ -192,7 +197,7 @@ final class Graph {
   }
 
   /** Whether a step that asks for a field asks for it in this branch: an item has its own. */
-  static boolean concerns(Step<?> step, Place place, String field) {
+  public static boolean concerns(Step<?> step, Place place, String field) {
     Node<?> node = step.node();
     String prefix = step.scope().prefix(place);
     return node != null

@@ -1,5 +1,13 @@
 package io.fermata.flow;
 
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Nearest;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.route.ConditionCheck;
+import io.fermata.flow.route.Joining;
+import io.fermata.flow.route.Route;
+import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -2,6 +2,13 @@ package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.schema.StateViews;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +22,7 @@ public final class Migrating {
   private final List<Write> writes = new ArrayList<>();
   private ObjectNode data;
 
-  Migrating(RunState run, ObjectNode data) {
+  public Migrating(RunState run, ObjectNode data) {
     this.run = run;
     this.data = data;
   }
@@ -27,7 +34,7 @@ public final class Migrating {
 
   /** The state as it is by now, as a record: that of the earlier version, for instance. */
   public <T extends Record> T state(Class<T> type) {
-    return new Views<>(type).of(data);
+    return new StateViews<>(type).of(data);
   }
 
   /** One value of the state; null if there is none. */
@@ -67,7 +74,7 @@ public final class Migrating {
     return this;
   }
 
-  List<Write> writes() {
+  public List<Write> writes() {
     return List.copyOf(writes);
   }
 }

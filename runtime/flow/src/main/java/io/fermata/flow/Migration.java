@@ -83,11 +83,11 @@ public final class Migration {
     return this;
   }
 
-  Map<String, String> nodes() {
+  public Map<String, String> nodes() {
     return nodes;
   }
 
-  Map<String, String> removed() {
+  public Map<String, String> removed() {
     return removed;
   }
 
@@ -99,7 +99,7 @@ public final class Migration {
     return secrets;
   }
 
-  @Nullable Consumer<Migrating> state() {
+  public @Nullable Consumer<Migrating> state() {
     return state;
   }
 

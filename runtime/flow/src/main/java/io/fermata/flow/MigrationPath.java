@@ -1,5 +1,7 @@
 package io.fermata.flow;
 
+import io.fermata.flow.event.MigrationFold;
+import io.fermata.flow.json.Nearest;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,17 +16,17 @@ import org.jspecify.annotations.Nullable;
  * the next version that there is one for, and the last of them to the flow itself, so a new version
  * keeps those of the one before and adds its own.
  */
-final class MigrationPath {
+public final class MigrationPath {
   private final Flow<?> flow;
   private final NavigableMap<Integer, Migration> byVersion;
 
-  MigrationPath(Flow<?> flow) {
+  public MigrationPath(Flow<?> flow) {
     this.flow = flow;
     this.byVersion = new TreeMap<>(flow.migrations());
   }
 
   /** The migrations, by the version that they lead from. */
-  NavigableMap<Integer, Migration> from() {
+  public NavigableMap<Integer, Migration> from() {
     return byVersion;
   }
 
@@ -77,7 +79,7 @@ final class MigrationPath {
               + Nearest.to(last, flow.nodeIds()).map(n -> "; did you mean " + n + "?").orElse(""));
     }
     Map<String, String> mounts = Objects.requireNonNull(byVersion.get(from)).nodes();
-    if (!Carrying.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
+    if (!MigrationFold.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
       defects.add(name + "takes " + old + " into another flow, to " + now + "; stay in the same");
     }
   }
@@ -87,11 +89,11 @@ final class MigrationPath {
   }
 
   /** What later migrations make of a node that one of them leads to. */
-  String inTheEnd(int from, String node) {
+  public String inTheEnd(int from, String node) {
     String at = node;
     for (Migration later : byVersion.tailMap(from, false).values()) {
       String removed = later.removed().get(at);
-      at = removed == null ? Carrying.renamed(at, later.nodes(), '/') : removed;
+      at = removed == null ? MigrationFold.renamed(at, later.nodes(), '/') : removed;
     }
     return at;
   }
@@ -110,7 +112,7 @@ final class MigrationPath {
   }
 
   /** The new names of fields, by their old ones. */
-  Map<String, String> fields(Migration migration, @Nullable Integer next) {
+  public Map<String, String> fields(Migration migration, @Nullable Integer next) {
     Map<String, String> fields = new LinkedHashMap<>(migration.fields());
     migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
     return fields;

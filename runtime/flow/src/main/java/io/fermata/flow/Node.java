@@ -1,5 +1,11 @@
 package io.fermata.flow;
 
+import io.fermata.flow.action.AsyncAction;
+import io.fermata.flow.action.AsyncValidator;
+import io.fermata.flow.action.Validator;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.route.Joining;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -9,11 +15,11 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** A step of a compiled flow. */
-sealed interface Node<S extends Record> {
+public sealed interface Node<S extends Record> {
   String id();
 
   /** What it is called to recorders. */
-  Recorded.Kind kind();
+  Observation.Kind kind();
 
   /** Whether a person is asked here. */
   default boolean asks() {
@@ -35,8 +41,8 @@ sealed interface Node<S extends Record> {
       String id, List<Question<S>> questions, @Nullable Function<S, String> context)
       implements Node<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.ASK;
+    public Observation.Kind kind() {
+      return Observation.Kind.ASK;
     }
 
     @Override
@@ -73,8 +79,8 @@ sealed interface Node<S extends Record> {
       @Nullable String field)
       implements Node<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.WIDGET;
+    public Observation.Kind kind() {
+      return Observation.Kind.WIDGET;
     }
 
     @Override
@@ -96,8 +102,8 @@ sealed interface Node<S extends Record> {
   record Act<S extends Record>(String id, AsyncAction<S> action, Policy policy, List<String> reads)
       implements Node<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.ACT;
+    public Observation.Kind kind() {
+      return Observation.Kind.ACT;
     }
   }
 
@@ -110,8 +116,8 @@ sealed interface Node<S extends Record> {
       String id, Function<S, ? extends Map<String, ? extends @Nullable Object>> values)
       implements Node<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.ACT;
+    public Observation.Kind kind() {
+      return Observation.Kind.ACT;
     }
   }
 
@@ -124,8 +130,8 @@ sealed interface Node<S extends Record> {
       String id, BiFunction<S, Instant, Instant> until, @Nullable Function<S, Duration> time)
       implements Node<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.SLEEP;
+    public Observation.Kind kind() {
+      return Observation.Kind.SLEEP;
     }
 
     @Override
@@ -138,8 +144,8 @@ sealed interface Node<S extends Record> {
   record Await<S extends Record>(String id, String signal, @Nullable String field)
       implements Node<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.SIGNAL;
+    public Observation.Kind kind() {
+      return Observation.Kind.SIGNAL;
     }
 
     @Override
@@ -172,8 +178,8 @@ sealed interface Node<S extends Record> {
       @Nullable String into)
       implements Nested<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.SUBFLOW;
+    public Observation.Kind kind() {
+      return Observation.Kind.SUBFLOW;
     }
   }
 
@@ -192,8 +198,8 @@ sealed interface Node<S extends Record> {
       Joining joining)
       implements Nested<S> {
     @Override
-    public Recorded.Kind kind() {
-      return Recorded.Kind.LIST;
+    public Observation.Kind kind() {
+      return Observation.Kind.LIST;
     }
   }
 
@@ -204,7 +210,7 @@ sealed interface Node<S extends Record> {
       @Nullable Duration every,
       int reminders,
       @Nullable AsyncAction<S> reminder) {
-    static <S extends Record> Waiting<S> none() {
+    public static <S extends Record> Waiting<S> none() {
       return new Waiting<>(null, null, null, 0, null);
     }
   }

@@ -1,5 +1,8 @@
 package io.fermata.flow;
 
+import io.fermata.flow.action.AsyncValidator;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.Validator;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Function;

@@ -5,6 +5,12 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.event.Branch;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StateMemory;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -114,7 +120,7 @@ public final class Secrets {
     values.forEach((path, value) -> fields.find(path, value, this::add));
   }
 
-  void writes(SecretFields fields, List<Write> writes) {
+  public void writes(SecretFields fields, List<Write> writes) {
     for (Write write : writes) {
       JsonNode value = write.value();
       if (value != null) {
@@ -139,7 +145,7 @@ public final class Secrets {
     }
   }
 
-  private void memory(SecretFields fields, Memory memory) {
+  private void memory(SecretFields fields, StateMemory memory) {
     fields.find("", memory.data(), this::add);
     memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::add));
   }

@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import io.fermata.flow.route.Route;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,19 +11,19 @@ import org.jspecify.annotations.Nullable;
  * @param route the way out; null at the end of the run, and of an item's sub-flow
  * @param closes the flow that ends here
  */
-record Step<S extends Record>(
+public record Step<S extends Record>(
     String path,
-    Scope<S> scope,
+    FieldScope<S> scope,
     @Nullable Node<S> node,
     @Nullable Route route,
-    @Nullable Scope<?> closes) {
+    @Nullable FieldScope<?> closes) {
 
-  boolean asks() {
+  public boolean asks() {
     return node != null && node.asks();
   }
 
   /** How it is undone. What undoes the beginning of a run is its flow's hook for its expiry. */
-  Node.@Nullable Compensation<S> compensation() {
+  public Node.@Nullable Compensation<S> compensation() {
     String id = path.substring(path.lastIndexOf('/') + 1);
     return scope.flow().compensations().get(id);
   }

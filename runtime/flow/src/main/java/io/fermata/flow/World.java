@@ -1,5 +1,8 @@
 package io.fermata.flow;
 
+import io.fermata.flow.action.Caller;
+import io.fermata.flow.action.Progress;
+
 /**
  * What a step's effect can reach while it runs.
  *

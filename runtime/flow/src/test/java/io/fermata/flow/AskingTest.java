@@ -12,6 +12,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** How questions are put, and what becomes of the answers. */
-class AskingTest {
+public class AskingTest {
   // --- the example of the contract ------------------------------------------------------------
 
   @Test
@@ -497,7 +502,7 @@ class AskingTest {
     assertThat(new Driver(flow).start("a", "x")).isEqualTo(new Outcome.Complete(null));
   }
 
-  static String orThrow(boolean[] broken, String text) {
+  public static String orThrow(boolean[] broken, String text) {
     if (broken[0]) {
       throw new IllegalStateException("secret");
     }

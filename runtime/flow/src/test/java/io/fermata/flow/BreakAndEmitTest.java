@@ -14,6 +14,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.action.Caller;
+import io.fermata.flow.action.Progress;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

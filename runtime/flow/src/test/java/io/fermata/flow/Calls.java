@@ -1,5 +1,7 @@
 package io.fermata.flow;
 
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
@@ -10,20 +12,20 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /** Notes every call of a recorder's hooks, whichever they are. */
-final class Calls {
+public final class Calls {
   private static final Set<String> NO_HOOKS = Set.of("id", "onRecord", "onEvent", "onDropped");
 
   /** A hook and what it was given. */
-  record Call(String hook, Recorded event) {
+  public record Call(String hook, Observation event) {
     @Override
     public String toString() {
       return hook + " " + event.moment().step();
     }
   }
 
-  final List<Call> calls = new ArrayList<>();
+  public final List<Call> calls = new ArrayList<>();
 
-  final Recorder recorder =
+  public final Recorder recorder =
       (Recorder)
           Proxy.newProxyInstance(
               Recorder.class.getClassLoader(),
@@ -41,15 +43,15 @@ final class Calls {
       case "equals" -> {
         return proxy == arguments[0];
       }
-      case "onEvent" -> ((Recorded) arguments[0]).to(proxy);
+      case "onEvent" -> ((Observation) arguments[0]).to(proxy);
       case "onRecord", "onDropped" -> {}
-      default -> calls.add(new Call(method.getName(), (Recorded) arguments[0]));
+      default -> calls.add(new Call(method.getName(), (Observation) arguments[0]));
     }
     return null;
   }
 
   /** The names of all hooks for events. */
-  static Set<String> hooks() {
+  public static Set<String> hooks() {
     Set<String> hooks = new TreeSet<>();
     Arrays.stream(Recorder.class.getDeclaredMethods())
         .map(Method::getName)
@@ -59,11 +61,11 @@ final class Calls {
   }
 
   /** What a hook was told, in order. */
-  <E extends Recorded> List<E> told(Class<E> kind) {
+  public <E extends Observation> List<E> told(Class<E> kind) {
     return calls.stream().map(Call::event).filter(kind::isInstance).map(kind::cast).toList();
   }
 
-  List<String> lines() {
+  public List<String> lines() {
     return calls.stream().map(Call::toString).toList();
   }
 }

@@ -1,14 +1,19 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.gte;
 import static io.fermata.flow.Driver.asked;
 import static io.fermata.flow.Driver.code;
 import static io.fermata.flow.Driver.result;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gte;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.schema.Computed;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -4,6 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -13,60 +23,60 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /** Runs a program without any actor: performs every effect at once and keeps the journal. */
-final class Driver {
-  final FlowProgram<?> program;
-  final List<Event> journal = new ArrayList<>();
+public final class Driver {
+  public final FlowProgram<?> program;
+  public final List<Event> journal = new ArrayList<>();
 
   /** The same in the records that a host would write. */
-  final List<Entry> entries = new ArrayList<>();
+  public final List<Entry> entries = new ArrayList<>();
 
-  RunState state = RunState.NONE;
-  long now = 1_000;
-  int performed;
+  public RunState state = RunState.NONE;
+  public long now = 1_000;
+  public int performed;
   private int runs;
 
-  Driver(Flow<?> flow) {
+  public Driver(Flow<?> flow) {
     this(flow, Limits.DEFAULT);
   }
 
-  Driver(Flow<?> flow, Limits limits) {
+  public Driver(Flow<?> flow, Limits limits) {
     this.program = FlowProgram.of(flow, limits);
   }
 
-  Outcome start(Object... updates) {
+  public Outcome start(Object... updates) {
     return call(new Input.Start("run-" + ++runs, "to test", object(updates), now++));
   }
 
-  Outcome proceed(Object... updates) {
+  public Outcome proceed(Object... updates) {
     return call(new Input.Continue(object(updates), now++));
   }
 
-  Outcome reset(Object... updates) {
+  public Outcome reset(Object... updates) {
     return call(new Input.Reset(object(updates), now++));
   }
 
-  Outcome cancel() {
+  public Outcome cancel() {
     return call(new Input.Cancel(now++));
   }
 
-  Outcome signal(String name, @Nullable Object payload) {
+  public Outcome signal(String name, @Nullable Object payload) {
     return call(new Input.Signal(name, Json.tree(payload), now++));
   }
 
   /** Lets the time come that the run waits for, the earliest if there are several. */
-  Outcome pass() {
+  public Outcome pass() {
     StepEffect next = earliest(timers());
     now = Math.max(now, Objects.requireNonNull(next.due()));
     feed(new Input.EffectDue(next, now));
     return settle();
   }
 
-  Outcome resolve(Input.Resolution resolution) {
+  public Outcome resolve(Input.Resolution resolution) {
     return call(new Input.Resolve(resolution, now++));
   }
 
   /** Takes over the run of a driver that has another version. */
-  Outcome takeOver(Driver before) {
+  public Outcome takeOver(Driver before) {
     journal.addAll(before.journal);
     entries.addAll(before.entries);
     state = before.state;
@@ -76,7 +86,7 @@ final class Driver {
   }
 
   /** As a host does: a call that changes nothing repeats what the run waits for. */
-  Outcome call(Input input) {
+  public Outcome call(Input input) {
     return come(program.accept(state, input));
   }
 
@@ -91,14 +101,14 @@ final class Driver {
   }
 
   /** Feeds an input without performing what follows from it. */
-  void feed(Input input) {
+  public void feed(Input input) {
     if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
       record(accepted.events());
     }
   }
 
   /** A journal record. */
-  record Entry(long seq, long at, List<Event> events) {}
+  public record Entry(long seq, long at, List<Event> events) {}
 
   private void record(List<Event> events) {
     if (!events.isEmpty()) {
@@ -111,16 +121,16 @@ final class Driver {
   }
 
   /** What a process that has just started knows: the first events of the journal, nothing else. */
-  void crash(int events) {
+  public void crash(int events) {
     journal.subList(events, journal.size()).clear();
     state = fold(journal);
   }
 
-  void recover() {
+  public void recover() {
     feed(new Input.Recovered(now++));
   }
 
-  Outcome settle() {
+  public Outcome settle() {
     while (true) {
       Program.Next<StepEffect> next = program.next(state);
       if (next instanceof Program.Finish<StepEffect> finish) {
@@ -155,7 +165,7 @@ final class Driver {
   }
 
   /** The moments that the run waits for. */
-  List<StepEffect> timers() {
+  public List<StepEffect> timers() {
     return ((Program.Pause<StepEffect>) program.next(state)).timers();
   }
 
@@ -170,7 +180,7 @@ final class Driver {
     feed(new Input.EffectEnded(effect, result(effect), now++));
   }
 
-  Input.Result result(StepEffect effect) {
+  public Input.Result result(StepEffect effect) {
     Future<Input.Result> result = program.perform(state, effect, World.NONE).toCompletableFuture();
     try {
       return result.get();
@@ -179,11 +189,11 @@ final class Driver {
     }
   }
 
-  StepEffect pendingEffect() {
+  public StepEffect pendingEffect() {
     return Objects.requireNonNull(pending());
   }
 
-  static RunState fold(List<Event> journal) {
+  public static RunState fold(List<Event> journal) {
     RunState state = RunState.NONE;
     for (Event event : journal) {
       state = state.apply(event);
@@ -192,12 +202,12 @@ final class Driver {
   }
 
   /** The events of one kind, in order. */
-  <E extends Event> List<E> events(Class<E> kind) {
+  public <E extends Event> List<E> events(Class<E> kind) {
     return journal.stream().filter(kind::isInstance).map(kind::cast).toList();
   }
 
   /** The fields that an outcome asks for, be it a pause or an error with one. */
-  static List<String> asked(@Nullable Outcome outcome) {
+  public static List<String> asked(@Nullable Outcome outcome) {
     if (outcome instanceof Outcome.Interrupt interrupt) {
       return interrupt.questions().stream().map(Event.Question::field).toList();
     } else if (outcome instanceof Outcome.Failure failure) {
@@ -208,25 +218,25 @@ final class Driver {
     return List.of();
   }
 
-  static Outcome.Failure failure(Outcome outcome) {
+  public static Outcome.Failure failure(Outcome outcome) {
     assertThat(outcome).isInstanceOf(Outcome.Failure.class);
     return (Outcome.Failure) outcome;
   }
 
-  static String code(Outcome outcome) {
+  public static String code(Outcome outcome) {
     return failure(outcome).code();
   }
 
-  static List<String> violated(Outcome outcome) {
+  public static List<String> violated(Outcome outcome) {
     return failure(outcome).violations().stream().map(Violation::field).toList();
   }
 
-  static JsonNode result(Outcome outcome) {
+  public static JsonNode result(Outcome outcome) {
     assertThat(outcome).isInstanceOf(Outcome.Complete.class);
     return Objects.requireNonNull(((Outcome.Complete) outcome).result());
   }
 
-  static ObjectNode object(Object... pairs) {
+  public static ObjectNode object(Object... pairs) {
     ObjectNode object = Json.object();
     for (int i = 0; i < pairs.length; i += 2) {
       Object value = pairs[i + 1];

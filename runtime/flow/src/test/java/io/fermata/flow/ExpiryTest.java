@@ -9,7 +9,14 @@ import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -163,7 +170,7 @@ class ExpiryTest {
     talk.pass();
 
     Narrative narrative = new Narrative();
-    Recording recording = Recording.of(flow, "s", narrative);
+    RunObserver recording = RunObserver.of(flow, "s", narrative);
     talk.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
 
     assertThat(narrative.text())

@@ -8,6 +8,9 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.route.Decision;
+import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

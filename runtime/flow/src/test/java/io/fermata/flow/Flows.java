@@ -3,16 +3,17 @@ package io.fermata.flow;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
+import io.fermata.flow.schema.Computed;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
 /** Small flows for one question each. */
-final class Flows {
-  record Address(String street, String city) {}
+public final class Flows {
+  public record Address(String street, String city) {}
 
   /** A state with a field of each sort that a conversation fills. */
-  record Talk(
+  public record Talk(
       String a,
       String b,
       String c,
@@ -26,16 +27,16 @@ final class Flows {
 
   private Flows() {}
 
-  static FlowBuilder<Talk> talk() {
+  public static FlowBuilder<Talk> talk() {
     return Flow.of("talk", Talk.class).description("Talks.").result(talk -> talk);
   }
 
   /** A chain from START through the given nodes to END. */
-  static Driver drive(FlowBuilder<Talk> flow, String... nodes) {
+  public static Driver drive(FlowBuilder<Talk> flow, String... nodes) {
     return new Driver(chain(flow, nodes).compile());
   }
 
-  static <S extends Record> FlowBuilder<S> chain(FlowBuilder<S> flow, String... nodes) {
+  public static <S extends Record> FlowBuilder<S> chain(FlowBuilder<S> flow, String... nodes) {
     String from = START;
     for (String node : nodes) {
       flow.edge(from, node);
@@ -45,7 +46,7 @@ final class Flows {
   }
 
   /** Asks for the fields in one node that is named after the first. */
-  static FlowBuilder<Talk> ask(FlowBuilder<Talk> flow, String... fields) {
+  public static FlowBuilder<Talk> ask(FlowBuilder<Talk> flow, String... fields) {
     return flow.ask(
         "ask_" + fields[0].replace('.', '_'),
         q -> Arrays.stream(fields).forEach(field -> q.question(field, field + "?")));

@@ -10,6 +10,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.schema.Computed;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

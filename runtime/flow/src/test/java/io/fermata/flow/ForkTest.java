@@ -10,6 +10,12 @@ import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Reducer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -10,6 +10,20 @@ import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.event.Tagging;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -19,7 +33,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** How many branches a join waits for, and what the failure of one means for the others. */
-class JoinTest {
+public class JoinTest {
   private final List<String> ran = new ArrayList<>();
   private final Set<String> broken = new HashSet<>();
 
@@ -320,7 +334,7 @@ class JoinTest {
 
   record Collected(List<String> log, @Computed List<Failure> failures) {}
 
-  record Failure(String branch, String code, String message) {}
+  public record Failure(String branch, String code, String message) {}
 
   private Driver collecting(Consumer<Branches> policy) {
     FlowBuilder<Collected> flow =

@@ -2,6 +2,9 @@ package io.fermata.flow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Policy;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -12,7 +15,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 
 /** Reads a journal from its beginning and refuses what no run may do. */
-final class JournalCheck {
+public final class JournalCheck {
   /** Stands for what a flow does when a run of it expires, after all that it undoes. */
   private static final Place HOOK = new Place(Flow.START, 1);
 
@@ -41,7 +44,7 @@ final class JournalCheck {
     this.graph = flow.graph();
   }
 
-  static void read(Flow<?> flow, List<Event> journal) {
+  public static void read(Flow<?> flow, List<Event> journal) {
     JournalCheck check = new JournalCheck(flow);
     journal.forEach(check::read);
   }

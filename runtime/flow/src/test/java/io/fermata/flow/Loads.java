@@ -1,11 +1,26 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
-import static io.fermata.flow.Condition.lt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.lt;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.action.Action;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.schema.Computed;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -13,8 +28,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Flows whose cost is the engine's, and the loop of a host that has nothing else to do. */
-final class Loads {
-  static final Limits ROOMY = new Limits(64 * 1024 * 1024, 1_000_000, 1_000_000, 32);
+public final class Loads {
+  public static final Limits ROOMY = new Limits(64 * 1024 * 1024, 1_000_000, 1_000_000, 32);
 
   private static final int MIXED_ROUNDS = 3;
 
@@ -41,12 +56,12 @@ final class Loads {
   }
 
   /** Ten actions, each computing from what the one before wrote. */
-  static Flow<Count> linear() {
+  public static Flow<Count> linear() {
     return linear(10);
   }
 
   /** So many actions. */
-  static Flow<Count> linear(int actions) {
+  public static Flow<Count> linear(int actions) {
     FlowBuilder<Count> flow = count("linear");
     String[] nodes = IntStream.range(0, actions).mapToObj(i -> "act" + i).toArray(String[]::new);
     for (String node : nodes) {
@@ -56,7 +71,7 @@ final class Loads {
   }
 
   /** An action and a decision, so many times. */
-  static Flow<Count> loop(int rounds) {
+  public static Flow<Count> loop(int rounds) {
     return count("loop")
         .act("act", Loads::increment)
         .edge(START, "act")
@@ -65,7 +80,7 @@ final class Loads {
   }
 
   /** A sub-flow, a short loop, a question, a decision and actions: sixteen steps in all. */
-  static Flow<Count> mixed() {
+  public static Flow<Count> mixed() {
     Flow<Inner> inner =
         chain(
                 Flow.of("inner", Inner.class)
@@ -97,7 +112,7 @@ final class Loads {
   }
 
   /** Eight branches of an action each, between two actions. */
-  static Flow<Count> fork() {
+  public static Flow<Count> fork() {
     FlowBuilder<Count> flow =
         count("fork").act("before", Loads::increment).act("after", Loads::increment);
     List<String> branches = IntStream.range(0, 8).mapToObj(i -> "branch" + i).toList();
@@ -115,13 +130,13 @@ final class Loads {
   }
 
   /** Fills a state with so many lines, waits, and then writes a small field in five actions. */
-  static Flow<Order> filled(int lines) {
+  public static Flow<Order> filled(int lines) {
     return order(
         lines, run -> run.set("note", "written by " + run.visit() + " after " + run.state().n()));
   }
 
   /** The same with actions that each append a line to the list. */
-  static Flow<Order> growing(int lines) {
+  public static Flow<Order> growing(int lines) {
     return order(
         lines,
         run -> run.append("lines", line(Objects.requireNonNull(run.state().lines()).size())));
@@ -167,21 +182,21 @@ final class Loads {
 
   // --- a host ---------------------------------------------------------------------------------
 
-  static Input start() {
+  public static Input start() {
     return new Input.Start("run", "to measure", Json.object(), 1);
   }
 
-  static Input go() {
+  public static Input go() {
     ObjectNode updates = Json.object().put("go", true);
     return new Input.Continue(updates, 2);
   }
 
   /** A recorder that is told everything, hook by hook. */
-  static final class Counter implements Recorder {
+  public static final class Counter implements Recorder {
     long heard;
 
     @Override
-    public void onEvent(Recorded event) {
+    public void onEvent(Observation event) {
       heard++;
       Recorder.super.onEvent(event);
     }
@@ -192,13 +207,13 @@ final class Loads {
    *
    * @param recorder told of it all; null for none
    */
-  static RunState take(
+  public static RunState take(
       FlowProgram<?> program, RunState state, Input input, @Nullable Recorder recorder) {
-    Recording recording =
+    RunObserver recording =
         recorder == null
             ? null
-            : Recording.from(
-                state, program.flow(), "session", List.of(Attached.everywhere(recorder)));
+            : RunObserver.from(
+                state, program.flow(), "session", List.of(AttachedRecorder.everywhere(recorder)));
     RunState now = fold(program, state, input, recording);
     while (program.next(now) instanceof Program.Perform<StepEffect> perform) {
       for (StepEffect effect : perform.effects()) {
@@ -210,7 +225,7 @@ final class Loads {
   }
 
   private static RunState fold(
-      FlowProgram<?> program, RunState state, Input input, @Nullable Recording recording) {
+      FlowProgram<?> program, RunState state, Input input, @Nullable RunObserver recording) {
     if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
       if (recording != null) {
         recording.record(state.tick(), 4, accepted.events());

@@ -6,6 +6,7 @@ import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.record.Metrics;
+import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -15,7 +16,7 @@ class MetricsTest {
 
   private static Metrics counted(Driver run) {
     Metrics metrics = new Metrics();
-    Recording recording = Recording.of(run.program.flow(), "s", metrics);
+    RunObserver recording = RunObserver.of(run.program.flow(), "s", metrics);
     run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
     return metrics;
   }

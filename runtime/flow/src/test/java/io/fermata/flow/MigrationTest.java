@@ -5,7 +5,19 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Phase;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Secret;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -530,34 +542,34 @@ class MigrationTest {
   void recordersHearOfItAndOfWhatItChanged() {
     Driver run = new Driver(second(MigrationTest::renamed));
     run.takeOver(started(first(), "mail", "m", "size", "12"));
-    List<Recorded> heard = new ArrayList<>();
+    List<Observation> heard = new ArrayList<>();
     Narrative narrative = new Narrative();
-    Recording recording =
-        Recording.of(
+    RunObserver recording =
+        RunObserver.of(
             "order",
             "",
             new Recorder() {
               @Override
-              public void onEvent(Recorded event) {
+              public void onEvent(Observation event) {
                 heard.add(event);
               }
             },
             narrative);
     run.entries.forEach(entry -> recording.record(entry.seq(), entry.at(), entry.events()));
 
-    assertThat(heard.stream().filter(Recorded.Migrated.class::isInstance)).hasSize(1);
+    assertThat(heard.stream().filter(Observation.Migrated.class::isInstance)).hasSize(1);
     assertThat(heard.stream().filter(MigrationTest::ofMigration).map(MigrationTest::written))
         .containsExactlyInAnyOrder("mail null", "size null", "email \"m\"", "seats 12");
     assertThat(narrative.text("run-1"))
         .contains("carried over from version 1 of its flow to version 2");
   }
 
-  private static boolean ofMigration(Recorded event) {
-    return event instanceof Recorded.Written w && w.source() == Recorded.Source.MIGRATION;
+  private static boolean ofMigration(Observation event) {
+    return event instanceof Observation.Written w && w.source() == Observation.Source.MIGRATION;
   }
 
-  private static String written(Recorded event) {
-    Recorded.Written written = (Recorded.Written) event;
+  private static String written(Observation event) {
+    Observation.Written written = (Observation.Written) event;
     return written.path() + " " + written.value();
   }
 }

@@ -1,14 +1,18 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.and;
-import static io.fermata.flow.Condition.eq;
-import static io.fermata.flow.Condition.exists;
-import static io.fermata.flow.Condition.gte;
-import static io.fermata.flow.Condition.lt;
-import static io.fermata.flow.Condition.matches;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.and;
+import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.exists;
+import static io.fermata.flow.route.Condition.gte;
+import static io.fermata.flow.route.Condition.lt;
+import static io.fermata.flow.route.Condition.matches;
 
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;

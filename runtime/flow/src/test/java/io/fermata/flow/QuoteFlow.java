@@ -1,10 +1,13 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Describe;
 import jakarta.validation.constraints.Min;
 import java.math.BigDecimal;
 import java.util.LinkedHashMap;
@@ -12,7 +15,7 @@ import java.util.Locale;
 import java.util.Map;
 
 /** The flow that most tests of this room drive. */
-final class QuoteFlow {
+public final class QuoteFlow {
   enum Segment {
     company,
     personal
@@ -27,7 +30,7 @@ final class QuoteFlow {
     LARGE
   }
 
-  record Quote(
+  public record Quote(
       @Describe("Full name") String name,
       @Describe("Work email") String email,
       @Describe("Number of seats") @Min(1) Integer seats,
@@ -38,7 +41,7 @@ final class QuoteFlow {
 
   private QuoteFlow() {}
 
-  static FlowBuilder<Quote> builder() {
+  public static FlowBuilder<Quote> builder() {
     return Flow.of("quote", Quote.class)
         .title("Quote")
         .description("Collects contact details and presents plans.")

@@ -4,6 +4,14 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.route.StateReads;
+import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -23,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * lists and sub-flows within one another. Their code notices when it runs although it must not, and
  * depends on nothing but what its step can know, so that a run's end tells of every mistake.
  */
-final class RandomFlows {
+public final class RandomFlows {
   static final List<String> QUESTIONS = List.of("a", "b", "c", "part.c", "number", "flag");
   private static final List<String> OWN = List.of("x", "y", "results", "items");
   private static final int DEEPEST = 3;
@@ -32,7 +40,7 @@ final class RandomFlows {
 
   record Failure(String branch, String code, String message) {}
 
-  record Data(
+  public record Data(
       String a,
       String b,
       String c,
@@ -56,10 +64,10 @@ final class RandomFlows {
    * @param once actions that may run only once
    * @param fails whether a step fails for good, or for so many attempts
    */
-  record Taste(boolean races, boolean once, Failing fails) {}
+  public record Taste(boolean races, boolean once, Failing fails) {}
 
   /** How an action fails. */
-  interface Failing {
+  public interface Failing {
     /** Whether this attempt fails. */
     boolean now(Run<Data> run, boolean forGood);
   }
@@ -71,13 +79,13 @@ final class RandomFlows {
   private boolean endsOnFailure;
   private int nodes;
 
-  RandomFlows(Random random, Taste taste) {
+  public RandomFlows(Random random, Taste taste) {
     this.random = random;
     this.taste = taste;
   }
 
   /** Runs something during which no code of an author may run. */
-  <T> T withoutAuthor(Supplier<T> work) {
+  public <T> T withoutAuthor(Supplier<T> work) {
     forbidden = true;
     try {
       return work.get();
@@ -92,17 +100,17 @@ final class RandomFlows {
   }
 
   /** The fields that the flows made so far ask for, by their path in the run. */
-  List<String> fields() {
+  public List<String> fields() {
     return List.copyOf(fields);
   }
 
   /** The next flow. */
-  Flow<Data> next() {
+  public Flow<Data> next() {
     return begun().result(this::own).compile();
   }
 
   /** The next flow, whose runs may expire. */
-  Flow<Data> nextThatMayExpire() {
+  public Flow<Data> nextThatMayExpire() {
     FlowBuilder<Data> flow = begun();
     if (random.nextInt(6) == 0) {
       flow.expireAfter(Duration.ofDays(1)).onExpire(run -> {});
@@ -354,7 +362,7 @@ final class RandomFlows {
       Condition condition = condition(know);
       int modulo = 2 + random.nextInt(2);
       boolean byAnswer = know.known().contains("a");
-      Predicate<Reads> function = data -> own(hash(byAnswer, data)) % modulo == 0;
+      Predicate<StateReads> function = data -> own(hash(byAnswer, data)) % modulo == 0;
       String left = sequence(know.copy(), onward);
       String right = random.nextBoolean() ? onward : sequence(know.copy(), onward);
       boolean byFunction = random.nextBoolean();
@@ -366,7 +374,7 @@ final class RandomFlows {
                   .otherwise(right));
     }
 
-    private int hash(boolean byAnswer, Reads data) {
+    private int hash(boolean byAnswer, StateReads data) {
       int hash = Objects.hash(data.text("x"), data.integer("sum"));
       return byAnswer ? 31 * hash + Objects.hashCode(data.text("a")) : hash;
     }
@@ -404,7 +412,7 @@ final class RandomFlows {
             Integer count = run.get("counts." + tail, Integer.class);
             run.set("counts." + tail, own(count == null ? 1 : count + 1));
           });
-      Predicate<Reads> again =
+      Predicate<StateReads> again =
           data -> own(Objects.requireNonNull(data.integer("counts." + tail))) % passes != 0;
       flow.decide(
           tail,

@@ -1,17 +1,25 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.Trace;
 import java.util.List;
 import java.util.Locale;
@@ -30,7 +38,7 @@ class RedactionTest {
   }
 
   private static void tell(Driver run, Recorder... recorders) {
-    Recording recording = Recording.of(run.program.flow(), "s", recorders);
+    RunObserver recording = RunObserver.of(run.program.flow(), "s", recorders);
     run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
   }
 
@@ -87,7 +95,7 @@ class RedactionTest {
           .as("what %s tells without redaction", hook)
           .anyMatch(c -> c.hook().equals(hook) && c.event().toString().contains(SECRET));
     }
-    assertThat(open.told(Recorded.Failure.class).get(0).message()).contains(SECRET);
+    assertThat(open.told(Observation.Failure.class).get(0).message()).contains(SECRET);
     Calls redacted = heard(talk, "a");
     silent(redacted, SECRET);
     assertThat(redacted.lines()).isEqualTo(open.lines());
@@ -96,12 +104,12 @@ class RedactionTest {
   @Test
   void whatIsAroundItIsStillTold() {
     Calls calls = heard(loose(), "a");
-    List<Write> writes = calls.told(Recorded.Commit.class).get(0).writes();
+    List<Write> writes = calls.told(Observation.Commit.class).get(0).writes();
     assertThat(writes.get(0).value()).isEqualTo(Json.tree(Redaction.MARK));
     assertThat(writes.get(1).value()).isEqualTo(Json.tree("card [redacted] of Ann"));
-    assertThat(calls.told(Recorded.Failure.class).get(0).message())
+    assertThat(calls.told(Observation.Failure.class).get(0).message())
         .isEqualTo("No money on [redacted].");
-    assertThat(calls.told(Recorded.Emit.class).get(0).payload())
+    assertThat(calls.told(Observation.Emit.class).get(0).payload())
         .isEqualTo(Json.tree(Map.of("card", Redaction.MARK)));
   }
 
@@ -121,10 +129,10 @@ class RedactionTest {
     Driver talk = drive(ask(talk(), "flag", "number"), "ask_flag");
     talk.start("flag", true, "number", 7);
     Calls calls = heard(talk, "flag", "number");
-    assertThat(calls.told(Recorded.Written.class))
-        .extracting(Recorded.Written::value)
+    assertThat(calls.told(Observation.Written.class))
+        .extracting(Observation.Written::value)
         .containsOnly(Json.tree(Redaction.MARK));
-    assertThat(calls.told(Recorded.RunStart.class).get(0).input().values())
+    assertThat(calls.told(Observation.RunStart.class).get(0).input().values())
         .containsOnly(Json.tree(Redaction.MARK));
   }
 
@@ -132,7 +140,7 @@ class RedactionTest {
   void theResultOfARunIsRedacted() {
     Driver talk = drive(ask(talk(), "a"), "ask_a");
     talk.start("a", SECRET);
-    JsonNode result = heard(talk, "a").told(Recorded.RunEnd.class).get(0).result();
+    JsonNode result = heard(talk, "a").told(Observation.RunEnd.class).get(0).result();
     assertThat(Objects.requireNonNull(result).get("a")).isEqualTo(Json.tree(Redaction.MARK));
   }
 
@@ -152,8 +160,8 @@ class RedactionTest {
     talk.start("number", 987_654);
     Calls calls = heard(talk, "number");
     silent(calls, "987654");
-    assertThat(calls.told(Recorded.Emit.class))
-        .extracting(Recorded.Emit::payload)
+    assertThat(calls.told(Observation.Emit.class))
+        .extracting(Observation.Emit::payload)
         .containsExactly(Json.tree(Redaction.MARK), Json.tree("no. [redacted]"));
   }
 
@@ -190,8 +198,8 @@ class RedactionTest {
             "ask_a",
             "copy");
     talk.start("a", "ab");
-    assertThat(heard(talk, "a").told(Recorded.Emit.class))
-        .extracting(Recorded.Emit::payload)
+    assertThat(heard(talk, "a").told(Observation.Emit.class))
+        .extracting(Observation.Emit::payload)
         .containsExactly(Json.tree(Redaction.MARK), Json.tree("an abc"));
   }
 
@@ -203,7 +211,7 @@ class RedactionTest {
     Calls calls = heard(trip, "badges_for.*.badge", "**.town");
     silent(calls, "Guest Ann");
     silent(calls, "Tokyo");
-    assertThat(calls.told(Recorded.Emit.class)).isEmpty();
+    assertThat(calls.told(Observation.Emit.class)).isEmpty();
   }
 
   @Test
@@ -217,13 +225,13 @@ class RedactionTest {
   void whatWasAlreadyKnownInTheMiddleOfARunIsFollowed() {
     Driver talk = loose();
     Flow<?> flow = talk.program.flow();
-    Recording first = Recording.of(flow, "s");
+    RunObserver first = RunObserver.of(flow, "s");
     List<Driver.Entry> entries = talk.entries;
     entries.subList(0, 2).forEach(e -> first.record(e.seq(), e.at(), e.events()));
     Calls calls = new Calls();
     Recorder redacted = Redaction.of("a").over(calls.recorder);
-    Recording rest =
-        Recording.from(first.state(), flow, "s", List.of(Attached.everywhere(redacted)));
+    RunObserver rest =
+        RunObserver.from(first.state(), flow, "s", List.of(AttachedRecorder.everywhere(redacted)));
     entries.subList(2, entries.size()).forEach(e -> rest.record(e.seq(), e.at(), e.events()));
     silent(calls, SECRET);
   }
@@ -237,10 +245,10 @@ class RedactionTest {
     talk.proceed("a", SECRET);
     Calls calls = new Calls();
     Recorder redacted = Redaction.of("a").over(calls.recorder);
-    Recording recording = Recording.of(talk.program.flow(), "s");
+    RunObserver recording = RunObserver.of(talk.program.flow(), "s");
     for (Driver.Entry entry : talk.entries) {
       RunState before = recording.state();
-      List<Recorded> coming = recording.record(entry.seq(), entry.at(), entry.events());
+      List<Observation> coming = recording.record(entry.seq(), entry.at(), entry.events());
       if (entry.seq() == 3) {
         redacted.onDropped(1);
       } else {
@@ -248,7 +256,7 @@ class RedactionTest {
         coming.forEach(redacted::onEvent);
       }
     }
-    assertThat(calls.told(Recorded.Emit.class)).hasSize(1);
+    assertThat(calls.told(Observation.Emit.class)).hasSize(1);
     silent(calls, SECRET);
   }
 
@@ -267,14 +275,14 @@ class RedactionTest {
     Recorder leaking =
         new Recorder() {
           @Override
-          public void onEmit(Recorded.Emit event) {
+          public void onEmit(Observation.Emit event) {
             throw new IllegalStateException("Cannot print " + event.payload());
           }
         };
     Calls calls = new Calls();
     tell(loose(), leaking, Redaction.of("a").over(calls.recorder));
     silent(calls, SECRET);
-    assertThat(calls.told(Recorded.Failure.class).get(0).message()).contains(Redaction.MARK);
+    assertThat(calls.told(Observation.Failure.class).get(0).message()).contains(Redaction.MARK);
   }
 
   @Test

@@ -7,8 +7,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.action.Action;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Secret;
+import io.fermata.flow.schema.StateSchema;
 import java.lang.reflect.Type;
 import java.util.List;
 import java.util.Locale;
@@ -200,8 +209,8 @@ class SecretFieldsTest {
     run.proceed("each.0.word", "each-word");
     Narrative narrative = new Narrative();
     Flow<?> flow = run.program.flow();
-    Recording recording =
-        Recording.of(flow, "s", Redaction.ofSecrets(List.of(flow)).over(narrative));
+    RunObserver recording =
+        RunObserver.of(flow, "s", Redaction.ofSecrets(List.of(flow)).over(narrative));
     run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
     assertThat(narrative.text())
         .contains("[redacted]")

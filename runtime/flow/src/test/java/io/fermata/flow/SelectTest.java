@@ -1,14 +1,19 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
-import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Driver.code;
 import static io.fermata.flow.Driver.result;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Reducer;
 import java.util.List;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;

@@ -1,6 +1,5 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Driver.asked;
 import static io.fermata.flow.Driver.code;
 import static io.fermata.flow.Driver.failure;
@@ -11,9 +10,17 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.fermata.flow.action.Run;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

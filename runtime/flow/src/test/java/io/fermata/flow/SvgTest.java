@@ -2,9 +2,12 @@ package io.fermata.flow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.event.Event;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.RunPicture;
+import io.fermata.flow.route.Route;
 import java.io.StringReader;
 import java.util.ArrayList;
 import java.util.List;
@@ -314,7 +317,7 @@ class SvgTest {
     run.start("who", "Ann", "guests", 3, "visa", true, "travel", "car", "flight", "LH1");
     run.pass();
     RunPicture drawn = new RunPicture(flow);
-    Recording.of(flow.id(), "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
+    RunObserver.of(flow.id(), "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
     Picture picture = drawn.picture();
     assertThat(told(edge(parsed(picture.svg()), "triage>", "ask_licence")))
         .contains("travel = \"[redacted]\"", "guests = 3")

@@ -1,15 +1,18 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.event.Input;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.record.Because;
 import io.fermata.flow.record.Because.Kind;
+import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.Trace;
 import java.util.List;
 import java.util.Objects;
@@ -133,8 +136,8 @@ class TraceTest {
     Driver newer = new Driver(flow);
     newer.call(new Input.Start("newer", "to test", Driver.object("a", "new"), 1));
     Trace trace = new Trace(flow);
-    Recording first = Recording.of(flow, "s1", trace);
-    Recording second = Recording.of(flow, "s2", trace);
+    RunObserver first = RunObserver.of(flow, "s1", trace);
+    RunObserver second = RunObserver.of(flow, "s2", trace);
     Driver.Entry start = older.entries.get(0);
     first.record(start.seq(), start.at(), start.events());
     newer.entries.forEach(e -> second.record(e.seq(), e.at(), e.events()));
@@ -189,7 +192,7 @@ class TraceTest {
   void aRunThatIsWatchedIsTracedLikeOneThatIsReadBack() {
     Driver trip = whole();
     Trace live = new Trace(trip.program.flow());
-    Recording recording = Recording.of(trip.program.flow(), "s", live);
+    RunObserver recording = RunObserver.of(trip.program.flow(), "s", live);
     trip.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
     assertThat(live.why("receipt").toString().replaceAll(" \\(record \\d+\\)", ""))
         .isEqualTo(trace(trip).why("receipt").toString());

@@ -1,10 +1,15 @@
 package io.fermata.flow;
 
-import static io.fermata.flow.Condition.eq;
-import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.gt;
 
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.schema.Computed;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.List;
@@ -12,7 +17,7 @@ import java.util.Map;
 import java.util.Objects;
 
 /** A flow that does all that a recorder may hear of. */
-final class Trips {
+public final class Trips {
   record Guest(String who, @Computed String badge) {}
 
   record Stay(String town, Integer nights, @Computed Integer cost) {}
@@ -30,9 +35,9 @@ final class Trips {
       String paid) {}
 
   /** How often the bank has to be asked before it says yes; more than twice and it never does. */
-  int bankFailures;
+  public int bankFailures;
 
-  boolean broken;
+  public boolean broken;
 
   static Flow<Stay> stay(Recorder... recorders) {
     FlowBuilder<Stay> stay =
@@ -60,7 +65,7 @@ final class Trips {
         .compile();
   }
 
-  FlowBuilder<Trip> builder(Recorder... inStay) {
+  public FlowBuilder<Trip> builder(Recorder... inStay) {
     return Flow.of("trip", Trip.class)
         .title("Trip")
         .description("Plans a trip.")
@@ -130,11 +135,11 @@ final class Trips {
   }
 
   /** Up to the question for the pin. */
-  static void untilPin(Driver trip) {
+  public static void untilPin(Driver trip) {
     untilPin(trip, 3);
   }
 
-  static void untilPin(Driver trip, int nights) {
+  public static void untilPin(Driver trip, int nights) {
     trip.start("city", "Atlantis", "names", List.of("Ann", "Bob"));
     trip.proceed("city", "tokio", "people", 2);
     trip.proceed("flight", "F1");
@@ -143,7 +148,7 @@ final class Trips {
   }
 
   /** All the way, with a loop and a retry. */
-  static void whole(Driver trip) {
+  public static void whole(Driver trip) {
     untilPin(trip);
     trip.proceed("pin", "none");
     trip.proceed("pin", "1234");

@@ -7,6 +7,8 @@ import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 

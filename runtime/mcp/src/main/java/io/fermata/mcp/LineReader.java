@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -37,7 +38,7 @@ final class LineReader {
       while (stop < end && buffer[stop] != '\n') {
         stop++;
       }
-      tooLong |= line.size() + (stop - position) > Wire.MAX_BYTES;
+      tooLong |= line.size() + (stop - position) > JsonRpcCodec.MAX_BYTES;
       if (!tooLong) {
         line.write(buffer, position, stop - position);
       }

@@ -1,5 +1,9 @@
 package io.fermata.mcp;
 
+import io.fermata.mcp.feature.McpChanges;
+import io.fermata.mcp.http.HttpVerticle;
+import io.fermata.mcp.protocol.GracefulShutdown;
+import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.session.ToolHost;
 import io.vertx.core.Vertx;
 import java.net.URI;
@@ -30,14 +34,14 @@ public final class McpServer implements AutoCloseable {
   private static final Duration GRACE = Duration.ofSeconds(5);
 
   private final Vertx vertx;
-  private final Drain drain;
-  private final Workers workers;
+  private final GracefulShutdown drain;
+  private final HandlerExecutor workers;
   private final McpChanges changes;
   private final String host;
   private final int port;
   private final AtomicBoolean ended = new AtomicBoolean();
 
-  McpServer(Vertx vertx, Drain drain, Workers workers, McpChanges changes, String host, int port) {
+  McpServer(Vertx vertx, GracefulShutdown drain, HandlerExecutor workers, McpChanges changes, String host, int port) {
     this.vertx = vertx;
     this.drain = drain;
     this.workers = workers;
@@ -53,7 +57,7 @@ public final class McpServer implements AutoCloseable {
 
   /** Begins to set up a server that has no flows, only what is registered with it. */
   public static McpServerBuilder plain() {
-    return new McpServerBuilder(new NoHost());
+    return new McpServerBuilder(new EmptyHost());
   }
 
   /** Changes what is offered, and tells the clients that listen. */
@@ -68,7 +72,7 @@ public final class McpServer implements AutoCloseable {
 
   /** Where clients find it, as seen from this machine. */
   public URI endpoint() {
-    return URI.create("http://" + host + ":" + port + HttpEdge.PATH);
+    return URI.create("http://" + host + ":" + port + HttpVerticle.PATH);
   }
 
   /** As {@link #drain}, within a few seconds. */

@@ -1,9 +1,44 @@
 package io.fermata.mcp;
 
-import io.fermata.session.Runs;
-import io.fermata.session.Telemetry;
-import io.fermata.session.Threads;
+import io.fermata.mcp.access.AccessTokens;
+import io.fermata.mcp.access.ApiKeys;
+import io.fermata.mcp.access.AuthChallenge;
+import io.fermata.mcp.access.Authenticator;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.access.IssuerKeys;
+import io.fermata.mcp.access.IssuerMetadata;
+import io.fermata.mcp.access.OriginGuard;
+import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.catalog.RegisteredFeatures;
+import io.fermata.mcp.catalog.StreamQuota;
+import io.fermata.mcp.catalog.Subscriptions;
+import io.fermata.mcp.dispatch.McpDispatcher;
+import io.fermata.mcp.dispatch.MethodTable;
+import io.fermata.mcp.feature.McpPrompt;
+import io.fermata.mcp.feature.McpResource;
+import io.fermata.mcp.feature.McpTemplate;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.http.Cors;
+import io.fermata.mcp.http.HttpLimits;
+import io.fermata.mcp.http.HttpRoute;
+import io.fermata.mcp.http.HttpVerticle;
+import io.fermata.mcp.http.LegacyTransport;
+import io.fermata.mcp.http.OperationsEndpoints;
+import io.fermata.mcp.http.ProtectedResource;
+import io.fermata.mcp.legacy.LegacyHttp;
+import io.fermata.mcp.legacy.LegacyProtocol;
+import io.fermata.mcp.protocol.GracefulShutdown;
+import io.fermata.mcp.protocol.HandlerExecutor;
+import io.fermata.mcp.protocol.RequestGate;
+import io.fermata.mcp.protocol.ServerIdentity;
+import io.fermata.mcp.rest.RunsApi;
+import io.fermata.mcp.rest.ThreadsApi;
+import io.fermata.mcp.settings.OAuth;
+import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.ToolHost;
+import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.observe.Telemetry;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
@@ -32,7 +67,7 @@ public final class McpServerBuilder {
   private static final Pattern ISSUED = Pattern.compile("https?://");
 
   private final ToolHost host;
-  private final Keys keys = new Keys();
+  private final ApiKeys keys = new ApiKeys();
   private final List<String> hosts = new ArrayList<>();
   private final List<String> origins = new ArrayList<>();
   private String name = "fermata";
@@ -44,9 +79,9 @@ public final class McpServerBuilder {
   private Duration idleTimeout = HttpLimits.DEFAULT.idleTimeout();
   private @Nullable Threads threads;
   private @Nullable Runs runs;
-  private int maxStreams = Streams.DEFAULT_MAX;
-  private int handlerThreads = Workers.THREADS;
-  private Offers offers = Offers.NONE;
+  private int maxStreams = StreamQuota.DEFAULT_MAX;
+  private int handlerThreads = HandlerExecutor.THREADS;
+  private RegisteredFeatures offers = RegisteredFeatures.NONE;
   private PrincipalLimits limits = PrincipalLimits.DEFAULT;
   private @Nullable OAuth oauth;
   private Telemetry telemetry;
@@ -253,7 +288,7 @@ public final class McpServerBuilder {
   public McpServer start() {
     requireAuthenticationOutside();
     // Invalid settings are rejected before there is anything to close.
-    SocketAddress listening = HttpEdge.address(address, port);
+    SocketAddress listening = HttpVerticle.address(address, port);
     Core core = new Core();
     Vertx vertx = Vertx.vertx(vertxOptions());
     try {
@@ -271,23 +306,23 @@ public final class McpServerBuilder {
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
     Core core = new Core();
-    Drain drain = new Drain(core.gate, host, core.subscriptions::close);
+    GracefulShutdown drain = new GracefulShutdown(core.gate, host, core.subscriptions::close);
     return McpStdio.start(core.protocol, core.methods.changes(), drain, core::close, in, out);
   }
 
   /** What all transports share. */
   private final class Core {
     private final HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
-    private final Quotas quotas = new Quotas(limits, System::nanoTime);
-    private final Permits permits = permits();
-    private final Workers workers = new Workers(handlerThreads);
-    private final Gate gate = new Gate();
-    private final Subscriptions subscriptions = new Subscriptions(new Streams(maxStreams));
-    private final Methods methods =
-        new Methods(
-            new Methods.Parts(
+    private final CallQuotas quotas = new CallQuotas(limits, System::nanoTime);
+    private final ToolScopes permits = permits();
+    private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
+    private final RequestGate gate = new RequestGate();
+    private final Subscriptions subscriptions = new Subscriptions(new StreamQuota(maxStreams));
+    private final MethodTable methods =
+        new MethodTable(
+            new MethodTable.Parts(
                 host,
-                new Identity(name, version, instructions),
+                new ServerIdentity(name, version, instructions),
                 offers,
                 subscriptions,
                 workers,
@@ -298,7 +333,7 @@ public final class McpServerBuilder {
                 telemetry));
     private final LegacyProtocol legacy =
         LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
-    private final Protocol protocol = new Protocol(methods, legacy, gate, telemetry);
+    private final McpDispatcher protocol = new McpDispatcher(methods, legacy, gate, telemetry);
 
     void close() {
       subscriptions.close();
@@ -344,24 +379,24 @@ public final class McpServerBuilder {
   }
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
-    Streams streams = new Streams(maxStreams);
-    Operations operations = new Operations(host, core.gate, core.workers, metrics);
+    StreamQuota streams = new StreamQuota(maxStreams);
+    OperationsEndpoints operations = new OperationsEndpoints(host, core.gate, core.workers, metrics);
     LegacyTransport sessions = new LegacyHttp(core.legacy);
     List<HttpRoute> routes = routes(streams, core);
-    HttpEdge.Access access =
-        new HttpEdge.Access(
-            new Guard(servedHosts(), origins),
+    HttpVerticle.Access access =
+        new HttpVerticle.Access(
+            new OriginGuard(servedHosts(), origins),
             new Cors(origins),
             callers(core.permits.challenge()),
             core.quotas,
             oauth == null ? null : new ProtectedResource(oauth, name));
     AtomicInteger connections = new AtomicInteger();
-    ConcurrentLinkedQueue<HttpEdge> edges = new ConcurrentLinkedQueue<>();
+    ConcurrentLinkedQueue<HttpVerticle> edges = new ConcurrentLinkedQueue<>();
     vertx
         .deployVerticle(
             () -> {
-              HttpEdge edge =
-                  new HttpEdge(
+              HttpVerticle edge =
+                  new HttpVerticle(
                       core.protocol,
                       sessions,
                       operations,
@@ -380,14 +415,14 @@ public final class McpServerBuilder {
         .join();
     return new McpServer(
         vertx,
-        new Drain(core.gate, host, () -> endAll(streams, core.subscriptions)),
+        new GracefulShutdown(core.gate, host, () -> endAll(streams, core.subscriptions)),
         core.workers,
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
         edges.element().port());
   }
 
-  private List<HttpRoute> routes(Streams streams, Core core) {
+  private List<HttpRoute> routes(StreamQuota streams, Core core) {
     List<HttpRoute> routes = new ArrayList<>();
     if (threads != null) {
       routes.add(new ThreadsApi(threads, streams, core.connected, core.quotas, core.permits));
@@ -398,24 +433,24 @@ public final class McpServerBuilder {
     return routes;
   }
 
-  private Callers callers(Challenge challenge) {
+  private Authenticator callers(AuthChallenge challenge) {
     if (oauth == null) {
-      return new Callers(keys, null, challenge);
+      return new Authenticator(keys, null, challenge);
     }
     IssuerKeys issued =
         new IssuerKeys(
             oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), System::nanoTime);
     // The first caller need not wait, and a misconfiguration is logged at start.
     issued.latest();
-    return new Callers(
+    return new Authenticator(
         keys,
-        new Tokens(oauth, issued, challenge, System::currentTimeMillis, Tokens.threads()),
+        new AccessTokens(oauth, issued, challenge, System::currentTimeMillis, AccessTokens.threads()),
         challenge);
   }
 
-  private Permits permits() {
+  private ToolScopes permits() {
     if (oauth == null) {
-      return Permits.NONE;
+      return ToolScopes.NONE;
     }
     Set<String> known = new HashSet<>();
     host.tools().forEach(tool -> known.add(tool.name()));
@@ -428,10 +463,10 @@ public final class McpServerBuilder {
       }
     }
     String metadata = new ProtectedResource(oauth, name).uri();
-    return new Permits(oauth.scopesOf(), new Challenge(metadata, oauth.scopes()));
+    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()));
   }
 
-  private static void endAll(Streams streams, Subscriptions subscriptions) {
+  private static void endAll(StreamQuota streams, Subscriptions subscriptions) {
     streams.close();
     subscriptions.close();
   }

@@ -3,6 +3,16 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.dispatch.McpDispatcher;
+import io.fermata.mcp.feature.McpChanges;
+import io.fermata.mcp.protocol.GracefulShutdown;
+import io.fermata.mcp.protocol.MessageSource;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcMessage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -38,12 +48,12 @@ public final class McpStdio implements AutoCloseable {
   private static final int SECONDS_TO_FINISH = 30;
   private static final Duration LAST_WORDS = Duration.ofSeconds(2);
 
-  private final Protocol protocol;
+  private final McpDispatcher protocol;
   private final OutputStream out;
   private final LineReader lines;
 
   /** Requests that still want an answer, each with its progress. */
-  private final Map<JsonNode, Progress> open = new ConcurrentHashMap<>();
+  private final Map<JsonNode, OutboundQueue> open = new ConcurrentHashMap<>();
 
   /** What works for the client: where there is no room, nothing more is read. */
   private final Semaphore underWay = new Semaphore(MAX_UNDER_WAY);
@@ -59,19 +69,19 @@ public final class McpStdio implements AutoCloseable {
 
   /** Brings the writer back to a request that had progress. */
   private final Executor later =
-      CompletableFuture.delayedExecutor(Progress.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
+      CompletableFuture.delayedExecutor(OutboundQueue.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
-  private final Arrival.Line peer =
-      new Arrival.Line(
-          Caller.LOCAL, new Progress(woken -> writer.execute(() -> tell(woken, () -> {}))));
+  private final MessageSource.Connection peer =
+      new MessageSource.Connection(
+          AuthenticatedCaller.LOCAL, new OutboundQueue(woken -> writer.execute(() -> tell(woken, () -> {}))));
   private final McpChanges changes;
-  private final Drain drain;
+  private final GracefulShutdown drain;
   private final Runnable closing;
 
   private McpStdio(
-      Protocol protocol,
+      McpDispatcher protocol,
       McpChanges changes,
-      Drain drain,
+      GracefulShutdown drain,
       Runnable closing,
       InputStream in,
       OutputStream out) {
@@ -89,9 +99,9 @@ public final class McpStdio implements AutoCloseable {
    * @param closing what to close with it
    */
   static McpStdio start(
-      Protocol protocol,
+      McpDispatcher protocol,
       McpChanges changes,
-      Drain drain,
+      GracefulShutdown drain,
       Runnable closing,
       InputStream in,
       OutputStream out) {
@@ -105,14 +115,14 @@ public final class McpStdio implements AutoCloseable {
     private final AtomicBoolean works = new AtomicBoolean(true);
 
     /** It waits for the client, and keeps nobody from being read meanwhile. */
-    void waits() {
+    void releaseSlot() {
       if (works.compareAndSet(true, false)) {
         underWay.release();
       }
     }
 
     void leave() {
-      waits();
+      releaseSlot();
       all.release();
     }
   }
@@ -123,8 +133,8 @@ public final class McpStdio implements AutoCloseable {
     return thread;
   }
 
-  private Progress progress(Room room) {
-    return new Progress(woken -> writer.execute(() -> tell(woken, room::waits)));
+  private OutboundQueue progress(Room room) {
+    return new OutboundQueue(woken -> writer.execute(() -> tell(woken, room::releaseSlot)));
   }
 
   /** Changes what is offered, and tells the client. */
@@ -178,7 +188,7 @@ public final class McpStdio implements AutoCloseable {
         line = lines.next();
       }
       // These wait for a client that is not there any more.
-      open.values().stream().filter(Progress::held).forEach(Progress::gone);
+      open.values().stream().filter(OutboundQueue::needsKeepAlive).forEach(OutboundQueue::disconnect);
       if (all.tryAcquire(MAX_OPEN, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
         // A shutdown waits for the same permits.
         all.release(MAX_OPEN);
@@ -197,23 +207,23 @@ public final class McpStdio implements AutoCloseable {
 
   private void receive(byte[] line) throws InterruptedException {
     JsonNode message = MissingNode.getInstance();
-    Refusal refused = null;
+    RpcException refused = null;
     try {
       if (line == LineReader.TOO_LONG) {
-        throw Refusal.invalid("The line is longer than " + Wire.MAX_BYTES + " bytes.");
+        throw RpcException.invalidRequest("The line is longer than " + JsonRpcCodec.MAX_BYTES + " bytes.");
       }
-      message = Wire.read(line);
-    } catch (Refusal refusal) {
+      message = JsonRpcCodec.read(line);
+    } catch (RpcException refusal) {
       refused = refusal;
     }
-    if (Message.isResponse(message)) {
+    if (RpcMessage.isResponse(message)) {
       // Those under way may be waiting for it, so it waits for none of them.
       protocol.answer(message, peer, null);
       return;
     }
-    Progress cancelled = open.remove(cancelled(message));
+    OutboundQueue cancelled = open.remove(cancelled(message));
     if (cancelled != null) {
-      cancelled.gone();
+      cancelled.disconnect();
     }
     if (!all.tryAcquire()) {
       refuse(message);
@@ -226,8 +236,8 @@ public final class McpStdio implements AutoCloseable {
         throw refused;
       }
       receive(message, room);
-    } catch (Refusal refusal) {
-      write(List.of(Wire.error(NullNode.getInstance(), refusal)), room);
+    } catch (RpcException refusal) {
+      write(List.of(JsonRpcCodec.error(NullNode.getInstance(), refusal)), room);
     }
   }
 
@@ -236,7 +246,7 @@ public final class McpStdio implements AutoCloseable {
     if (notification(message)) {
       return;
     }
-    byte[] error = Wire.error(Message.idOf(message, NullNode.getInstance()), Refusal.overloaded());
+    byte[] error = JsonRpcCodec.error(RpcMessage.idOf(message, NullNode.getInstance()), RpcException.overloaded());
     try {
       writer.submit(() -> writeNow(List.of(error))).get();
     } catch (RejectedExecutionException | ExecutionException closed) {
@@ -246,9 +256,9 @@ public final class McpStdio implements AutoCloseable {
 
   private void receive(JsonNode message, Room room) {
     JsonNode id = message.path("id");
-    Progress progress = progress(room);
+    OutboundQueue progress = progress(room);
     if (!id.isMissingNode() && open.putIfAbsent(id, progress) != null) {
-      throw Refusal.invalid("The id is that of another request under way.");
+      throw RpcException.invalidRequest("The id is that of another request under way.");
     }
     protocol
         .answer(message, peer, progress)
@@ -262,7 +272,7 @@ public final class McpStdio implements AutoCloseable {
   }
 
   private void answered(
-      JsonNode message, JsonNode id, Progress progress, Answer answer, Room room) {
+      JsonNode message, JsonNode id, OutboundQueue progress, Response answer, Room room) {
     boolean wanted = id.isMissingNode() ? !notification(message) : open.remove(id, progress);
     List<byte[]> last = progress.end();
     if (answer.body != null && wanted) {
@@ -279,8 +289,8 @@ public final class McpStdio implements AutoCloseable {
   }
 
   /** Writes the progress of a request, and looks for more until there is none for a while. */
-  private void tell(Progress progress, Runnable waits) {
-    if (progress.held()) {
+  private void tell(OutboundQueue progress, Runnable waits) {
+    if (progress.needsKeepAlive()) {
       waits.run();
     }
     List<byte[]> notifications = progress.take();

@@ -3,7 +3,12 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpCall;
+import io.fermata.mcp.feature.McpReply;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;

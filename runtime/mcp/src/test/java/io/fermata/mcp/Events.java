@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /** An answer that a client reads as it comes: a stream of events, or one JSON text. */
-final class Events {
+public final class Events {
   private final HttpResponse<InputStream> raw;
   private final BufferedReader lines;
   private String lastId = "";
@@ -25,26 +25,26 @@ final class Events {
     this.lines = new BufferedReader(new InputStreamReader(raw.body(), UTF_8));
   }
 
-  int status() {
+  public int status() {
     return raw.statusCode();
   }
 
-  String header(String name) {
+  public String header(String name) {
     return raw.headers().firstValue(name).orElse("");
   }
 
-  boolean streamed() {
+  public boolean streamed() {
     return header("Content-Type").equals("text/event-stream");
   }
 
   /** The whole of an answer that is plain JSON. */
-  JsonNode plain() throws IOException {
+  public JsonNode plain() throws IOException {
     assertThat(header("Content-Type")).isEqualTo("application/json");
     return Wired.JSON.readTree(lines);
   }
 
   /** The message of the next event; missing at the end. */
-  JsonNode next() throws IOException {
+  public JsonNode next() throws IOException {
     String event = lines.readLine();
     while (event != null && !event.startsWith("event: ")) {
       skip(event);
@@ -78,16 +78,16 @@ final class Events {
   }
 
   /** The id of the last event; empty if events have none. */
-  String lastId() {
+  public String lastId() {
     return lastId;
   }
 
   /** Goes away before the end. */
-  void breakOff() throws IOException {
+  public void breakOff() throws IOException {
     lines.close();
   }
 
-  List<JsonNode> rest() throws IOException {
+  public List<JsonNode> rest() throws IOException {
     List<JsonNode> rest = new ArrayList<>();
     for (JsonNode next = next(); !next.isMissingNode(); next = next()) {
       rest.add(next);
@@ -96,7 +96,7 @@ final class Events {
   }
 
   /** All notifications but the last message, which must be the response. */
-  static List<JsonNode> beforeTheResponse(List<JsonNode> messages) {
+  public static List<JsonNode> beforeTheResponse(List<JsonNode> messages) {
     List<JsonNode> before = messages.subList(0, messages.size() - 1);
     assertThat(before).allMatch(it -> it.path("method").asText().equals("notifications/progress"));
     assertThat(before).noneMatch(it -> it.has("id"));
@@ -104,7 +104,7 @@ final class Events {
     return before;
   }
 
-  static String said(List<JsonNode> notifications) {
+  public static String said(List<JsonNode> notifications) {
     return notifications.stream()
         .map(it -> it.at("/params/message").asText())
         .collect(Collectors.joining());

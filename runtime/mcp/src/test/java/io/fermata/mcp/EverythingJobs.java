@@ -4,13 +4,13 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
-import io.fermata.flow.StepException;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.FlowTool;
+import io.fermata.session.call.FlowTool;
 import java.time.Duration;
 
 /** The tools that the conformance suite runs as tasks: flows, whose runs are those tasks. */

@@ -2,7 +2,19 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpBody;
+import io.fermata.mcp.feature.McpContent;
+import io.fermata.mcp.feature.McpHandler;
+import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.feature.McpMessage;
+import io.fermata.mcp.feature.McpPrompt;
+import io.fermata.mcp.feature.McpReply;
+import io.fermata.mcp.feature.McpResource;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTemplate;
+import io.fermata.mcp.feature.McpTool;
 import io.fermata.session.Fermata;
 import io.fermata.session.ToolHost;
 import java.util.Base64;
@@ -12,7 +24,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /** The server that the conformance suite looks for, written as any author would. */
-final class EverythingServer {
+public final class EverythingServer {
   private static final byte[] PNG =
       Base64.getDecoder()
           .decode(
@@ -36,7 +48,7 @@ final class EverythingServer {
     }
   }
 
-  static McpServerBuilder builder(ToolHost host) {
+  public static McpServerBuilder builder(ToolHost host) {
     McpServerBuilder builder = McpServer.serving(host).name("everything").version("1");
     Stream.of(contents(), tells(), asks(), rounds(), changes(), schemas())
         .flatMap(List::stream)

@@ -2,16 +2,16 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
-import io.fermata.session.DisplayTool;
-import io.fermata.session.Handles;
-import io.fermata.session.Health;
-import io.fermata.session.TestHandles;
-import io.fermata.session.ToolCall;
-import io.fermata.session.ToolContract;
+import io.fermata.flow.json.Json;
 import io.fermata.session.ToolHost;
-import io.fermata.session.ToolProgress;
-import io.fermata.session.ToolReply;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.Health;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.TestHandles;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Objects;
@@ -25,19 +25,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** A host whose tools each do one thing that a transport must cope with. */
-final class FakeHost implements ToolHost {
+public final class FakeHost implements ToolHost {
   static final String PAGE = "<!doctype html><title>Plans</title><p>Plans: ☕ 𝄐</p>";
 
   /** What the widget shows. */
   record Plans(BigDecimal price) {}
 
   /** A call that goes on until a test has it answered. */
-  record Work(Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply) {
-    void tells(String node, String name, JsonNode payload) {
+  public record Work(Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply) {
+    public void tells(String node, String name, JsonNode payload) {
       progress.accept(new ToolProgress(node, name, payload));
     }
 
-    void streams(String... pieces) {
+    public void streams(String... pieces) {
       for (String piece : pieces) {
         progress.accept(ToolProgress.text("write", piece));
       }
@@ -47,22 +47,22 @@ final class FakeHost implements ToolHost {
       reply.complete(new ToolReply(status("error").put("code", "still_working"), Json.object()));
     }
 
-    void ends() {
+    public void ends() {
       reply.complete(new ToolReply(status("complete"), Json.object()));
     }
   }
 
   /** How it is at the moment. */
-  volatile Health health = Health.GOOD;
+  public volatile Health health = Health.GOOD;
 
   /** Whether it says nothing of that. */
-  volatile boolean silent;
+  public volatile boolean silent;
 
   private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
   private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();
 
   /** All calls that arrived. */
-  final Queue<ToolCall> calls = new ConcurrentLinkedQueue<>();
+  public final Queue<ToolCall> calls = new ConcurrentLinkedQueue<>();
 
   private final Handles handles = TestHandles.ofStore("fake");
   private final ToolReply nothing = new ToolReply(status("complete"), Json.object());
@@ -124,7 +124,7 @@ final class FakeHost implements ToolHost {
   }
 
   /** The call that works, once it has arrived. */
-  Work work() {
+  public Work work() {
     try {
       return Objects.requireNonNull(works.poll(60, TimeUnit.SECONDS), "no call arrived");
     } catch (InterruptedException e) {

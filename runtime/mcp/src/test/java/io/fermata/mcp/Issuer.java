@@ -17,7 +17,8 @@ import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.SignedJWT;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.settings.OAuth;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -33,11 +34,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** An authorization server on a socket: it signs, rotates its keys, hangs, dies and comes back. */
-final class Issuer implements AutoCloseable {
-  static final String AUDIENCE = "http://localhost/mcp";
+public final class Issuer implements AutoCloseable {
+  public static final String AUDIENCE = "http://localhost/mcp";
 
   /** How often its keys were fetched. */
-  final AtomicInteger fetched = new AtomicInteger();
+  public final AtomicInteger fetched = new AtomicInteger();
 
   private final String path;
   private final String metadata;
@@ -54,7 +55,7 @@ final class Issuer implements AutoCloseable {
   }
 
   /** One whose metadata are where OAuth has them. */
-  static Issuer running(JWK... keys) {
+  public static Issuer running(JWK... keys) {
     return running("", "/.well-known/oauth-authorization-server", keys);
   }
 
@@ -62,7 +63,7 @@ final class Issuer implements AutoCloseable {
    * @param path the path of its name
    * @param metadata the one place where its metadata are
    */
-  static Issuer running(String path, String metadata, JWK... keys) {
+  public static Issuer running(String path, String metadata, JWK... keys) {
     HttpServer first = listening(0);
     Issuer issuer = new Issuer(path, metadata, first.getAddress().getPort(), keys);
     issuer.begins(first);
@@ -77,7 +78,7 @@ final class Issuer implements AutoCloseable {
     }
   }
 
-  static RSAKey rsa(String kid) {
+  public static RSAKey rsa(String kid) {
     try {
       return new RSAKeyGenerator(2048).keyID(kid).generate();
     } catch (JOSEException e) {
@@ -85,7 +86,7 @@ final class Issuer implements AutoCloseable {
     }
   }
 
-  static ECKey ec(String kid) {
+  public static ECKey ec(String kid) {
     try {
       return new ECKeyGenerator(Curve.P_256).keyID(kid).generate();
     } catch (JOSEException e) {
@@ -93,11 +94,11 @@ final class Issuer implements AutoCloseable {
     }
   }
 
-  String url() {
+  public String url() {
     return "http://localhost:" + port + path;
   }
 
-  OAuth oauth() {
+  public OAuth oauth() {
     return OAuth.issuer(url()).audience(AUDIENCE);
   }
 
@@ -106,16 +107,16 @@ final class Issuer implements AutoCloseable {
     return keys.get(0);
   }
 
-  void rotates(JWK... other) {
+  public void rotates(JWK... other) {
     keys = List.of(other);
   }
 
-  void dies() {
+  public void dies() {
     Objects.requireNonNull(server).stop(0);
     server = null;
   }
 
-  void comesBack() {
+  public void comesBack() {
     begins(listening(port));
   }
 
@@ -133,7 +134,7 @@ final class Issuer implements AutoCloseable {
   }
 
   /** Takes requests and answers none until it is let go on. */
-  CountDownLatch hangs() {
+  public CountDownLatch hangs() {
     CountDownLatch until = new CountDownLatch(1);
     hanging = until;
     return until;
@@ -169,17 +170,17 @@ final class Issuer implements AutoCloseable {
   }
 
   /** A good token of somebody's. */
-  String token(String subject, String... scopes) {
+  public String token(String subject, String... scopes) {
     return token(claims -> claims.subject(subject).claim("scope", String.join(" ", scopes)));
   }
 
   /** A token that is good but for what is changed in it. */
-  String token(Consumer<JWTClaimsSet.Builder> change) {
+  public String token(Consumer<JWTClaimsSet.Builder> change) {
     return signed(key(), change);
   }
 
   /** A token that is good but for its key and what is changed in it. */
-  String signed(JWK with, Consumer<JWTClaimsSet.Builder> change) {
+  public String signed(JWK with, Consumer<JWTClaimsSet.Builder> change) {
     JWSAlgorithm algorithm = with instanceof ECKey ? JWSAlgorithm.ES256 : JWSAlgorithm.RS256;
     JWSHeader header =
         new JWSHeader.Builder(algorithm)
@@ -189,7 +190,7 @@ final class Issuer implements AutoCloseable {
     return signed(header, with, change);
   }
 
-  String signed(JWSHeader header, JWK with, Consumer<JWTClaimsSet.Builder> change) {
+  public String signed(JWSHeader header, JWK with, Consumer<JWTClaimsSet.Builder> change) {
     try {
       JWSSigner signer = new DefaultJWSSignerFactory().createJWSSigner(with, header.getAlgorithm());
       SignedJWT jwt = new SignedJWT(header, claims(change));
@@ -201,7 +202,7 @@ final class Issuer implements AutoCloseable {
   }
 
   /** What a good token says, but for what is changed. */
-  JWTClaimsSet claims(Consumer<JWTClaimsSet.Builder> change) {
+  public JWTClaimsSet claims(Consumer<JWTClaimsSet.Builder> change) {
     JWTClaimsSet.Builder claims =
         new JWTClaimsSet.Builder()
             .issuer(url())
@@ -212,7 +213,7 @@ final class Issuer implements AutoCloseable {
     return claims.build();
   }
 
-  static Date in(int seconds) {
+  public static Date in(int seconds) {
     return Date.from(Instant.now().plusSeconds(seconds));
   }
 

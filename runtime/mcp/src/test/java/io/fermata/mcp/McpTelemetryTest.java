@@ -3,7 +3,9 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.session.LogLabels;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.session.key.LogLabels;
 import io.fermata.session.telemetry.Meters;
 import io.fermata.session.telemetry.Spans;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;

@@ -3,8 +3,10 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.session.WidgetPage;
-import io.fermata.session.WidgetPage.Permission;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.session.call.WidgetPage;
+import io.fermata.session.call.WidgetPage.Permission;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;

@@ -5,7 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.feature.McpBody;
+import io.fermata.mcp.feature.McpCall;
+import io.fermata.mcp.feature.McpHandler;
+import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.feature.McpMessage;
+import io.fermata.mcp.feature.McpPrompt;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTemplate;
+import io.fermata.mcp.feature.McpTool;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;

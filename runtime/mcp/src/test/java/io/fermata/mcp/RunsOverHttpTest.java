@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.keyvalue.KeyValueStore;
 import io.fermata.persistence.keyvalue.KvStore;
 import io.fermata.session.Fermata;
-import io.fermata.session.ToolCall;
+import io.fermata.session.call.ToolCall;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;

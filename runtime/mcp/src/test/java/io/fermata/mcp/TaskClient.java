@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.net.URI;
 import java.util.Set;
 
 /** A client that takes tasks, and can show forms unless it is told otherwise. */
-final class TaskClient {
+public final class TaskClient {
   static final String TASKS = "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}";
   private static final Set<String> OVER = Set.of("completed", "failed", "cancelled");
 
@@ -23,30 +23,30 @@ final class TaskClient {
     this.capabilities = capabilities;
   }
 
-  TaskClient(URI endpoint) {
+  public TaskClient(URI endpoint) {
     this(endpoint, "", "{\"elicitation\":{}," + TASKS + "}");
   }
 
-  TaskClient key(String apiKey) {
+  public TaskClient key(String apiKey) {
     return new TaskClient(endpoint, apiKey, capabilities);
   }
 
-  TaskClient declaring(String json) {
+  public TaskClient declaring(String json) {
     return new TaskClient(endpoint, key, json);
   }
 
-  Wired wired() {
+  public Wired wired() {
     Wired wired = new Wired(endpoint);
     return key.isEmpty() ? wired : wired.with("Authorization", "Bearer " + key);
   }
 
-  Wired.Said say(String method, String name, String params) {
+  public Wired.Said say(String method, String name, String params) {
     Wired wired = wired();
     return wired.send(wired.modernMessage(method, name, params, capabilities));
   }
 
   /** A stream of what becomes of tasks. */
-  Events listen(String... ids) throws Exception {
+  public Events listen(String... ids) throws Exception {
     Wired wired = wired();
     String params = "\"notifications\":{\"taskIds\":" + Json.text(Json.tree(ids)) + "}";
     return wired
@@ -54,46 +54,46 @@ final class TaskClient {
         .get();
   }
 
-  Wired.Said call(String tool, String arguments) {
+  public Wired.Said call(String tool, String arguments) {
     return say("tools/call", tool, "\"name\":\"%s\",\"arguments\":%s".formatted(tool, arguments));
   }
 
   /** What a call comes to that may be kept waiting, in a stream then. */
-  JsonNode waited(String tool, String params) throws Exception {
+  public JsonNode waited(String tool, String params) throws Exception {
     Wired wired = wired();
     String all = "\"name\":\"" + tool + "\",\"arguments\":{}" + params;
     Events answer = wired.listen(wired.modernMessage("tools/call", tool, all, capabilities)).get();
     return (answer.streamed() ? answer.next() : answer.plain()).path("result");
   }
 
-  Wired.Said start(String flow) {
+  public Wired.Said start(String flow) {
     return call(flow, "{\"action\":\"start\",\"intent\":\"to eat\"}");
   }
 
-  Wired.Said task(String method, String id) {
+  public Wired.Said task(String method, String id) {
     return say("tasks/" + method, id, "\"taskId\":\"" + id + "\"");
   }
 
-  JsonNode get(String id) {
+  public JsonNode get(String id) {
     Wired.Said said = task("get", id);
     assertThat(said.body().has("error")).as(said.body().toString()).isFalse();
     assertThat(said.result().path("resultType").asText()).isEqualTo("complete");
     return said.result();
   }
 
-  Wired.Said update(String id, ObjectNode responses) {
+  public Wired.Said update(String id, ObjectNode responses) {
     return say(
         "tasks/update", id, "\"taskId\":\"%s\",\"inputResponses\":%s".formatted(id, responses));
   }
 
-  static ObjectNode accepted(ObjectNode responses, String key, String field, Object value) {
+  public static ObjectNode accepted(ObjectNode responses, String key, String field, Object value) {
     ObjectNode reply = responses.putObject(key).put("action", "accept");
     reply.putObject("content").set(field, Json.tree(value));
     return responses;
   }
 
   /** The task when it has that status. */
-  JsonNode when(String id, String status) throws InterruptedException {
+  public JsonNode when(String id, String status) throws InterruptedException {
     JsonNode task = get(id);
     for (int i = 0; i < 600 && !task.path("status").asText().equals(status); i++) {
       assertThat(OVER).as(task.toString()).doesNotContain(task.path("status").asText());
@@ -105,7 +105,7 @@ final class TaskClient {
   }
 
   /** The key of the request that asks for a field. */
-  static String key(JsonNode task, String field) {
+  public static String key(JsonNode task, String field) {
     for (var request : task.path("inputRequests").properties()) {
       JsonNode fields = request.getValue().at("/params/requestedSchema/properties");
       if (fields.has(field)) {

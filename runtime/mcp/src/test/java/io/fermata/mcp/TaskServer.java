@@ -5,12 +5,12 @@ import static io.fermata.flow.Flow.START;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
-import io.fermata.flow.StepException;
-import io.fermata.flow.Verdict;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Verdict;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.FlowTool;
-import io.fermata.session.Settings;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.FlowTool;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -21,7 +21,7 @@ import java.util.UUID;
  * A host whose runs work until there is a file that lets them, and then ask; also as a process of
  * its own, to be killed.
  */
-final class TaskServer {
+public final class TaskServer {
   record Order(String dish, String sauce) {}
 
   /** What no form asks for. */
@@ -29,7 +29,7 @@ final class TaskServer {
 
   private final Path directory;
 
-  TaskServer(Path directory) {
+  public TaskServer(Path directory) {
     this.directory = directory;
   }
 
@@ -46,7 +46,7 @@ final class TaskServer {
     }
   }
 
-  Fermata host(Duration deadline) {
+  public Fermata host(Duration deadline) {
     return Fermata.host()
         .store(Store.sqlite(directory.resolve("tasks.db")))
         .flow(cook("cook").longRunning().compile())
@@ -59,16 +59,16 @@ final class TaskServer {
   }
 
   /** Lets whatever works go on. */
-  void release() throws Exception {
+  public void release() throws Exception {
     Files.writeString(directory.resolve("gate"), "open");
   }
 
-  boolean undone() {
+  public boolean undone() {
     return Files.exists(directory.resolve("undone"));
   }
 
   /** How often something was heated. */
-  int heated() {
+  public int heated() {
     return directory.toFile().list((folder, name) -> name.startsWith("heated-")).length;
   }
 

@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.catalog.Desk;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -14,23 +14,23 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /** A client that says exactly what a test wants it to say. */
-final class Wired {
-  static final String META =
+public final class Wired {
+  public static final String META =
       "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
           + "\"io.modelcontextprotocol/clientCapabilities\":{}}";
-  static final ObjectMapper JSON = new ObjectMapper();
+  public static final ObjectMapper JSON = new ObjectMapper();
 
   /** What came back. */
-  record Said(int status, HttpResponse<byte[]> raw, JsonNode body) {
-    JsonNode result() {
+  public record Said(int status, HttpResponse<byte[]> raw, JsonNode body) {
+    public JsonNode result() {
       return body.path("result");
     }
 
-    int code() {
+    public int code() {
       return body.path("error").path("code").asInt();
     }
 
-    String message() {
+    public String message() {
       return body.path("error").path("message").asText();
     }
   }
@@ -42,7 +42,7 @@ final class Wired {
   private final Map<String, String> headers = new LinkedHashMap<>();
   private String method = "POST";
 
-  Wired(McpServer server) {
+  public Wired(McpServer server) {
     this(server.endpoint());
   }
 
@@ -52,23 +52,23 @@ final class Wired {
     headers.put("Accept", "application/json, text/event-stream");
   }
 
-  Wired with(String header, String value) {
+  public Wired with(String header, String value) {
     headers.put(header, value);
     return this;
   }
 
-  Wired without(String header) {
+  public Wired without(String header) {
     headers.remove(header);
     return this;
   }
 
   /** Goes to another path of the server. */
-  Wired at(String path) {
+  public Wired at(String path) {
     endpoint = endpoint.resolve(path);
     return this;
   }
 
-  Wired method(String httpMethod) {
+  public Wired method(String httpMethod) {
     this.method = httpMethod;
     return this;
   }
@@ -78,7 +78,7 @@ final class Wired {
    *
    * @param capabilities what the client can do
    */
-  Wired session(String version, String capabilities) {
+  public Wired session(String version, String capabilities) {
     Said welcome =
         request(
             "initialize",
@@ -87,12 +87,12 @@ final class Wired {
         .with("Mcp-Session-Id", welcome.raw().headers().firstValue("Mcp-Session-Id").orElseThrow());
   }
 
-  String header(String name) {
+  public String header(String name) {
     return headers.getOrDefault(name, "");
   }
 
   /** A modern request of a client that can do something, with headers that mirror it. */
-  String modernMessage(String rpcMethod, String name, String params, String capabilities) {
+  public String modernMessage(String rpcMethod, String name, String params, String capabilities) {
     with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);
     if (!name.isEmpty()) {
       with("Mcp-Name", name);
@@ -103,40 +103,40 @@ final class Wired {
   }
 
   /** Sends a modern request, with headers that mirror its body. */
-  Said modern(String rpcMethod, String params) {
+  public Said modern(String rpcMethod, String params) {
     with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);
     return request(rpcMethod, params.isEmpty() ? META : params + "," + META);
   }
 
   /** Sends a request with the members of its params. */
-  Said request(String rpcMethod, String params) {
+  public Said request(String rpcMethod, String params) {
     return send(
         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{%s}}"
             .formatted(rpcMethod, params));
   }
 
-  Said send(String body) {
+  public Said send(String body) {
     return send(HttpRequest.BodyPublishers.ofString(body));
   }
 
-  Said send(byte[] body) {
+  public Said send(byte[] body) {
     return send(HttpRequest.BodyPublishers.ofByteArray(body));
   }
 
-  Said send(HttpRequest.BodyPublisher body) {
+  public Said send(HttpRequest.BodyPublisher body) {
     return sendTo(endpoint, body);
   }
 
-  Said sendTo(String path) {
+  public Said sendTo(String path) {
     return sendTo(path, "{}");
   }
 
-  Said sendTo(String path, String body) {
+  public Said sendTo(String path, String body) {
     return sendTo(endpoint.resolve(path), HttpRequest.BodyPublishers.ofString(body));
   }
 
   /** Sends a message, and yields its answer as soon as that begins. */
-  CompletableFuture<Events> listen(String body) {
+  public CompletableFuture<Events> listen(String body) {
     HttpRequest request =
         request(
             endpoint,

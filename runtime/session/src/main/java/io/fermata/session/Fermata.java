@@ -3,14 +3,45 @@ package io.fermata.session;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
-import io.fermata.flow.Attached;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Input;
-import io.fermata.flow.Json;
-import io.fermata.flow.Recorder;
-import io.fermata.persistence.Forgotten;
-import io.fermata.persistence.OpenStore;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.Erased;
+import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.Imported;
+import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.SessionScope;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.Health;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolOutcome;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
+import io.fermata.session.host.Archive;
+import io.fermata.session.host.HostTasks;
+import io.fermata.session.host.Timetable;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalReader;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.observe.Telemetry;
+import io.fermata.session.runs.OpenedRuns;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Path;
@@ -92,15 +123,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * followed yet is entered first. What is encrypted there is read with the keys that the
    * environment names.
    *
-   * @throws io.fermata.persistence.StoreException if the store cannot be opened
+   * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public static Runs.Opened openRuns(Store store) {
-    return OpenedRuns.open(store, Seals.ofEnvironment());
+    return OpenedRuns.open(store, Encryption.ofEnvironment());
   }
 
   /** Like {@link #openRuns(Store)}, with the keys that read what is encrypted there. */
   public static Runs.Opened openRuns(Store store, KeyProvider keys) {
-    return OpenedRuns.open(store, Seals.reading(keys));
+    return OpenedRuns.open(store, Encryption.reading(keys));
   }
 
   @Override
@@ -147,7 +178,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * Tells a run of something that happened outside and that it may wait for. A signal that comes
    * early is kept until the run waits for it.
    *
-   * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action
+   * @param runId the run's name, as {@link io.fermata.flow.action.Run#id} tells it to an action
    * @param payload what belongs to the signal, anything that can be written as JSON; or null
    * @param signalId the same for every repetition of a signal, so that it counts once; or null
    * @return what the run came to, as a call of its tool would be told
@@ -217,7 +248,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * Tells recorders what the journal says of a run, from its beginning to now, in the words in
    * which those who watch it live are told, and without its secrets. The run is not disturbed.
    *
-   * @param runId the run's name, as {@link io.fermata.flow.Run#id} tells it to an action, and every
+   * @param runId the run's name, as {@link io.fermata.flow.action.Run#id} tells it to an action, and every
    *     event that a recorder hears
    * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
    *     known of the run, as of one that ended longer ago than its {@link Retention}; with an
@@ -231,19 +262,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** As {@link #replay}, with all that the run keeps secret. */
   public CompletionStage<Void> replayWithSecrets(String flow, String runId, Recorder... recorders) {
-    return replay(flow, runId, Arrays.stream(recorders).map(Attached::everywhere).toList());
+    return replay(flow, runId, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
   }
 
-  private CompletionStage<Void> replay(String flow, String runId, List<Attached> attached) {
+  private CompletionStage<Void> replay(String flow, String runId, List<AttachedRecorder> attached) {
     host.router.requireFlow(flow);
     String entityId = SessionKey.entityOf(flow, runId);
     if (host.closed.get()) {
       return CompletableFuture.failedFuture(
           new IllegalStateException("The host is closed and reads no journals"));
     }
-    CompletableFuture<Reading.Journal> read = new CompletableFuture<>();
+    CompletableFuture<JournalReader.Journal> read = new CompletableFuture<>();
     String name = "reading-" + readings.incrementAndGet();
-    host.system.tell(new SessionRegion.Spawn(name, Reading.create(entityId, host.seals, read)));
+    host.system.tell(new SessionRegion.Spawn(name, JournalReader.create(entityId, host.seals, read)));
     return read.thenAcceptAsync(
         journal -> {
           long failures =
@@ -286,9 +317,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return CompletableFuture.failedFuture(
           new IllegalStateException("The host is closed and erases nothing"));
     }
-    Scope scope = Scope.of(what, host.handles);
+    SessionScope scope = SessionScope.of(what, host.handles);
     return scope == null
-        ? CompletableFuture.completedFuture(Erased.of(Forgotten.NOTHING, 0))
+        ? CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0))
         : host.eraser.erase(scope);
   }
 
@@ -398,7 +429,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /** Stops as a lost process would, without waiting for anything. */
-  void crash() {
+  public void crash() {
     host.closed.set(true);
     stop(host.ledger::stop);
     host.audience.abandon();

@@ -4,10 +4,22 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.agent.Agent;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Recorder;
 import io.fermata.flow.SecretFields;
-import io.fermata.persistence.OpenStore;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.EncryptedFields;
+import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.host.Timetable;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.EntryCipher;
+import io.fermata.session.observe.Telemetry;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -41,7 +53,7 @@ public final class HostBuilder {
   Retention retention = Retention.DEFAULT;
   InstantSource clock = InstantSource.system();
   Config config = ConfigFactory.empty();
-  Seal seal = Seal.SECRETS;
+  EncryptedFields seal = EncryptedFields.SECRETS;
   @Nullable KeyProvider keys;
   final List<byte[]> acceptedKeys = new ArrayList<>();
   @Nullable Store store;
@@ -122,7 +134,7 @@ public final class HostBuilder {
    * newest and is told how many. What was journaled but not yet told when the process dies is not
    * told again: a recorder that must miss nothing reads the journal.
    *
-   * <p>Of a flow with {@link io.fermata.flow.Secret} fields it hears without their values, and
+   * <p>Of a flow with {@link io.fermata.flow.schema.Secret} fields it hears without their values, and
    * without {@link Recorder#onRecord}, whose state has them.
    */
   public HostBuilder recorder(Recorder recorder) {
@@ -147,7 +159,7 @@ public final class HostBuilder {
 
   /**
    * The keys that encrypt what is secret. Without this the environment variables FERMATA_KEYS or
-   * FERMATA_KEYS_FILE have them, as {@link Keys#parse} reads them.
+   * FERMATA_KEYS_FILE have them, as {@link DataKeys#parse} reads them.
    */
   public HostBuilder keys(KeyProvider provider) {
     keys = provider;
@@ -155,7 +167,7 @@ public final class HostBuilder {
   }
 
   /** What is encrypted; without this what flows mark as secret. */
-  public HostBuilder seal(Seal what) {
+  public HostBuilder seal(EncryptedFields what) {
     seal = what;
     return this;
   }
@@ -204,7 +216,7 @@ public final class HostBuilder {
    *
    * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
    *     registered, a schedule can never start a run, or there is no key for what is secret
-   * @throws io.fermata.persistence.StoreException if the store cannot be opened
+   * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public Fermata start() {
     checkNames();
@@ -221,19 +233,19 @@ public final class HostBuilder {
     }
   }
 
-  Seals seals(Map<String, SecretFields> fields) {
-    KeyProvider chosen = keys == null ? Keys.fromEnvironment().orElse(null) : keys;
-    if (chosen == null && (!fields.isEmpty() || seal == Seal.EVERYTHING)) {
+  Encryption seals(Map<String, SecretFields> fields) {
+    KeyProvider chosen = keys == null ? DataKeys.fromEnvironment().orElse(null) : keys;
+    if (chosen == null && (!fields.isEmpty() || seal == EncryptedFields.EVERYTHING)) {
       throw new IllegalStateException(
-          (seal == Seal.EVERYTHING
+          (seal == EncryptedFields.EVERYTHING
                   ? "The host is to encrypt everything"
                   : "Fields are marked as secret (" + listed(fields) + ")")
               + ", and there is no key. Set FERMATA_KEYS to id:base64 of 32 random bytes, or"
               + " FERMATA_KEYS_FILE to a file of it, or call keys(…) on the host; Keys.generate"
               + " makes a new key");
     }
-    return new Seals(
-        new Sealer(chosen == null ? null : Sealer.checked(chosen)), seal, Map.copyOf(fields));
+    return new Encryption(
+        new EntryCipher(chosen == null ? null : EntryCipher.checked(chosen)), seal, Map.copyOf(fields));
   }
 
   private static String listed(Map<String, SecretFields> fields) {

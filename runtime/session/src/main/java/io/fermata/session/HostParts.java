@@ -4,10 +4,43 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
-import io.fermata.agent.Outside;
-import io.fermata.agent.ThreadProgram;
-import io.fermata.agent.ThreadState;
-import io.fermata.persistence.OpenStore;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.actor.Audience;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.LostEffects;
+import io.fermata.session.actor.SessionActor;
+import io.fermata.session.actor.SessionHost;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Retentions;
+import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolContracts;
+import io.fermata.session.host.AgentAsTool;
+import io.fermata.session.host.AgentThreads;
+import io.fermata.session.host.Archives;
+import io.fermata.session.host.CallRouter;
+import io.fermata.session.host.Eraser;
+import io.fermata.session.host.HostOutside;
+import io.fermata.session.host.HostThreads;
+import io.fermata.session.host.ToolUses;
+import io.fermata.session.host.Upkeep;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.Telemetries;
+import io.fermata.session.observe.Telemetry;
+import io.fermata.session.run.RunPort;
+import io.fermata.session.runs.RunCounts;
+import io.fermata.session.runs.SessionDirectory;
+import io.fermata.session.runs.StoreRuns;
+import io.fermata.session.thread.ThreadPort;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -29,12 +62,12 @@ final class HostParts {
   final Telemetry telemetry;
   final FlowCatalog catalog;
   final Agents agents;
-  final Seals seals;
+  final Encryption seals;
   final Handles handles;
   final Audience audience;
-  final Subscriptions subscriptions = new Subscriptions();
+  final SessionSubscriptions subscriptions = new SessionSubscriptions();
   final LostEffects lostEffects = new LostEffects();
-  final RunLedger ledger;
+  final SessionDirectory ledger;
   final Runs runs;
   final Gateway gateway;
   final AgentThreads agentThreads;
@@ -63,7 +96,7 @@ final class HostParts {
         new Audience(
             builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
     this.threads = HostThreads.start(settings);
-    this.ledger = new RunLedger(store, seals, builder.clock);
+    this.ledger = new SessionDirectory(store, seals, builder.clock);
     this.runs = new StoreRuns(store, ledger, threads.replies());
     this.gateway = new Gateway(settings, builder.clock, handles, threads.replies(), gauges);
     this.agentThreads =
@@ -77,7 +110,7 @@ final class HostParts {
             threads.replies(),
             threads.feeds(),
             closed::get);
-    Map<String, AgentTool> agentTools = agentTools();
+    Map<String, AgentAsTool> agentTools = agentTools();
     this.router = new CallRouter(catalog, agentTools, gateway, handles, telemetry, closed::get);
     this.toolUses = new ToolUses(router::call, catalog.tools());
     this.tools = offered(agentTools);
@@ -119,27 +152,27 @@ final class HostParts {
     }
   }
 
-  private Map<String, AgentTool> agentTools() {
-    Map<String, AgentTool> tools = new LinkedHashMap<>();
+  private Map<String, AgentAsTool> agentTools() {
+    Map<String, AgentAsTool> tools = new LinkedHashMap<>();
     for (Agent agent : agents.all()) {
       if (!agent.isInternal()) {
-        tools.put(agent.name(), new AgentTool(agent, agentThreads, settings.callDeadline()));
+        tools.put(agent.name(), new AgentAsTool(agent, agentThreads, settings.callDeadline()));
       }
     }
     return tools;
   }
 
-  private List<ToolContract> offered(Map<String, AgentTool> agentTools) {
+  private List<ToolContract> offered(Map<String, AgentAsTool> agentTools) {
     return Stream.of(
             catalog.offered().stream().map(ToolContracts::of),
             catalog.jobs().values().stream().map(ToolContracts::of),
-            agentTools.values().stream().map(AgentTool::contract))
+            agentTools.values().stream().map(AgentAsTool::contract))
         .flatMap(each -> each)
         .toList();
   }
 
   private SessionHost sessions() {
-    RunTally tally = new RunTally(runs, ledger::entered, settings.unfinishedRuns());
+    RunCounts tally = new RunCounts(runs, ledger::entered, settings.unfinishedRuns());
     return new SessionHost(
         catalog,
         new SessionHost.Threading(new ThreadProgram(agents), this::outside, this::state),
@@ -165,7 +198,7 @@ final class HostParts {
     SessionRegion.Birth birth =
         (entityId, fresh, region) -> {
           if (fresh) {
-            store.begins(entityId);
+            store.expectNew(entityId);
           }
           return SessionKey.agentOf(entityId) == null
               ? SessionActor.create(entityId, sessions, region, RunPort::new)

@@ -1,9 +1,12 @@
 package io.fermata.session;
 
 import io.fermata.flow.Flow;
-import io.fermata.flow.Limits;
-import io.fermata.persistence.OpenStore;
+import io.fermata.flow.json.Limits;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.journal.Encryption;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
@@ -51,24 +54,24 @@ public record Rollout(List<Fate> runs) {
    * environment names.
    *
    * @param flows all that the release registers, each in all its versions, tools of agents included
-   * @throws io.fermata.persistence.StoreException if the store cannot be opened
+   * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public static Rollout check(Store store, Flow<?>... flows) {
-    return check(store, Seals.ofEnvironment(), flows);
+    return check(store, Encryption.ofEnvironment(), flows);
   }
 
   /** Like {@link #check(Store, Flow...)}, with the keys that read what is encrypted there. */
   public static Rollout check(Store store, KeyProvider keys, Flow<?>... flows) {
-    return check(store, Seals.reading(keys), flows);
+    return check(store, Encryption.reading(keys), flows);
   }
 
-  private static Rollout check(Store store, Seals seals, Flow<?>... flows) {
+  private static Rollout check(Store store, Encryption seals, Flow<?>... flows) {
     try (OpenStore open = store.open()) {
       return check(open, seals, Limits.DEFAULT, Instant.now(), flows);
     }
   }
 
-  static Rollout check(OpenStore store, Seals seals, Limits limits, Instant now, Flow<?>... flows) {
+  static Rollout check(OpenStore store, Encryption seals, Limits limits, Instant now, Flow<?>... flows) {
     FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), List.of(), limits);
     return new Rollout(new RolloutCheck(store, seals, catalog, now.toEpochMilli()).fates());
   }

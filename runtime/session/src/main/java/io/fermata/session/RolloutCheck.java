@@ -1,12 +1,21 @@
 package io.fermata.session;
 
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
-import io.fermata.flow.FlowProgram;
-import io.fermata.flow.Program;
-import io.fermata.flow.RunState;
-import io.fermata.persistence.OpenStore;
-import io.fermata.persistence.StoredRecord;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.EntryEncryption;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.Stages;
+import io.fermata.session.run.RunReplies;
 import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,11 +27,11 @@ final class RolloutCheck {
   private static final int AT_ONCE = 500;
 
   private final OpenStore store;
-  private final Seals seals;
+  private final Encryption seals;
   private final FlowCatalog catalog;
   private final long now;
 
-  RolloutCheck(OpenStore store, Seals seals, FlowCatalog catalog, long now) {
+  RolloutCheck(OpenStore store, Encryption seals, FlowCatalog catalog, long now) {
     this.store = store;
     this.seals = seals.knowing(catalog.secretFields());
     this.catalog = catalog;
@@ -51,7 +60,7 @@ final class RolloutCheck {
     try {
       RunState run = run(journal, encryption);
       return run.running() ? masked(fate(flow, run), encryption) : null;
-    } catch (NotSerializableException | SealException e) {
+    } catch (NotSerializableException | EncryptionException e) {
       return new Rollout.Fate(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
@@ -64,14 +73,14 @@ final class RolloutCheck {
   }
 
   private RunState run(String journal, EntryEncryption encryption) throws NotSerializableException {
-    List<StoredRecord> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
+    List<StoredEntry> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
     if (last.isEmpty() || seals.read(journal, last.get(0)).end() != null) {
       return RunState.NONE;
     }
     SessionState<RunState> state = SessionState.of(RunState.NONE);
-    List<StoredRecord> records = Stages.now(store.read(journal, 1, AT_ONCE));
+    List<StoredEntry> records = Stages.now(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
-      for (StoredRecord stored : records) {
+      for (StoredEntry stored : records) {
         Entry<?> entry = seals.read(journal, stored);
         encryption.learn(entry);
         state = SessionState.replay(state, entry);

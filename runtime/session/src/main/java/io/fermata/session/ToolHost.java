@@ -1,5 +1,14 @@
 package io.fermata.session;
 
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.Health;
+import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.Handles;
+import io.fermata.session.observe.Telemetry;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;

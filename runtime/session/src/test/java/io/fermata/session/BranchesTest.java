@@ -9,14 +9,17 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Computed;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
-import io.fermata.flow.Json;
-import io.fermata.flow.Reducer;
-import io.fermata.flow.StepException;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Reducer;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -57,7 +60,7 @@ class BranchesTest {
         .result(t -> t);
   }
 
-  private void log(io.fermata.flow.Run<Trip> run) {
+  private void log(io.fermata.flow.action.Run<Trip> run) {
     done.add(run.idempotencyKey());
     run.append("log", "did");
   }

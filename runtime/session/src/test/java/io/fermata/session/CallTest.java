@@ -11,13 +11,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
-import io.fermata.flow.StepException;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

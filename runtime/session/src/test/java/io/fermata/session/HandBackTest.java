@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.keyvalue.KeyValueStore;
+import io.fermata.session.call.Health;
+import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;

@@ -7,17 +7,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.Message;
-import io.fermata.agent.Outside;
 import io.fermata.agent.Prompt;
-import io.fermata.agent.ThreadEvent;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
-import io.fermata.persistence.NoHistoryException;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.keyvalue.KeyValueStore;
+import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolReply;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
@@ -193,7 +199,7 @@ class KeyValueHostTest {
                         public void happened(long offset, int index, long at, ThreadEvent event) {}
 
                         @Override
-                        public void heard(Outside.Tiding tiding) {}
+                        public void heard(Outside.Delta tiding) {}
 
                         @Override
                         public void ended(@Nullable Throwable why) {

@@ -6,11 +6,12 @@ import static io.fermata.session.TestHost.got;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolReply;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -6,12 +6,14 @@ import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.StoreFiles;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -33,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The promises of the wire contract, each on a real SQLite file. */
 @Tag("slow")
-class PromisesTest {
+public class PromisesTest {
   @TempDir Path dir;
 
   private Path file() {
@@ -467,7 +469,7 @@ class PromisesTest {
     return reply.structured() + " " + reply.meta();
   }
 
-  static void await(BooleanSupplier condition) {
+  public static void await(BooleanSupplier condition) {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime()).as("it should have happened by now").isLessThan(end);

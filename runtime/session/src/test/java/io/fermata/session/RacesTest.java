@@ -10,12 +10,14 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;

@@ -20,7 +20,7 @@ public final class ScriptedModels {
     return answering(told -> AiMessage.from(text));
   }
 
-  static Model answering(Function<List<ChatMessage>, AiMessage> says) {
+  public static Model answering(Function<List<ChatMessage>, AiMessage> says) {
     return Model.of(
         "scripted",
         new ChatModel() {
@@ -32,7 +32,7 @@ public final class ScriptedModels {
   }
 
   /** Calls a tool once, and then speaks of what came of it. */
-  static Model calling(String tool, String arguments, UnaryOperator<String> says) {
+  public static Model calling(String tool, String arguments, UnaryOperator<String> says) {
     ToolExecutionRequest request =
         ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build();
     return answering(

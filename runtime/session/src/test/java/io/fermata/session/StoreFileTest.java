@@ -7,15 +7,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
-import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
-import io.fermata.flow.Computed;
+import io.fermata.agent.message.Message;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
-import io.fermata.flow.Json;
-import io.fermata.persistence.OpenStore;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoredRecord;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.JournalSerializer;
+import io.fermata.session.journal.ScheduleEntry;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -257,11 +265,11 @@ class StoreFileTest {
 
   private static void scheduleIsRead(Path file) throws Exception {
     try (OpenStore store = Store.sqlite(file).open()) {
-      List<StoredRecord> records = now(store.read("~schedule|nightly", 1, 10));
+      List<StoredEntry> records = now(store.read("~schedule|nightly", 1, 10));
       assertThat(records).isNotEmpty();
-      for (StoredRecord stored : records) {
+      for (StoredEntry stored : records) {
         assertThat(new JournalSerializer().fromBinary(stored.payload(), stored.manifest()))
-            .isInstanceOf(ScheduleRecord.class);
+            .isInstanceOf(ScheduleEntry.class);
       }
     }
   }

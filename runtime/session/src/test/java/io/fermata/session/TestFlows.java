@@ -1,28 +1,28 @@
 package io.fermata.session;
 
-import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
 
-import io.fermata.flow.Action;
-import io.fermata.flow.AsyncAction;
-import io.fermata.flow.Computed;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.Action;
+import io.fermata.flow.action.AsyncAction;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.schema.Computed;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 
 /** Small flows that the tests of this room run. */
-final class TestFlows {
-  record Trip(String from, String to, @Computed Integer price, @Computed List<String> log) {}
+public final class TestFlows {
+  public record Trip(String from, String to, @Computed Integer price, @Computed List<String> log) {}
 
   private TestFlows() {}
 
   /** Asks, acts, asks again. */
-  static FlowBuilder<Trip> trip(Action<Trip> action, Consumer<EffectOptions> options) {
+  public static FlowBuilder<Trip> trip(Action<Trip> action, Consumer<EffectOptions> options) {
     return ways(Flow.of("trip", Trip.class).act("book", action, options));
   }
 
@@ -55,14 +55,14 @@ final class TestFlows {
         .result(trip -> trip);
   }
 
-  static Flow<Trip> trip() {
+  public static Flow<Trip> trip() {
     return trip(run -> run.set("price", 7), o -> {}).compile();
   }
 
   record Talk(String word, @Computed List<String> said) {}
 
   /** Asks for words until one of them is bye. */
-  static Flow<Talk> talk() {
+  public static Flow<Talk> talk() {
     return Flow.of("talk", Talk.class)
         .description("Talks.")
         .ask("hear", q -> q.question("word", "And?"))

@@ -10,8 +10,13 @@ import com.networknt.schema.SpecificationVersion;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolReply;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -24,12 +29,12 @@ import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 
 /** A real host that a test can restart, and a client of it that checks every reply's schema. */
-final class TestHost implements AutoCloseable {
+public final class TestHost implements AutoCloseable {
   private static final SchemaRegistry SCHEMAS =
       SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12);
 
   /** The store works in real time, however much of the other passes meanwhile. */
-  static final Config MANUAL_TIME =
+  public static final Config MANUAL_TIME =
       ConfigFactory.parseString(
               """
               pekko.persistence {
@@ -54,11 +59,11 @@ final class TestHost implements AutoCloseable {
   private Flow<?>[] flows;
   private Fermata fermata;
 
-  TestHost(Store store, Flow<?>... flows) {
+  public TestHost(Store store, Flow<?>... flows) {
     this(store, s -> s, flows);
   }
 
-  TestHost(Store store, UnaryOperator<Settings> settings, Flow<?>... flows) {
+  public TestHost(Store store, UnaryOperator<Settings> settings, Flow<?>... flows) {
     this(store, settings, false, flows);
   }
 
@@ -116,17 +121,17 @@ final class TestHost implements AutoCloseable {
     assertThat(met).as("what was waited for").isTrue();
   }
 
-  Fermata fermata() {
+  public Fermata fermata() {
     return fermata;
   }
 
   /** Loses the process, as far as a test can, and starts another on the same store. */
-  void crash(Flow<?>... newFlows) {
+  public void crash(Flow<?>... newFlows) {
     fermata.crash();
     again(newFlows);
   }
 
-  void restart(Flow<?>... newFlows) {
+  public void restart(Flow<?>... newFlows) {
     fermata.close();
     again(newFlows);
   }
@@ -138,11 +143,11 @@ final class TestHost implements AutoCloseable {
     fermata = start();
   }
 
-  Client client() {
+  public Client client() {
     return client(flows[0].id());
   }
 
-  Client client(String flow) {
+  public Client client(String flow) {
     return new Client(flow);
   }
 
@@ -152,22 +157,22 @@ final class TestHost implements AutoCloseable {
   }
 
   /** One client in one conversation; it sends back the handle it was given. */
-  final class Client {
+  public final class Client {
     final String flow;
-    String principal = "local";
-    @Nullable String sessionId;
-    @Nullable String transport;
+    public String principal = "local";
+    public @Nullable String sessionId;
+    public @Nullable String transport;
     ObjectNode meta = Json.object();
 
     private Client(String flow) {
       this.flow = flow;
     }
 
-    ToolReply start(Object... updates) {
+    public ToolReply start(Object... updates) {
       return send(arguments("start").put("intent", "to test"), updates);
     }
 
-    ToolReply proceed(Object... updates) {
+    public ToolReply proceed(Object... updates) {
       return send(arguments("continue"), updates);
     }
 
@@ -175,11 +180,11 @@ final class TestHost implements AutoCloseable {
       return send(arguments("reset"), updates);
     }
 
-    ToolReply status() {
+    public ToolReply status() {
       return send(arguments("status"));
     }
 
-    ToolReply cancel() {
+    public ToolReply cancel() {
       return send(arguments("cancel"));
     }
 
@@ -200,7 +205,7 @@ final class TestHost implements AutoCloseable {
       return this;
     }
 
-    Client meta(String key, String value) {
+    public Client meta(String key, String value) {
       meta.put(key, value);
       return this;
     }
@@ -210,11 +215,11 @@ final class TestHost implements AutoCloseable {
       return this;
     }
 
-    ObjectNode arguments(String action) {
+    public ObjectNode arguments(String action) {
       return Json.object().put("action", action);
     }
 
-    ToolReply send(ObjectNode arguments, Object... updates) {
+    public ToolReply send(ObjectNode arguments, Object... updates) {
       return got(sendLater(arguments, updates));
     }
 
@@ -247,7 +252,7 @@ final class TestHost implements AutoCloseable {
     }
   }
 
-  static ToolReply got(CompletableFuture<ToolReply> reply) {
+  public static ToolReply got(CompletableFuture<ToolReply> reply) {
     try {
       return reply.get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
@@ -255,15 +260,15 @@ final class TestHost implements AutoCloseable {
     }
   }
 
-  static String code(ToolReply reply) {
+  public static String code(ToolReply reply) {
     return reply.structured().path("code").asText("none");
   }
 
-  static String status(ToolReply reply) {
+  public static String status(ToolReply reply) {
     return reply.structured().path("status").asText();
   }
 
-  static String field(ToolReply reply) {
+  public static String field(ToolReply reply) {
     return reply.structured().path("field").asText("none");
   }
 }

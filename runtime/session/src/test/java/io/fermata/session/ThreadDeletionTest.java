@@ -4,11 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.Message;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -8,12 +8,13 @@ import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.flow.Computed;
-import io.fermata.flow.Condition;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
-import io.fermata.flow.StepException;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -26,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Time is an event: what a run waits for comes, whatever happens to the host meanwhile. */
 @Tag("slow")
-class TimeTest {
+public class TimeTest {
   record Parcel(
       String address, @Computed String paid, @Computed List<String> log, @Computed String note) {}
 
@@ -49,7 +50,7 @@ class TimeTest {
     return parcel().sleep("sleep", time).edge(START, "sleep").edge("sleep", "note").compile();
   }
 
-  static void eventually(BooleanSupplier condition) throws InterruptedException {
+  public static void eventually(BooleanSupplier condition) throws InterruptedException {
     boolean met = condition.getAsBoolean();
     for (int i = 0; i < 2_400 && !met; i++) {
       Thread.sleep(50);

@@ -4,13 +4,14 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.flow.Computed;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Migration;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Rollout.Verdict;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;

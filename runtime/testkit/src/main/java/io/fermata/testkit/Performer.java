@@ -1,10 +1,10 @@
 package io.fermata.testkit;
 
-import io.fermata.flow.FlowProgram;
-import io.fermata.flow.Input;
-import io.fermata.flow.RunState;
-import io.fermata.flow.StepEffect;
 import io.fermata.flow.World;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;

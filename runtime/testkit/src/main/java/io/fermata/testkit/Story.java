@@ -1,9 +1,9 @@
 package io.fermata.testkit;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Outcome;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
 import java.time.Instant;
 import java.util.Map;
 import java.util.stream.Collectors;

@@ -3,7 +3,7 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.util.Comparator;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;

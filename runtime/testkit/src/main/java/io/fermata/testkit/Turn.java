@@ -2,7 +2,7 @@ package io.fermata.testkit;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.langchain4j.data.message.AiMessage;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

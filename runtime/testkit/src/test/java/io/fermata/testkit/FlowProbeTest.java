@@ -3,12 +3,12 @@ package io.fermata.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.flow.AsyncAction;
-import io.fermata.flow.EffectOptions;
-import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
-import io.fermata.flow.Input;
+import io.fermata.flow.action.AsyncAction;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Input;
 import io.fermata.testkit.Orders.Order;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -5,11 +5,11 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.flow.ErrorCode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Retry;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Retry;
 import io.fermata.persistence.Store;
-import io.fermata.session.HostError;
+import io.fermata.session.key.HostError;
 import io.fermata.testkit.Orders.Order;
 import java.nio.file.Path;
 import java.time.Duration;

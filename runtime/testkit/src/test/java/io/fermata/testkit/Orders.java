@@ -1,15 +1,15 @@
 package io.fermata.testkit;
 
-import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gt;
 
-import io.fermata.flow.AsyncAction;
-import io.fermata.flow.Computed;
-import io.fermata.flow.Describe;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Verdict;
+import io.fermata.flow.action.AsyncAction;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Describe;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.Consumer;

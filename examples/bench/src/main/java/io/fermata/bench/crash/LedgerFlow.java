@@ -1,14 +1,14 @@
 package io.fermata.bench.crash;
 
-import static io.fermata.flow.Condition.eq;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
 
-import io.fermata.flow.Computed;
-import io.fermata.flow.Describe;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Run;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Describe;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;

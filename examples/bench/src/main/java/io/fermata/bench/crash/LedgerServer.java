@@ -1,10 +1,10 @@
 package io.fermata.bench.crash;
 
-import io.fermata.flow.Limits;
+import io.fermata.flow.json.Limits;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.Settings;
+import io.fermata.session.admin.Settings;
 import java.nio.file.Path;
 
 /** The server that the harness kills: {@code FERMATA_STORE=<store> LedgerServer <effects file>}. */

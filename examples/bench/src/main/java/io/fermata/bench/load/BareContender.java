@@ -1,8 +1,8 @@
 package io.fermata.bench.load;
 
 import com.typesafe.config.ConfigFactory;
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;

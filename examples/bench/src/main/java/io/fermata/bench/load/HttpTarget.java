@@ -3,7 +3,7 @@ package io.fermata.bench.load;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.session.ToolReply;
+import io.fermata.session.call.ToolReply;
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,9 +1,9 @@
 package io.fermata.bench.load;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.session.ToolCall;
 import io.fermata.session.ToolHost;
-import io.fermata.session.ToolReply;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
 import java.util.concurrent.ExecutionException;
 
 /** Calls a host in the same process. */

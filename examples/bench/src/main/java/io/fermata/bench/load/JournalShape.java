@@ -1,7 +1,7 @@
 package io.fermata.bench.load;
 
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -45,8 +45,8 @@ record JournalShape(List<Integer> entries, int bytes) {
   private static int averageBytes(OpenStore open) {
     long bytes = 0;
     long entries = 0;
-    for (String id : open.journals("", OpenStore.MOST_RECORDS).toCompletableFuture().join()) {
-      for (var entry : open.read(id, 1, OpenStore.MOST_RECORDS).toCompletableFuture().join()) {
+    for (String id : open.journals("", OpenStore.MAX_ENTRIES).toCompletableFuture().join()) {
+      for (var entry : open.read(id, 1, OpenStore.MAX_ENTRIES).toCompletableFuture().join()) {
         bytes += entry.payload().length;
         entries++;
       }

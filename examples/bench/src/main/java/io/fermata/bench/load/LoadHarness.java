@@ -1,7 +1,7 @@
 package io.fermata.bench.load;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Json;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;

@@ -1,14 +1,14 @@
 package io.fermata.bench.load;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Json;
-import io.fermata.session.DisplayTool;
-import io.fermata.session.Handles;
-import io.fermata.session.ToolCall;
-import io.fermata.session.ToolContract;
+import io.fermata.flow.json.Json;
 import io.fermata.session.ToolHost;
-import io.fermata.session.ToolProgress;
-import io.fermata.session.ToolReply;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.Handles;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;

@@ -2,8 +2,8 @@ package io.fermata.bench.load;
 
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.Settings;
-import io.fermata.session.Threads;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.admin.Threads;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;

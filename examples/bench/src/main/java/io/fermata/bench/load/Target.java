@@ -1,7 +1,7 @@
 package io.fermata.bench.load;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.session.ToolReply;
+import io.fermata.session.call.ToolReply;
 import java.io.IOException;
 
 /** Where one client sends its calls; one at a time. */

@@ -2,7 +2,7 @@ package io.fermata.bench.load;
 
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.Threads;
+import io.fermata.session.admin.Threads;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,16 +1,16 @@
 package io.fermata.bench.load;
 
-import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gt;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Computed;
-import io.fermata.flow.Describe;
-import io.fermata.flow.EffectOptions;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Describe;
 import java.util.function.Consumer;
 
 /**

@@ -1,8 +1,8 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.Passwords;
-import io.fermata.persistence.StoreProvider;
-import io.fermata.persistence.StoreSource;
+import io.fermata.persistence.spi.Passwords;
+import io.fermata.persistence.spi.StoreProvider;
+import io.fermata.persistence.spi.StoreSource;
 import io.lettuce.core.RedisURI;
 import java.net.URI;
 import java.net.URISyntaxException;

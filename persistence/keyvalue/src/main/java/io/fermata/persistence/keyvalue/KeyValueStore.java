@@ -1,9 +1,9 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoreException;
-import io.fermata.persistence.StoreSource;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreSource;
 import java.nio.file.Path;
 import java.util.function.Supplier;
 
@@ -27,7 +27,7 @@ public final class KeyValueStore implements StoreSource {
 
   /**
    * The state of sessions in a key-value store of one's own. It keeps no history and cannot be
-   * listed; requests for either fail with a {@link io.fermata.persistence.NoHistoryException}. The
+   * listed; requests for either fail with a {@link io.fermata.persistence.spi.NoHistoryException}. The
    * given store is not closed with the host.
    *
    * <pre>{@code

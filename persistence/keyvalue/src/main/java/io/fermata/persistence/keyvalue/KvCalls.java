@@ -1,7 +1,7 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.StoreException;
 import io.fermata.persistence.keyvalue.KvStore.Versioned;
+import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Optional;

@@ -1,11 +1,11 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.Directory;
-import io.fermata.persistence.DirectoryEntry;
-import io.fermata.persistence.DirectoryPage;
-import io.fermata.persistence.DirectoryQuery;
-import io.fermata.persistence.NoHistoryException;
-import io.fermata.persistence.StoreException;
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.StoreException;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;

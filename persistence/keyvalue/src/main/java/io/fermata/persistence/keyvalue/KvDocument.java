@@ -1,13 +1,13 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.Forgotten;
-import io.fermata.persistence.JournalTags;
-import io.fermata.persistence.NoHistoryException;
-import io.fermata.persistence.SerializedRecord;
-import io.fermata.persistence.SerializedSnapshot;
-import io.fermata.persistence.Slice;
-import io.fermata.persistence.StoreException;
-import io.fermata.persistence.StoredRecord;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -27,7 +27,7 @@ record KvDocument(
     long highest,
     long lostTo,
     @Nullable SerializedSnapshot snapshot,
-    List<SerializedRecord> records) {
+    List<SerializedEntry> records) {
 
   static final KvDocument NONE = new KvDocument(0, 0, null, List.of());
 
@@ -41,7 +41,7 @@ record KvDocument(
   static final long NOTHING = Long.MAX_VALUE;
 
   /** A journal that another store had. */
-  static KvDocument of(List<SerializedRecord> records) {
+  static KvDocument of(List<SerializedEntry> records) {
     return new KvDocument(records.get(0).sequenceNr() - 1, 0, null, List.of()).append(records);
   }
 
@@ -49,8 +49,8 @@ record KvDocument(
    * Puts records at the end. What a record stands for that says it may be swept at some time is
    * dropped at once.
    */
-  KvDocument append(List<SerializedRecord> added) {
-    SerializedRecord first = added.get(0);
+  KvDocument append(List<SerializedEntry> added) {
+    SerializedEntry first = added.get(0);
     if (first.sequenceNr() != highest + 1) {
       throw new StoreException(
           "Record "
@@ -62,7 +62,7 @@ record KvDocument(
               + ", the last in the store: another process wrote this journal, or the store lost"
               + " it. What the store has now is recovered; call again");
     }
-    List<SerializedRecord> all = Stream.concat(records.stream(), added.stream()).toList();
+    List<SerializedEntry> all = Stream.concat(records.stream(), added.stream()).toList();
     long last = all.get(all.size() - 1).sequenceNr();
     for (int i = all.size() - 1; i >= records.size(); i--) {
       if (all.get(i).isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE))) {
@@ -93,12 +93,12 @@ record KvDocument(
             records.subList(kept, records.size()));
   }
 
-  private static boolean stays(SerializedRecord record, long snapshot, int bytes) {
+  private static boolean stays(SerializedEntry record, long snapshot, int bytes) {
     return record.sequenceNr() > snapshot || bytes + record.size() <= KEPT_BEFORE_SNAPSHOT;
   }
 
   KvDocument deleteTo(long to) {
-    List<SerializedRecord> left =
+    List<SerializedEntry> left =
         records.stream().filter(record -> record.sequenceNr() > to).toList();
     return new KvDocument(highest, lostTo, snapshot, left);
   }
@@ -113,7 +113,7 @@ record KvDocument(
     return Optional.ofNullable(snapshot).filter(wanted);
   }
 
-  List<SerializedRecord> read(String persistenceId, long from, long to, long max) {
+  List<SerializedEntry> read(String persistenceId, long from, long to, long max) {
     if (from <= lostTo && from <= to) {
       throw new NoHistoryException(
           "The records of "
@@ -130,14 +130,14 @@ record KvDocument(
         .toList();
   }
 
-  List<StoredRecord> read(Slice slice) {
+  List<StoredEntry> read(Slice slice) {
     if (!slice.backwards()) {
       return read(slice.persistenceId(), Math.max(1, slice.edge()), Long.MAX_VALUE, slice.max())
           .stream()
-          .map(SerializedRecord::stored)
+          .map(SerializedEntry::stored)
           .toList();
     }
-    List<StoredRecord> newestFirst = new ArrayList<>();
+    List<StoredEntry> newestFirst = new ArrayList<>();
     for (int i = records.size() - 1; i >= 0 && newestFirst.size() < slice.max(); i--) {
       if (records.get(i).sequenceNr() < slice.edge()) {
         newestFirst.add(records.get(i).stored());
@@ -151,8 +151,8 @@ record KvDocument(
     return records.isEmpty() ? OptionalLong.empty() : records.get(records.size() - 1).forgetAt();
   }
 
-  Forgotten content(int entries) {
-    return Forgotten.of(records.size(), snapshot == null ? 0 : 1, entries);
+  Deleted content(int entries) {
+    return Deleted.of(records.size(), snapshot == null ? 0 : 1, entries);
   }
 
   /** When somebody has to look at the journal: a time, or {@link #WORKING}, or {@link #NOTHING}. */
@@ -160,7 +160,7 @@ record KvDocument(
     if (records.isEmpty()) {
       return NOTHING;
     }
-    SerializedRecord last = records.get(records.size() - 1);
-    return last.isTagged(JournalTags.WORKING) ? WORKING : last.dueAt().orElse(NOTHING);
+    SerializedEntry last = records.get(records.size() - 1);
+    return last.isTagged(JournalTags.UNFINISHED) ? WORKING : last.dueAt().orElse(NOTHING);
   }
 }

@@ -1,10 +1,10 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.DirectoryEntry;
-import io.fermata.persistence.Serialized;
-import io.fermata.persistence.SerializedRecord;
-import io.fermata.persistence.SerializedSnapshot;
-import io.fermata.persistence.StoreException;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.Serialized;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.StoreException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInput;
@@ -55,13 +55,13 @@ final class KvFormat {
             maybe(out, snapshot.metadata());
           }
           out.writeInt(document.records().size());
-          for (SerializedRecord record : document.records()) {
+          for (SerializedEntry record : document.records()) {
             record(out, record);
           }
         });
   }
 
-  private static void record(DataOutput out, SerializedRecord record) throws IOException {
+  private static void record(DataOutput out, SerializedEntry record) throws IOException {
     out.writeLong(record.sequenceNr());
     out.writeUTF(record.writer());
     out.writeUTF(record.manifest());
@@ -80,10 +80,10 @@ final class KvFormat {
           long lostTo = in.readLong();
           SerializedSnapshot snapshot = in.readBoolean() ? snapshot(in, persistenceId) : null;
           int count = in.readInt();
-          List<SerializedRecord> records = new ArrayList<>(count);
+          List<SerializedEntry> records = new ArrayList<>(count);
           for (int i = 0; i < count; i++) {
             records.add(
-                new SerializedRecord(
+                new SerializedEntry(
                     persistenceId,
                     in.readLong(),
                     in.readUTF(),

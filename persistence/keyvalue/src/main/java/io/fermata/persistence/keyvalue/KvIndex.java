@@ -1,6 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.Due;
+import io.fermata.persistence.spi.Due;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Comparator;

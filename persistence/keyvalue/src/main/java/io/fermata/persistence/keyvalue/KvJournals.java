@@ -1,9 +1,9 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.SerializedRecord;
-import io.fermata.persistence.SerializedSnapshot;
-import io.fermata.persistence.StoreException;
-import io.fermata.persistence.StoreJournals;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.StoreJournals;
+import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -74,7 +74,7 @@ final class KvJournals implements StoreJournals {
 
   @Override
   public CompletionStage<@Nullable Void> append(
-      String persistenceId, List<SerializedRecord> write) {
+      String persistenceId, List<SerializedEntry> write) {
     return changed(persistenceId, document -> document.append(write));
   }
 
@@ -84,7 +84,7 @@ final class KvJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<List<SerializedRecord>> read(
+  public CompletionStage<List<SerializedEntry>> read(
       String persistenceId, long from, long to, long max) {
     return last(persistenceId).thenApply(document -> document.read(persistenceId, from, to, max));
   }

@@ -1,6 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
-import io.fermata.persistence.StoreException;
+import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;

@@ -1,23 +1,23 @@
 package io.fermata.persistence.keyvalue;
 
 import com.typesafe.config.Config;
-import io.fermata.persistence.Directory;
-import io.fermata.persistence.DirectoryEntry;
-import io.fermata.persistence.DirectoryPage;
-import io.fermata.persistence.DirectoryQuery;
-import io.fermata.persistence.Due;
-import io.fermata.persistence.Forgotten;
-import io.fermata.persistence.NewRecord;
-import io.fermata.persistence.NoHistoryException;
-import io.fermata.persistence.OpenStore;
-import io.fermata.persistence.SerializedRecord;
-import io.fermata.persistence.ServerKey;
-import io.fermata.persistence.Slice;
-import io.fermata.persistence.StoreConfig;
-import io.fermata.persistence.StoreException;
-import io.fermata.persistence.StoreSetup;
-import io.fermata.persistence.StoredRecord;
-import io.fermata.persistence.Written;
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.StoreConfig;
+import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.ServerKey;
+import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.Collection;
@@ -166,7 +166,7 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public boolean lists() {
+  public boolean supportsListing() {
     return false;
   }
 
@@ -176,7 +176,7 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<String>> working() {
+  public CompletionStage<List<String>> unfinished() {
     return whileOpen(
         () ->
             index
@@ -207,12 +207,12 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<StoredRecord>> read(String persistenceId, long fromSeq, int max) {
+  public CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max) {
     return read(Slice.from(persistenceId, fromSeq, max));
   }
 
   @Override
-  public CompletionStage<List<StoredRecord>> readBack(
+  public CompletionStage<List<StoredEntry>> readBack(
       String persistenceId, long beforeSeq, int max) {
     return read(Slice.before(persistenceId, beforeSeq, max));
   }
@@ -223,7 +223,7 @@ final class OpenKeyValueStore implements OpenStore {
     return whileOpen(() -> journals.read("~nobody").thenAccept(none -> {}));
   }
 
-  private CompletionStage<List<StoredRecord>> read(Slice slice) {
+  private CompletionStage<List<StoredEntry>> read(Slice slice) {
     return whileOpen(
         () -> journals.last(slice.persistenceId()).thenApply(document -> document.read(slice)));
   }
@@ -260,15 +260,15 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Forgotten> forget(Collection<String> persistenceIds) {
-    CompletionStage<Forgotten> all = CompletableFuture.completedFuture(Forgotten.NOTHING);
+  public CompletionStage<Deleted> delete(Collection<String> persistenceIds) {
+    CompletionStage<Deleted> all = CompletableFuture.completedFuture(Deleted.NOTHING);
     for (String persistenceId : Set.copyOf(persistenceIds)) {
       all = all.thenCompose(before -> forget(persistenceId).thenApply(before::and));
     }
     return all;
   }
 
-  private CompletionStage<Forgotten> forget(String persistenceId) {
+  private CompletionStage<Deleted> forget(String persistenceId) {
     return whileOpen(
         () ->
             directory
@@ -291,10 +291,10 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> adopt(String persistenceId, List<NewRecord> records) {
-    NewRecord.requireInOrder(persistenceId, records);
-    List<SerializedRecord> adopted =
-        records.stream().map(added -> SerializedRecord.of(persistenceId, added)).toList();
+  public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
+    NewEntry.requireInOrder(persistenceId, records);
+    List<SerializedEntry> adopted =
+        records.stream().map(added -> SerializedEntry.of(persistenceId, added)).toList();
     return whileOpen(
         () ->
             journals
@@ -302,7 +302,7 @@ final class OpenKeyValueStore implements OpenStore {
                     persistenceId,
                     there -> {
                       if (!there.records().isEmpty()) {
-                        throw NewRecord.present(persistenceId);
+                        throw NewEntry.present(persistenceId);
                       }
                       return adopted.isEmpty() ? there : KvDocument.of(adopted);
                     })

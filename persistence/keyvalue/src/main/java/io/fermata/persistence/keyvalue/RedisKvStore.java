@@ -2,7 +2,7 @@ package io.fermata.persistence.keyvalue;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.fermata.persistence.StoreException;
+import io.fermata.persistence.spi.StoreException;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
 import io.lettuce.core.RedisClient;

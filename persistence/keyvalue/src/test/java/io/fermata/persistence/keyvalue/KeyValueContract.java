@@ -3,13 +3,6 @@ package io.fermata.persistence.keyvalue;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.DirectoryQuery;
-import io.fermata.persistence.Due;
-import io.fermata.persistence.NoHistoryException;
-import io.fermata.persistence.OpenStore;
-import io.fermata.persistence.SerializedRecord;
-import io.fermata.persistence.SerializedSnapshot;
-import io.fermata.persistence.StoreException;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.JournalContract;
 import io.fermata.persistence.contract.Note.Appointment;
@@ -17,6 +10,13 @@ import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.contract.Notebook;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -37,7 +37,7 @@ abstract class KeyValueContract extends JournalContract {
 
   @Override
   protected List<Long> records(String persistenceId) {
-    return document(persistenceId).records().stream().map(SerializedRecord::sequenceNr).toList();
+    return document(persistenceId).records().stream().map(SerializedEntry::sequenceNr).toList();
   }
 
   @Override

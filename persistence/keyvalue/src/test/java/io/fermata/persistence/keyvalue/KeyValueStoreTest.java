@@ -4,15 +4,15 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoreException;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Appointment;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.keyvalue.FakeKvStore.Mood;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -197,10 +197,10 @@ final class KeyValueStoreTest extends KeyValueContract {
     for (CompletionStage<?> late :
         List.of(
             open.sweep(1),
-            open.working(),
+            open.unfinished(),
             open.due(1, 1),
             open.read("a", 1, 1),
-            open.forget(List.of("a")),
+            open.delete(List.of("a")),
             open.directory().get("a"))) {
       assertThatThrownBy(() -> Host.await(late))
           .rootCause()

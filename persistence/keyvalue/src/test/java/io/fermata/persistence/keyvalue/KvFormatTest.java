@@ -3,12 +3,12 @@ package io.fermata.persistence.keyvalue;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.DirectoryEntry;
-import io.fermata.persistence.JournalTags;
-import io.fermata.persistence.Serialized;
-import io.fermata.persistence.SerializedRecord;
-import io.fermata.persistence.SerializedSnapshot;
-import io.fermata.persistence.StoreException;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.Serialized;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -35,20 +35,20 @@ class KvFormatTest {
     return new Serialized(text.getBytes(StandardCharsets.UTF_8), 4_242, "step:1");
   }
 
-  private static SerializedRecord record(long seq, Set<String> tags) {
-    return new SerializedRecord(
+  private static SerializedEntry record(long seq, Set<String> tags) {
+    return new SerializedEntry(
         ID, seq, "a writer", "", 1_780_000_000_000L + seq, tags, serialized("record " + seq), null);
   }
 
   private static KvDocument document() {
-    SerializedRecord last =
-        new SerializedRecord(
+    SerializedEntry last =
+        new SerializedEntry(
             ID,
             9,
             "a writer",
             "a manifest",
             1_780_000_000_009L,
-            Set.of(JournalTags.WORKING, JournalTags.due(1_790_000_000_000L)),
+            Set.of(JournalTags.UNFINISHED, JournalTags.due(1_790_000_000_000L)),
             serialized("Grüße"),
             serialized("metadata"));
     SerializedSnapshot snapshot =

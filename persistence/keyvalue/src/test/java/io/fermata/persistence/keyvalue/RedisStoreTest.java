@@ -4,13 +4,13 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.persistence.OpenStore;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoreException;
 import io.fermata.persistence.contract.ChildJvm;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
 import io.lettuce.core.RedisURI;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.StoreException;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.URI;

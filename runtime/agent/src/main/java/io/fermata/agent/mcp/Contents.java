@@ -1,9 +1,9 @@
 package io.fermata.agent.mcp;
 
-import io.fermata.agent.Attachment;
-import io.fermata.agent.Bounds;
-import io.fermata.agent.ToolResult;
-import io.fermata.flow.Json;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.flow.json.Json;
 import io.modelcontextprotocol.spec.McpSchema;
 import java.util.ArrayList;
 import java.util.Base64;

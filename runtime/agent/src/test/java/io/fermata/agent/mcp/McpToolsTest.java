@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.Attachment;
 import io.fermata.agent.OutcomeUnknownException;
-import io.fermata.agent.Rig;
 import io.fermata.agent.Tool;
-import io.fermata.agent.ToolResult;
-import io.fermata.flow.Json;
+import io.fermata.agent.engine.Rig;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -144,7 +144,7 @@ final class Svg {
     }
     out.append("<g class=\"").append(String.join(" ", classes)).append("\" data-node=\"");
     out.append(escaped(shape.path())).append("\">");
-    element("title", told(shape));
+    element("title", describe(shape));
     if (shape.kind().bounds()) {
       dot(shape, box);
     } else {
@@ -153,7 +153,7 @@ final class Svg {
     out.append("</g>\n");
   }
 
-  private static String told(Shape shape) {
+  private static String describe(Shape shape) {
     List<String> told =
         new ArrayList<>(List.of(shape.label() + Layout.times(shape.mark().visits())));
     told.addAll(shape.details());
@@ -241,7 +241,7 @@ final class Svg {
     out.append("<g class=\"").append(String.join(" ", classes)).append("\" data-from=\"");
     out.append(escaped(arrow.from())).append("\" data-to=\"").append(escaped(arrow.to()));
     out.append("\">");
-    told(arrow);
+    describe(arrow);
     List<List<Point>> lines = placed.wire().lines();
     for (int i = 0; i < lines.size(); i++) {
       boolean last = i == lines.size() - 1;
@@ -263,7 +263,7 @@ final class Svg {
     out.append("</g>\n");
   }
 
-  private void told(Arrow arrow) {
+  private void describe(Arrow arrow) {
     List<String> told = new ArrayList<>(arrow.label());
     told.addAll(arrow.seen());
     if (arrow.taken() > 0) {

@@ -1,7 +1,7 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Moment;
+import io.fermata.flow.observe.Occurrence;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +19,7 @@ public record Because(
     Kind kind,
     String subject,
     @Nullable JsonNode value,
-    @Nullable Moment moment,
+    @Nullable Occurrence moment,
     String text,
     List<Because> reasons) {
 

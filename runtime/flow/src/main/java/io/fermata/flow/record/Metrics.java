@@ -1,9 +1,9 @@
 package io.fermata.flow.record;
 
-import io.fermata.flow.Moment;
-import io.fermata.flow.Recorded;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.RunState;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -103,7 +103,7 @@ public final class Metrics implements Recorder {
     return new Runs(begun, completed, failed, cancelled, abandoned, Duration.ofMillis(lived));
   }
 
-  private synchronized void count(Moment moment, Consumer<Tally> counting) {
+  private synchronized void count(Occurrence moment, Consumer<Tally> counting) {
     if (moment.place() != null) {
       Node node = new Node(moment.flow(), moment.node());
       counting.accept(nodes.computeIfAbsent(node, n -> new Tally()));
@@ -111,12 +111,12 @@ public final class Metrics implements Recorder {
   }
 
   @Override
-  public void onStageStart(Recorded.StageStart event) {
+  public void onStageStart(Observation.StageStart event) {
     count(event.moment(), tally -> tally.visits++);
   }
 
   @Override
-  public void onStageEnd(Recorded.StageEnd event) {
+  public void onStageEnd(Observation.StageEnd event) {
     count(
         event.moment(),
         tally -> {
@@ -126,19 +126,19 @@ public final class Metrics implements Recorder {
   }
 
   @Override
-  public void onRead(Recorded.Read event) {
+  public void onRead(Observation.Read event) {
     count(event.moment(), tally -> tally.reads++);
   }
 
   @Override
-  public void onWrite(Recorded.Written event) {
-    if (event.source() == Recorded.Source.ACTION) {
+  public void onWrite(Observation.Written event) {
+    if (event.source() == Observation.Source.ACTION) {
       count(event.moment(), tally -> tally.writes++);
     }
   }
 
   @Override
-  public void onCommit(Recorded.Commit event) {
+  public void onCommit(Observation.Commit event) {
     count(
         event.moment(),
         tally -> {
@@ -148,14 +148,14 @@ public final class Metrics implements Recorder {
   }
 
   @Override
-  public void onError(Recorded.Failure event) {
+  public void onError(Observation.Failure event) {
     if (event.recorder() == null) {
       count(event.moment(), tally -> tally.failures++);
     }
   }
 
   @Override
-  public void onStageRetry(Recorded.StageRetry event) {
+  public void onStageRetry(Observation.StageRetry event) {
     count(
         event.moment(),
         tally -> {
@@ -165,18 +165,18 @@ public final class Metrics implements Recorder {
   }
 
   @Override
-  public void onPause(Recorded.Pause event) {
+  public void onPause(Observation.Pause event) {
     count(event.moment(), tally -> tally.pauses++);
   }
 
   @Override
-  public void onSleep(Recorded.Sleep event) {
+  public void onSleep(Observation.Sleep event) {
     count(event.moment(), tally -> tally.pauses++);
   }
 
   @Override
-  public void onResume(Recorded.Resume event) {
-    boolean people = event.what() == Recorded.Wait.ANSWER || event.what() == Recorded.Wait.WIDGET;
+  public void onResume(Observation.Resume event) {
+    boolean people = event.what() == Observation.Wait.ANSWER || event.what() == Observation.Wait.WIDGET;
     count(
         event.moment(),
         tally -> {
@@ -186,12 +186,12 @@ public final class Metrics implements Recorder {
   }
 
   @Override
-  public synchronized void onRunStart(Recorded.RunStart event) {
+  public synchronized void onRunStart(Observation.RunStart event) {
     begun++;
   }
 
   @Override
-  public synchronized void onRunEnd(Recorded.RunEnd event) {
+  public synchronized void onRunEnd(Observation.RunEnd event) {
     completed += event.status() == RunState.Status.COMPLETED ? 1 : 0;
     cancelled += event.status() == RunState.Status.CANCELLED ? 1 : 0;
     abandoned += event.status() == RunState.Status.ABANDONED ? 1 : 0;
@@ -199,7 +199,7 @@ public final class Metrics implements Recorder {
   }
 
   @Override
-  public synchronized void onRunFailed(Recorded.RunFailed event) {
+  public synchronized void onRunFailed(Observation.RunFailed event) {
     failed++;
     lived += event.millis();
   }

@@ -1,16 +1,16 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Moment;
-import io.fermata.flow.Place;
-import io.fermata.flow.Recorded;
-import io.fermata.flow.Recorded.Progression;
-import io.fermata.flow.Recorded.Source;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.RunState;
-import io.fermata.flow.Write;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Observation.Progression;
+import io.fermata.flow.observe.Observation.Source;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -29,19 +29,19 @@ public final class Narrative implements Recorder {
 
   private record RunKey(String flow, String session, String run) {}
 
-  private final Map<RunKey, Account> accounts = new LinkedHashMap<>();
+  private final Map<RunKey, RunAccount> accounts = new LinkedHashMap<>();
   private final int remembered;
 
   /** What the client gives in one go is told in one sentence. */
   private final Map<String, @Nullable JsonNode> given = new LinkedHashMap<>();
 
-  private @Nullable Moment givenAt;
+  private @Nullable Occurrence givenAt;
 
   /** Where a correction was told, which is no second gift. */
-  private @Nullable Moment corrected;
+  private @Nullable Occurrence corrected;
 
   /** A standstill, told once it is clear that the run does not go on without the step. */
-  private Recorded.@Nullable Pause halted;
+  private Observation.@Nullable Pause halted;
 
   public Narrative() {
     this(REMEMBERED);
@@ -55,7 +55,7 @@ public final class Narrative implements Recorder {
   /** The account of all the runs that it remembers, the earliest first. */
   public synchronized String text() {
     flush();
-    return accounts.values().stream().map(Account::text).collect(Collectors.joining("\n"));
+    return accounts.values().stream().map(RunAccount::text).collect(Collectors.joining("\n"));
   }
 
   /** The account of one run; empty if it is not remembered. */
@@ -68,8 +68,8 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public synchronized void onEvent(Recorded event) {
-    boolean collects = event instanceof Recorded.Written w && w.source() == Source.CLIENT;
+  public synchronized void onEvent(Observation event) {
+    boolean collects = event instanceof Observation.Written w && w.source() == Source.CLIENT;
     if (goesOnWithout(event)) {
       halted = null;
     }
@@ -79,52 +79,52 @@ public final class Narrative implements Recorder {
     event.to(this);
   }
 
-  private boolean goesOnWithout(Recorded event) {
-    boolean givesUp = event instanceof Recorded.BranchFailed || event instanceof Recorded.RunEnding;
+  private boolean goesOnWithout(Observation event) {
+    boolean givesUp = event instanceof Observation.BranchFailed || event instanceof Observation.RunEnding;
     return givesUp && halted != null && halted.moment().run().equals(event.moment().run());
   }
 
-  private Account account(Moment moment) {
+  private RunAccount account(Occurrence moment) {
     RunKey key = new RunKey(moment.flow(), moment.session(), moment.run());
-    Account account = accounts.computeIfAbsent(key, k -> new Account());
+    RunAccount account = accounts.computeIfAbsent(key, k -> new RunAccount());
     if (accounts.size() > remembered) {
       accounts.remove(accounts.keySet().iterator().next());
     }
     return account;
   }
 
-  private void say(Moment moment, String sentence) {
+  private void say(Occurrence moment, String sentence) {
     account(moment).add(moment, sentence, false);
   }
 
-  private void stress(Moment moment, String sentence) {
+  private void stress(Occurrence moment, String sentence) {
     account(moment).add(moment, sentence, true);
   }
 
   private void flush() {
-    Recorded.Pause pause = halted;
+    Observation.Pause pause = halted;
     if (pause != null) {
       halted = null;
       stress(pause.moment(), name(pause.moment()) + " stood still, for somebody to try it again.");
     }
-    Moment moment = givenAt;
+    Occurrence moment = givenAt;
     if (moment != null) {
       List<String> words = new ArrayList<>();
       given.forEach(
           (path, value) ->
-              words.add(value == null ? "no " + path : path + " = " + Words.value(value)));
+              words.add(value == null ? "no " + path : path + " = " + Phrases.value(value)));
       given.clear();
       givenAt = null;
-      say(moment, "The client gave " + Words.list(words) + ".");
+      say(moment, "The client gave " + Phrases.list(words) + ".");
     }
   }
 
   // --- the run --------------------------------------------------------------------------------
 
   @Override
-  public void onRunStart(Recorded.RunStart event) {
-    Moment moment = event.moment();
-    String intent = event.intent().isBlank() ? "" : ", because: " + Words.quoted(event.intent());
+  public void onRunStart(Observation.RunStart event) {
+    Occurrence moment = event.moment();
+    String intent = event.intent().isBlank() ? "" : ", because: " + Phrases.quoted(event.intent());
     say(
         moment,
         "Run %s of %s, version %d, began%s."
@@ -132,7 +132,7 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public void onRunEnd(Recorded.RunEnd event) {
+  public void onRunEnd(Observation.RunEnd event) {
     String after = after(event.millis());
     if (event.status() == RunState.Status.CANCELLED) {
       say(event.moment(), "The run was cancelled" + after + ".");
@@ -141,23 +141,23 @@ public final class Narrative implements Recorder {
     } else if (event.status() == RunState.Status.ABANDONED) {
       say(event.moment(), "The run was left for another one" + after + ".");
     } else {
-      String early = event.reason() == null ? "" : " early (" + Words.text(event.reason()) + ")";
-      String result = event.result() == null ? "" : " with " + Words.value(event.result());
+      String early = event.reason() == null ? "" : " early (" + Phrases.text(event.reason()) + ")";
+      String result = event.result() == null ? "" : " with " + Phrases.value(event.result());
       say(event.moment(), "The run completed" + early + after + result + ".");
     }
   }
 
   private static String after(long millis) {
-    return millis < 1_000 ? "" : " after " + Words.time(millis);
+    return millis < 1_000 ? "" : " after " + Phrases.time(millis);
   }
 
   @Override
-  public void onRunFailed(Recorded.RunFailed event) {
+  public void onRunFailed(Observation.RunFailed event) {
     say(event.moment(), "The run failed" + after(event.millis()) + ": " + event.message());
   }
 
   @Override
-  public void onRunEnding(Recorded.RunEnding event) {
+  public void onRunEnding(Observation.RunEnding event) {
     String why = event.code() == null ? "was asked to end" : "could not go on";
     String undo =
         event.undo().isEmpty() ? "." : "; first " + steps(event.undo()) + " had to be undone.";
@@ -165,10 +165,10 @@ public final class Narrative implements Recorder {
   }
 
   private static String steps(List<Place> places) {
-    return Words.list(places.stream().map(Place::node).toList());
+    return Phrases.list(places.stream().map(Place::node).toList());
   }
 
-  private static String name(Moment moment) {
+  private static String name(Occurrence moment) {
     return name(moment.node());
   }
 
@@ -185,9 +185,9 @@ public final class Narrative implements Recorder {
   // --- asking and waiting ---------------------------------------------------------------------
 
   @Override
-  public void onWrite(Recorded.Written event) {
+  public void onWrite(Observation.Written event) {
     if (event.source() == Source.CLIENT && !corrects(event.moment())) {
-      Moment at = givenAt;
+      Occurrence at = givenAt;
       if (at != null && !at.run().equals(event.moment().run())) {
         flush();
       }
@@ -196,31 +196,31 @@ public final class Narrative implements Recorder {
     }
   }
 
-  private boolean corrects(Moment moment) {
-    Moment at = corrected;
+  private boolean corrects(Occurrence moment) {
+    Occurrence at = corrected;
     return at != null && at.run().equals(moment.run()) && at.seq() == moment.seq();
   }
 
   @Override
-  public void onPause(Recorded.Pause event) {
-    Moment moment = event.moment();
+  public void onPause(Observation.Pause event) {
+    Occurrence moment = event.moment();
     String name = name(moment);
     Long deadline = event.deadline();
     String bound =
-        deadline == null ? "" : ", for at most " + Words.time(Math.max(0, deadline - moment.at()));
+        deadline == null ? "" : ", for at most " + Phrases.time(Math.max(0, deadline - moment.at()));
     switch (event.what()) {
       case ANSWER -> {
         List<String> asked =
             event.questions().stream()
-                .map(q -> Words.quoted(q.question()) + " (" + q.field() + ")")
+                .map(q -> Phrases.quoted(q.question()) + " (" + q.field() + ")")
                 .toList();
-        say(moment, name + " asked " + Words.list(asked) + bound + ".");
+        say(moment, name + " asked " + Phrases.list(asked) + bound + ".");
       }
       case WIDGET -> {
         Event.Widget widget = event.widget();
         String tool = widget == null ? name : widget.tool();
         String data =
-            widget == null || widget.data() == null ? "" : " with " + Words.value(widget.data());
+            widget == null || widget.data() == null ? "" : " with " + Phrases.value(widget.data());
         say(moment, name + " showed " + tool + data + bound + ".");
       }
       case SIGNAL ->
@@ -230,20 +230,20 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public void onSleep(Recorded.Sleep event) {
-    Moment moment = event.moment();
-    String time = Words.time(Math.max(0, event.until() - moment.at()));
+  public void onSleep(Observation.Sleep event) {
+    Occurrence moment = event.moment();
+    String time = Phrases.time(Math.max(0, event.until() - moment.at()));
     say(moment, name(moment) + " went to sleep for " + time + ".");
   }
 
   @Override
-  public void onResume(Recorded.Resume event) {
-    Moment moment = event.moment();
+  public void onResume(Observation.Resume event) {
+    Occurrence moment = event.moment();
     String name = name(moment);
     String waited = after(event.waited());
     switch (event.cause()) {
       case ANSWERED -> {
-        boolean widget = event.what() == Recorded.Wait.WIDGET;
+        boolean widget = event.what() == Observation.Wait.WIDGET;
         if (!waited.isEmpty()) {
           say(moment, name + (widget ? " was answered" : " had its answers") + waited + ".");
         }
@@ -251,7 +251,7 @@ public final class Narrative implements Recorder {
       case SIGNALLED -> say(moment, name + " went on" + waited + ".");
       case WOKEN -> say(moment, name + " woke up" + waited + ".");
       case OVERDUE ->
-          stress(moment, name + " waited in vain for " + Words.time(event.waited()) + ".");
+          stress(moment, name + " waited in vain for " + Phrases.time(event.waited()) + ".");
       case RETRIED -> say(moment, name + " was tried again" + waited + ".");
       case SKIPPED -> stress(moment, "Somebody took " + name + " as done" + waited + ".");
       case GIVEN_UP -> {}
@@ -259,39 +259,39 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public void onAnswer(Recorded.Answer event) {
-    Moment moment = event.moment();
+  public void onAnswer(Observation.Answer event) {
+    Occurrence moment = event.moment();
     String field = event.field();
     String refusal = event.refusal();
     if (refusal != null) {
       stress(
           moment,
           "%s = %s was refused: %s"
-              .formatted(field, Words.value(event.given()), Words.quoted(refusal)));
+              .formatted(field, Phrases.value(event.given()), Phrases.quoted(refusal)));
       return;
     }
     List<String> words = new ArrayList<>();
     if (event.normalised() != null && !event.normalised().equals(event.given())) {
-      words.add("was taken as " + Words.value(event.normalised()));
+      words.add("was taken as " + Phrases.value(event.normalised()));
     }
     if (!event.sets().isEmpty()) {
-      words.add("brought " + Words.values(event.sets()));
+      words.add("brought " + Phrases.values(event.sets()));
     }
     if (!words.isEmpty()) {
-      say(moment, field + " " + Words.list(words) + ".");
+      say(moment, field + " " + Phrases.list(words) + ".");
     }
   }
 
   @Override
-  public void onReset(Recorded.Reset event) {
+  public void onReset(Observation.Reset event) {
     corrected = event.moment();
     List<String> to = event.to().stream().map(Narrative::name).toList();
-    String back = to.isEmpty() ? "" : "; the run went back to " + Words.list(to);
-    stress(event.moment(), "The client corrected " + Words.values(event.corrected()) + back + ".");
+    String back = to.isEmpty() ? "" : "; the run went back to " + Phrases.list(to);
+    stress(event.moment(), "The client corrected " + Phrases.values(event.corrected()) + back + ".");
   }
 
   @Override
-  public void onMigrated(Recorded.Migrated event) {
+  public void onMigrated(Observation.Migrated event) {
     stress(
         event.moment(),
         "The run was carried over from version %d of its flow to version %d."
@@ -299,8 +299,8 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public void onSignal(Recorded.Signal event) {
-    String payload = event.payload() == null ? "" : " with " + Words.value(event.payload());
+  public void onSignal(Observation.Signal event) {
+    String payload = event.payload() == null ? "" : " with " + Phrases.value(event.payload());
     say(
         event.moment(),
         event.taken()
@@ -309,8 +309,8 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public void onReminder(Recorded.Reminder event) {
-    Moment moment = event.moment();
+  public void onReminder(Observation.Reminder event) {
+    Occurrence moment = event.moment();
     if (event.progression() == Progression.DONE) {
       say(moment, "Reminder " + event.number() + " of " + name(moment) + " was sent.");
     } else if (event.failure() != null) {
@@ -322,64 +322,64 @@ public final class Narrative implements Recorder {
   // --- acting ---------------------------------------------------------------------------------
 
   @Override
-  public void onAttempt(Recorded.Attempt event) {
+  public void onAttempt(Observation.Attempt event) {
     if (event.attempt() > 1) {
       say(event.moment(), name(event.moment()) + " began attempt " + event.attempt() + ".");
     }
   }
 
   @Override
-  public void onCommit(Recorded.Commit event) {
-    String time = event.millis() < 1_000 ? "" : " in " + Words.time(event.millis());
+  public void onCommit(Observation.Commit event) {
+    String time = event.millis() < 1_000 ? "" : " in " + Phrases.time(event.millis());
     String name = name(event.moment());
     say(
         event.moment(),
         event.writes().isEmpty()
             ? name + " was done" + time + "."
-            : name + " " + Words.writes(event.writes()) + time + ".");
+            : name + " " + Phrases.writes(event.writes()) + time + ".");
   }
 
   @Override
-  public void onEmit(Recorded.Emit event) {
-    String payload = event.payload() == null ? "" : ": " + Words.value(event.payload());
+  public void onEmit(Observation.Emit event) {
+    String payload = event.payload() == null ? "" : ": " + Phrases.value(event.payload());
     say(event.moment(), name(event.moment()) + " told " + event.name() + payload + ".");
   }
 
   @Override
-  public void onTag(Recorded.Tag event) {
+  public void onTag(Observation.Tag event) {
     if (!event.added().isEmpty()) {
       say(
           event.moment(),
-          name(event.moment()) + " tagged the run " + Words.list(event.added()) + ".");
+          name(event.moment()) + " tagged the run " + Phrases.list(event.added()) + ".");
     }
     if (!event.removed().isEmpty()) {
-      String tags = Words.list(event.removed());
+      String tags = Phrases.list(event.removed());
       say(event.moment(), name(event.moment()) + " took the tags " + tags + " off the run.");
     }
   }
 
   @Override
-  public void onError(Recorded.Failure event) {
+  public void onError(Observation.Failure event) {
     if (event.recorder() == null) {
       String what = name(event.moment()) + " failed: ";
-      stress(event.moment(), what + Words.text(event.message()));
+      stress(event.moment(), what + Phrases.text(event.message()));
     }
   }
 
   @Override
-  public void onStageRetry(Recorded.StageRetry event) {
+  public void onStageRetry(Observation.StageRetry event) {
     stress(
         event.moment(),
         "%s failed at attempt %d and was to be tried again in %s: %s"
             .formatted(
                 name(event.moment()),
                 event.attempt(),
-                Words.time(event.delay()),
-                Words.text(event.message())));
+                Phrases.time(event.delay()),
+                Phrases.text(event.message())));
   }
 
   @Override
-  public void onCompensation(Recorded.Compensation event) {
+  public void onCompensation(Observation.Compensation event) {
     if (!Objects.requireNonNull(event.moment().place()).declared()) {
       expiryHook(event);
       return;
@@ -392,7 +392,7 @@ public final class Narrative implements Recorder {
     }
   }
 
-  private void expiryHook(Recorded.Compensation event) {
+  private void expiryHook(Observation.Compensation event) {
     switch (event.progression()) {
       case BEGUN -> say(event.moment(), "The flow is told that the run expired.");
       case SKIPPED -> stress(event.moment(), "Somebody took the flow as told.");
@@ -403,8 +403,8 @@ public final class Narrative implements Recorder {
   // --- the way --------------------------------------------------------------------------------
 
   @Override
-  public void onDecision(Recorded.Decision event) {
-    Moment moment = event.moment();
+  public void onDecision(Observation.Decision event) {
+    Occurrence moment = event.moment();
     String chosen = event.chosen();
     if (chosen == null) {
       stress(moment, "Which way leads out of " + name(moment) + " could not be decided.");
@@ -418,38 +418,38 @@ public final class Narrative implements Recorder {
 
   private static String because(@Nullable String rule, List<Event.Tried> tried) {
     if (rule == null) {
-      List<String> not = tried.stream().map(Narrative::told).toList();
+      List<String> not = tried.stream().map(Narrative::describe).toList();
       return "no rule held: " + String.join("; ", not);
     }
     return tried.stream()
         .filter(Event.Tried::matched)
-        .map(Narrative::told)
+        .map(Narrative::describe)
         .findFirst()
         .orElse(rule);
   }
 
-  private static String told(Event.Tried rule) {
-    String looks = Words.looks(rule);
+  private static String describe(Event.Tried rule) {
+    String looks = Phrases.looks(rule);
     return looks.isEmpty()
-        ? Words.quoted(rule.rule())
-        : Words.quoted(rule.rule()) + " (" + looks + ")";
+        ? Phrases.quoted(rule.rule())
+        : Phrases.quoted(rule.rule()) + " (" + looks + ")";
   }
 
   @Override
-  public void onSelected(Recorded.Selected event) {
+  public void onSelected(Observation.Selected event) {
     List<String> held =
-        event.tried().stream().filter(Event.Tried::matched).map(Narrative::told).toList();
+        event.tried().stream().filter(Event.Tried::matched).map(Narrative::describe).toList();
     say(
         event.moment(),
         "After %s the run chose %s, because %s."
             .formatted(
                 name(event.moment()),
-                Words.list(event.chosen().stream().map(Narrative::name).toList()),
+                Phrases.list(event.chosen().stream().map(Narrative::name).toList()),
                 held.isEmpty() ? because(null, event.tried()) : String.join("; ", held)));
   }
 
   @Override
-  public void onFork(Recorded.Fork event) {
+  public void onFork(Observation.Fork event) {
     List<String> labels = event.branches().stream().map(Event.Head::label).toList();
     String name = name(event.moment());
     if (event.list()) {
@@ -457,15 +457,15 @@ public final class Narrative implements Recorder {
       say(event.moment(), "%s began for %s.".formatted(name, items));
     } else if (labels.size() > 1) {
       String sentence = "The run went on in %d branches at once: %s.";
-      say(event.moment(), sentence.formatted(labels.size(), Words.list(labels)));
+      say(event.moment(), sentence.formatted(labels.size(), Phrases.list(labels)));
     }
   }
 
   @Override
-  public void onJoin(Recorded.Join event) {
+  public void onJoin(Observation.Join event) {
     StringBuilder sentence = new StringBuilder(joined(event));
     if (!event.dropped().isEmpty()) {
-      sentence.append(" without ").append(Words.list(event.dropped()));
+      sentence.append(" without ").append(Phrases.list(event.dropped()));
     }
     // That a list's workplace is cleared away is no news.
     List<Write> news =
@@ -473,12 +473,12 @@ public final class Narrative implements Recorder {
             .filter(write -> !event.list() || write.verb() != Write.Verb.DELETE)
             .toList();
     if (!news.isEmpty()) {
-      sentence.append(" and ").append(Words.writes(news));
+      sentence.append(" and ").append(Phrases.writes(news));
     }
     say(event.moment(), sentence + ".");
   }
 
-  private static String joined(Recorded.Join event) {
+  private static String joined(Observation.Join event) {
     List<String> merged = event.merged();
     String name = name(event.moment());
     if (event.list()) {
@@ -489,37 +489,37 @@ public final class Narrative implements Recorder {
     return switch (merged.size()) {
       case 0 -> "No branch of " + name + " is left";
       case 1 -> "Branch " + merged.get(0) + " came to its end";
-      default -> "Branches " + Words.list(merged) + " came together";
+      default -> "Branches " + Phrases.list(merged) + " came together";
     };
   }
 
   @Override
-  public void onBranchFailed(Recorded.BranchFailed event) {
+  public void onBranchFailed(Observation.BranchFailed event) {
     stress(event.moment(), "Branch " + event.label() + " was given up: " + event.message());
   }
 
   @Override
-  public void onSubflowEntry(Recorded.SubflowEntry event) {
-    String input = event.input().isEmpty() ? "" : ", given " + Words.values(event.input());
+  public void onSubflowEntry(Observation.SubflowEntry event) {
+    String input = event.input().isEmpty() ? "" : ", given " + Phrases.values(event.input());
     say(event.moment(), "Sub-flow " + event.subflow() + " began" + input + ".");
   }
 
   @Override
-  public void onSubflowExit(Recorded.SubflowExit event) {
-    String gave = event.output().isEmpty() ? "" : " and " + Words.writes(event.output());
-    String result = event.result() == null ? "" : " with " + Words.value(event.result());
+  public void onSubflowExit(Observation.SubflowExit event) {
+    String gave = event.output().isEmpty() ? "" : " and " + Phrases.writes(event.output());
+    String result = event.result() == null ? "" : " with " + Phrases.value(event.result());
     say(event.moment(), "Sub-flow " + event.subflow() + " ended" + result + gave + ".");
   }
 
   @Override
-  public void onLoop(Recorded.Loop event) {
-    Moment moment = event.moment();
+  public void onLoop(Observation.Loop event) {
+    Occurrence moment = event.moment();
     account(moment).pass(moment.branch(), event.to().node());
     say(moment, "Pass " + event.iteration() + " began at " + name(event.to()) + ".");
   }
 
   @Override
-  public void onBreak(Recorded.Break event) {
+  public void onBreak(Observation.Break event) {
     String flow = event.subflow().isEmpty() ? "the run" : "sub-flow " + event.subflow();
     stress(event.moment(), name(event.moment()) + " ended " + flow + ": " + event.reason());
   }

@@ -2,12 +2,12 @@ package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Moment;
-import io.fermata.flow.Recorded;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.RunState;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -59,7 +59,7 @@ public final class Redaction {
   }
 
   /**
-   * Names the fields that flows mark as {@link io.fermata.flow.Secret}, those of each in its own
+   * Names the fields that flows mark as {@link io.fermata.flow.schema.Secret}, those of each in its own
    * runs. What a flow without such fields does is told as it is.
    */
   public static Redaction ofSecrets(Iterable<? extends Flow<?>> flows) {
@@ -103,7 +103,7 @@ public final class Redaction {
 
     /** What it passes on of a record as such is nothing: the state in it is not redacted. */
     @Override
-    public void onRecord(RunState before, List<Recorded> coming) {
+    public void onRecord(RunState before, List<Observation> coming) {
       SecretFields own = fields.apply(coming.get(0).moment().flow());
       if (own.isEmpty()) {
         recorder.onRecord(before, coming);
@@ -112,8 +112,8 @@ public final class Redaction {
       }
     }
 
-    private synchronized void learn(SecretFields own, RunState before, List<Recorded> coming) {
-      Moment first = coming.get(0).moment();
+    private synchronized void learn(SecretFields own, RunState before, List<Observation> coming) {
+      Occurrence first = coming.get(0).moment();
       RunKey key = new RunKey(first.flow(), first.session(), before.runId());
       if (before.running() && followed.add(key)) {
         // What was known when a run began to be watched in the middle, or after a gap.
@@ -122,15 +122,15 @@ public final class Redaction {
       coming.forEach(event -> learn(own, event));
     }
 
-    private void learn(SecretFields own, Recorded event) {
+    private void learn(SecretFields own, Observation event) {
       Secrets secrets = secrets(event.moment());
       event.with(new Learning(own, secrets));
-      if (event instanceof Recorded.Signal signal && signal.payload() != null) {
+      if (event instanceof Observation.Signal signal && signal.payload() != null) {
         own.findInSignal(signal.name(), signal.payload(), secrets::add);
       }
     }
 
-    private Secrets secrets(Moment moment) {
+    private Secrets secrets(Occurrence moment) {
       return secrets(new RunKey(moment.flow(), moment.session(), moment.run()));
     }
 
@@ -149,19 +149,19 @@ public final class Redaction {
     }
 
     @Override
-    public void onEvent(Recorded event) {
+    public void onEvent(Observation event) {
       SecretFields own = fields.apply(event.moment().flow());
       recorder.onEvent(own.isEmpty() ? event : masked(own, event));
     }
 
-    private synchronized Recorded masked(SecretFields own, Recorded event) {
+    private synchronized Observation masked(SecretFields own, Observation event) {
       learn(own, event);
       return event.with(new Masking(own, secrets(event.moment())));
     }
   }
 
   /** Changes nothing, and notes what the named fields hold. */
-  private record Learning(SecretFields fields, Secrets secrets) implements Recorded.Rewriting {
+  private record Learning(SecretFields fields, Secrets secrets) implements Observation.Rewriting {
     @Override
     public JsonNode value(String path, JsonNode value) {
       fields.find(path, value, secrets::add);
@@ -179,7 +179,7 @@ public final class Redaction {
     }
   }
 
-  private record Masking(SecretFields fields, Secrets secrets) implements Recorded.Rewriting {
+  private record Masking(SecretFields fields, Secrets secrets) implements Observation.Rewriting {
     @Override
     public JsonNode value(String path, JsonNode value) {
       return secrets.masked(fields.masked(path, value));

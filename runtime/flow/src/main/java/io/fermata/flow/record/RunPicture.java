@@ -1,15 +1,14 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Json;
-import io.fermata.flow.Place;
-import io.fermata.flow.Recorded;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.Recording;
-import io.fermata.flow.RunState;
-import io.fermata.flow.Texts;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.picture.Picture.Arrow;
 import io.fermata.flow.picture.Picture.Mark;
@@ -36,55 +35,55 @@ public final class RunPicture implements Recorder {
   private static final int LONGEST_TEXT = 80;
 
   private final Picture picture;
-  private final Trail trail;
-  private final Doings doings = new Doings();
+  private final PathTrace trail;
+  private final ActivityTrace doings = new ActivityTrace();
   private @Nullable String run;
   private String status = "no run";
 
   /** Draws on the picture of this flow; of a run on another version that which still fits. */
   public RunPicture(Flow<?> flow) {
     this.picture = flow.picture();
-    this.trail = new Trail(picture);
+    this.trail = new PathTrace(picture);
   }
 
   /** The picture of the latest run in a journal. */
   public static Picture of(Flow<?> flow, List<Event> journal) {
     RunPicture run = new RunPicture(flow);
-    Recording.of(flow.id(), "", run).record(0, 0, journal);
+    RunObserver.of(flow.id(), "", run).record(0, 0, journal);
     return run.picture();
   }
 
   // --- listening ------------------------------------------------------------------------------
 
   @Override
-  public synchronized void onEvent(Recorded event) {
+  public synchronized void onEvent(Observation event) {
     String name = event.moment().run();
-    if (event instanceof Recorded.RunStart || run == null) {
+    if (event instanceof Observation.RunStart || run == null) {
       run = name;
     }
     if (name.equals(run)) {
       event.to(this);
-      if (!(event instanceof Recorded.StageEnd) && !(event instanceof Recorded.Resume)) {
+      if (!(event instanceof Observation.StageEnd) && !(event instanceof Observation.Resume)) {
         doings.goOn();
       }
     }
   }
 
   @Override
-  public void onRunStart(Recorded.RunStart event) {
+  public void onRunStart(Observation.RunStart event) {
     trail.begin();
     doings.begin();
     status = "running";
   }
 
   @Override
-  public void onRunEnding(Recorded.RunEnding event) {
+  public void onRunEnding(Observation.RunEnding event) {
     status = "being undone" + because(event.message());
     doings.ending();
   }
 
   @Override
-  public void onRunEnd(Recorded.RunEnd event) {
+  public void onRunEnd(Observation.RunEnd event) {
     status = event.status().name().toLowerCase(Locale.ROOT) + because(event.reason());
     if (event.status() != RunState.Status.COMPLETED) {
       doings.end();
@@ -92,7 +91,7 @@ public final class RunPicture implements Recorder {
   }
 
   @Override
-  public void onRunFailed(Recorded.RunFailed event) {
+  public void onRunFailed(Observation.RunFailed event) {
     status = "failed: " + event.code().wireName() + because(event.message());
     doings.end();
   }
@@ -102,123 +101,123 @@ public final class RunPicture implements Recorder {
   }
 
   @Override
-  public void onNext(Recorded.Next event) {
+  public void onNext(Observation.Next event) {
     trail.move(place(event), event.to());
   }
 
   @Override
-  public void onLoop(Recorded.Loop event) {
+  public void onLoop(Observation.Loop event) {
     trail.move(place(event), event.to());
   }
 
   @Override
-  public void onReset(Recorded.Reset event) {
+  public void onReset(Observation.Reset event) {
     event.to().forEach(place -> trail.visit(place.node()));
   }
 
   @Override
-  public void onMigrated(Recorded.Migrated event) {
+  public void onMigrated(Observation.Migrated event) {
     trail.rename(event.nodes());
     status = "running, carried over from version " + event.from();
   }
 
   @Override
-  public void onDecision(Recorded.Decision event) {
-    trail.decide(place(event), new Trail.Choice(event.tried(), event.chosen() == null));
+  public void onDecision(Observation.Decision event) {
+    trail.decide(place(event), new PathTrace.Choice(event.tried(), event.chosen() == null));
   }
 
   @Override
-  public void onSelected(Recorded.Selected event) {
-    trail.decide(place(event), new Trail.Choice(event.tried(), false));
+  public void onSelected(Observation.Selected event) {
+    trail.decide(place(event), new PathTrace.Choice(event.tried(), false));
   }
 
   @Override
-  public void onFork(Recorded.Fork event) {
+  public void onFork(Observation.Fork event) {
     trail.fork(place(event), event);
     doings.fork(place(event));
   }
 
   @Override
-  public void onSubflowEntry(Recorded.SubflowEntry event) {
+  public void onSubflowEntry(Observation.SubflowEntry event) {
     doings.open(place(event), event.subflow());
   }
 
   @Override
-  public void onArrival(Recorded.Arrival event) {
+  public void onArrival(Observation.Arrival event) {
     trail.arrive(place(event));
   }
 
   @Override
-  public void onBranchFailed(Recorded.BranchFailed event) {
+  public void onBranchFailed(Observation.BranchFailed event) {
     trail.fail(place(event));
     doings.fail(place(event), event.code());
   }
 
   @Override
-  public void onJoin(Recorded.Join event) {
+  public void onJoin(Observation.Join event) {
     trail.join(place(event), event);
   }
 
   @Override
-  public void onBreak(Recorded.Break event) {
+  public void onBreak(Observation.Break event) {
     trail.end(place(event), Texts.shortened(event.reason(), LONGEST_TEXT));
   }
 
   @Override
-  public void onStageStart(Recorded.StageStart event) {
+  public void onStageStart(Observation.StageStart event) {
     doings.enter(place(event));
   }
 
   @Override
-  public void onStageEnd(Recorded.StageEnd event) {
+  public void onStageEnd(Observation.StageEnd event) {
     doings.leave(place(event), event.done());
   }
 
   @Override
-  public void onPause(Recorded.Pause event) {
+  public void onPause(Observation.Pause event) {
     doings.wait(place(event), event);
   }
 
   @Override
-  public void onAnswer(Recorded.Answer event) {
+  public void onAnswer(Observation.Answer event) {
     if (event.refusal() == null) {
       doings.answer(place(event), event.field());
     }
   }
 
   @Override
-  public void onSleep(Recorded.Sleep event) {
+  public void onSleep(Observation.Sleep event) {
     doings.sleep(place(event), event.until());
   }
 
   @Override
-  public void onResume(Recorded.Resume event) {
-    if (event.cause() == Recorded.Cause.OVERDUE) {
+  public void onResume(Observation.Resume event) {
+    if (event.cause() == Observation.Cause.OVERDUE) {
       trail.late(place(event));
     }
     doings.resume(place(event));
   }
 
   @Override
-  public void onAttempt(Recorded.Attempt event) {
+  public void onAttempt(Observation.Attempt event) {
     doings.attempt(place(event), event);
   }
 
   @Override
-  public void onStageRetry(Recorded.StageRetry event) {
+  public void onStageRetry(Observation.StageRetry event) {
     doings.retry(place(event), event.moment().at() + event.delay());
   }
 
   @Override
-  public void onCompensation(Recorded.Compensation event) {
+  public void onCompensation(Observation.Compensation event) {
     if (!place(event).declared()) {
       return;
     }
-    boolean done = event.progression() == Recorded.Progression.DONE;
+    boolean done = event.progression() == Observation.Progression.DONE;
     doings.undo(place(event).undone(), done);
   }
 
-  private static Place place(Recorded event) {
+  private static Place place(Observation event) {
     return Objects.requireNonNull(event.moment().place());
   }
 
@@ -241,7 +240,7 @@ public final class RunPicture implements Recorder {
   }
 
   private List<String> seen(Arrow arrow) {
-    Trail.Choice choice = trail.choice(arrow);
+    PathTrace.Choice choice = trail.choice(arrow);
     if (choice == null || arrow.rule() < 0 || arrow.rule() >= choice.tried().size()) {
       return List.of();
     }
@@ -280,7 +279,7 @@ public final class RunPicture implements Recorder {
   }
 
   /** How many of a list's items are done. */
-  private static String text(Trail.Items items) {
+  private static String text(PathTrace.Items items) {
     int done = items.done().size();
     int failed = items.failed().size();
     int rest = items.all() - done - failed;

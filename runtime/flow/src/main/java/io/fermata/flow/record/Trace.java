@@ -1,15 +1,14 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Moment;
-import io.fermata.flow.Place;
-import io.fermata.flow.Recorded;
-import io.fermata.flow.Recorded.Source;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.Recording;
-import io.fermata.flow.Write;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Observation.Source;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -50,7 +49,7 @@ public final class Trace implements Recorder {
   record Entry(
       int number,
       int saw,
-      Recorded.Written write,
+      Observation.Written write,
       List<String> reads,
       @Nullable String own,
       @Nullable Place asker) {
@@ -62,7 +61,7 @@ public final class Trace implements Recorder {
       return write.value();
     }
 
-    Moment moment() {
+    Occurrence moment() {
       return write.moment();
     }
 
@@ -77,7 +76,7 @@ public final class Trace implements Recorder {
   }
 
   /** A decision that was taken, for one way or for branches. */
-  record Choice(int number, Moment moment, String chosen, List<Event.Tried> tried) {}
+  record Choice(int number, Occurrence moment, String chosen, List<Event.Tried> tried) {}
 
   private final @Nullable Flow<?> flow;
   private final List<Entry> entries = new ArrayList<>();
@@ -85,8 +84,8 @@ public final class Trace implements Recorder {
   private final Map<Place, Place> cameFrom = new HashMap<>();
   private final Map<String, Place> askers = new HashMap<>();
   private final List<String> reads = new ArrayList<>();
-  private Recorded.@Nullable SubflowEntry entry;
-  private Recorded.@Nullable SubflowExit exit;
+  private Observation.@Nullable SubflowEntry entry;
+  private Observation.@Nullable SubflowExit exit;
   private @Nullable String run;
   private String judged = "";
   private int count;
@@ -112,7 +111,7 @@ public final class Trace implements Recorder {
   }
 
   private static Trace heard(Trace trace, List<Event> journal) {
-    Recording.of("", "", trace).record(0, 0, journal);
+    RunObserver.of("", "", trace).record(0, 0, journal);
     return trace;
   }
 
@@ -128,7 +127,7 @@ public final class Trace implements Recorder {
    * @param nodes how many reasons at most
    */
   public synchronized Because why(String field, int depth, int nodes) {
-    return new Causes(flow, entries, choices, cameFrom, nodes).why(field, depth);
+    return new ValueCauses(flow, entries, choices, cameFrom, nodes).why(field, depth);
   }
 
   /** What the latest value of a field went into. */
@@ -137,15 +136,15 @@ public final class Trace implements Recorder {
   }
 
   public synchronized Because fed(String field, int depth, int nodes) {
-    return new Causes(flow, entries, choices, cameFrom, nodes).fed(field, depth);
+    return new ValueCauses(flow, entries, choices, cameFrom, nodes).fed(field, depth);
   }
 
   // --- hearing --------------------------------------------------------------------------------
 
   @Override
-  public synchronized void onEvent(Recorded event) {
+  public synchronized void onEvent(Observation event) {
     String name = event.moment().run();
-    if (run == null || event instanceof Recorded.RunStart) {
+    if (run == null || event instanceof Observation.RunStart) {
       run = name;
     }
     if (name.equals(run)) {
@@ -155,7 +154,7 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onRunStart(Recorded.RunStart event) {
+  public void onRunStart(Observation.RunStart event) {
     entries.clear();
     choices.clear();
     cameFrom.clear();
@@ -163,7 +162,7 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onPause(Recorded.Pause event) {
+  public void onPause(Observation.Pause event) {
     Place place = event.moment().place();
     if (place != null) {
       event.questions().forEach(q -> askers.put(q.field(), place));
@@ -175,34 +174,34 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onAnswer(Recorded.Answer event) {
+  public void onAnswer(Observation.Answer event) {
     judged = event.field();
   }
 
   @Override
-  public void onRead(Recorded.Read event) {
+  public void onRead(Observation.Read event) {
     reads.add(event.path());
   }
 
   @Override
-  public void onCommit(Recorded.Commit event) {
+  public void onCommit(Observation.Commit event) {
     reads.clear();
   }
 
   @Override
-  public void onSubflowEntry(Recorded.SubflowEntry event) {
+  public void onSubflowEntry(Observation.SubflowEntry event) {
     entry = event;
     begun = count;
   }
 
   @Override
-  public void onSubflowExit(Recorded.SubflowExit event) {
+  public void onSubflowExit(Observation.SubflowExit event) {
     exit = event;
     begun = count;
   }
 
   @Override
-  public void onWrite(Recorded.Written event) {
+  public void onWrite(Observation.Written event) {
     switch (event.source()) {
       case ACTION -> {
         add(event, sawBy(event), List.copyOf(reads), null, null);
@@ -219,7 +218,7 @@ public final class Trace implements Recorder {
   }
 
   /** An action's writes are of one moment: none of them has seen another. */
-  private int sawBy(Recorded.Written event) {
+  private int sawBy(Observation.Written event) {
     if (entries.isEmpty()) {
       return count;
     }
@@ -232,13 +231,13 @@ public final class Trace implements Recorder {
   }
 
   /** The home of the flow around a sub-flow; an item's has its index in it. */
-  private static String around(Moment moment, String home) {
+  private static String around(Occurrence moment, String home) {
     boolean item = moment.name().equals(Flow.START);
-    return item ? Causes.outer(Causes.outer(home)) : moment.home();
+    return item ? ValueCauses.outer(ValueCauses.outer(home)) : moment.home();
   }
 
   private void add(
-      Recorded.Written event,
+      Observation.Written event,
       int saw,
       List<String> basis,
       @Nullable String own,
@@ -247,7 +246,7 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onDecision(Recorded.Decision event) {
+  public void onDecision(Observation.Decision event) {
     String chosen = event.chosen();
     if (chosen != null) {
       choices.add(new Choice(count, event.moment(), chosen, event.tried()));
@@ -255,27 +254,27 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onSelected(Recorded.Selected event) {
-    String chosen = Words.list(event.chosen());
+  public void onSelected(Observation.Selected event) {
+    String chosen = Phrases.list(event.chosen());
     choices.add(new Choice(count, event.moment(), chosen, event.tried()));
   }
 
   @Override
-  public void onNext(Recorded.Next event) {
+  public void onNext(Observation.Next event) {
     came(event.moment(), event.to());
   }
 
   @Override
-  public void onLoop(Recorded.Loop event) {
+  public void onLoop(Observation.Loop event) {
     came(event.moment(), event.to());
   }
 
   @Override
-  public void onFork(Recorded.Fork event) {
+  public void onFork(Observation.Fork event) {
     event.branches().forEach(head -> came(event.moment(), head.place()));
   }
 
-  private void came(Moment from, Place to) {
+  private void came(Occurrence from, Place to) {
     Place place = from.place();
     if (place != null) {
       cameFrom.put(to, place);

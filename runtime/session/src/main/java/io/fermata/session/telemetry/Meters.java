@@ -1,7 +1,7 @@
 package io.fermata.session.telemetry;
 
-import io.fermata.session.Activity;
-import io.fermata.session.Telemetry;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;

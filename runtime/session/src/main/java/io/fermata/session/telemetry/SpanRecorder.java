@@ -1,10 +1,10 @@
 package io.fermata.session.telemetry;
 
-import io.fermata.flow.Event;
-import io.fermata.flow.Moment;
-import io.fermata.flow.Recorded;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.RunState;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
@@ -89,7 +89,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
 
   /** Every span must learn when the run was last heard of, in case it is cut off. */
   @Override
-  public synchronized void onEvent(Recorded event) {
+  public synchronized void onEvent(Observation event) {
     event.to(this);
     Open known = open.get(key(event.moment()));
     if (known != null) {
@@ -97,23 +97,23 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
     }
   }
 
-  private static SessionKey key(Moment moment) {
+  private static SessionKey key(Occurrence moment) {
     return new SessionKey(moment.flow(), moment.session());
   }
 
   // --- spans ----------------------------------------------------------------------------------
 
   @Override
-  public void onRunStart(Recorded.RunStart event) {
+  public void onRunStart(Observation.RunStart event) {
     begin(event.moment(), false).setAttribute(VERSION, (long) event.version());
   }
 
-  private Span span(Moment moment) {
+  private Span span(Occurrence moment) {
     Open known = open.get(key(moment));
     return known != null && known.run.equals(moment.run()) ? known.span : begin(moment, true);
   }
 
-  private Span begin(Moment moment, boolean continued) {
+  private Span begin(Occurrence moment, boolean continued) {
     SessionKey key = key(moment);
     cutOff(open.remove(key));
     SpanBuilder builder =
@@ -148,7 +148,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
     }
   }
 
-  private void end(Moment moment, String status) {
+  private void end(Occurrence moment, String status) {
     Span span = span(moment).setAttribute(STATUS, status);
     open.remove(key(moment));
     span.end(moment.at(), TimeUnit.MILLISECONDS);
@@ -162,7 +162,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onRunEnd(Recorded.RunEnd event) {
+  public void onRunEnd(Observation.RunEnd event) {
     if (event.status() == RunState.Status.COMPLETED) {
       span(event.moment()).setStatus(StatusCode.OK);
     }
@@ -170,20 +170,20 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onRunFailed(Recorded.RunFailed event) {
+  public void onRunFailed(Observation.RunFailed event) {
     span(event.moment()).setStatus(StatusCode.ERROR, event.message());
     end(event.moment(), "FAILED");
   }
 
   // --- span events ----------------------------------------------------------------------------
 
-  private void add(String name, Moment moment, AttributesBuilder attributes) {
+  private void add(String name, Occurrence moment, AttributesBuilder attributes) {
     Attributes all = attributes.put(SEQ, moment.seq()).put(STEP, moment.step()).build();
     span(moment).addEvent(name, all, moment.at(), TimeUnit.MILLISECONDS);
   }
 
   @Override
-  public void onDecision(Recorded.Decision event) {
+  public void onDecision(Observation.Decision event) {
     String rule = event.rule() == null ? "otherwise" : event.rule();
     List<String> chosen = event.chosen() == null ? List.of() : List.of(event.chosen());
     AttributesBuilder attributes = Attributes.builder().put(RULE, rule);
@@ -191,7 +191,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onSelected(Recorded.Selected event) {
+  public void onSelected(Observation.Selected event) {
     List<String> rules =
         event.tried().stream().filter(Event.Tried::matched).map(Event.Tried::rule).toList();
     AttributesBuilder attributes = Attributes.builder().put(RULE, String.join(", ", rules));
@@ -202,21 +202,21 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onPause(Recorded.Pause event) {
+  public void onPause(Observation.Pause event) {
     List<String> fields = event.questions().stream().map(Event.Question::field).toList();
     AttributesBuilder attributes = Attributes.builder().put(WAITS, event.what().name());
     add("pause", event.moment(), attributes.put(FIELDS, fields));
   }
 
   @Override
-  public void onSleep(Recorded.Sleep event) {
+  public void onSleep(Observation.Sleep event) {
     long millis = Math.max(0, event.until() - event.moment().at());
-    AttributesBuilder attributes = Attributes.builder().put(WAITS, Recorded.Wait.TIME.name());
+    AttributesBuilder attributes = Attributes.builder().put(WAITS, Observation.Wait.TIME.name());
     add("pause", event.moment(), attributes.put(MILLIS, millis));
   }
 
   @Override
-  public void onResume(Recorded.Resume event) {
+  public void onResume(Observation.Resume event) {
     AttributesBuilder attributes = Attributes.builder().put(WAITS, event.what().name());
     add(
         "resume",
@@ -225,7 +225,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onStageRetry(Recorded.StageRetry event) {
+  public void onStageRetry(Observation.StageRetry event) {
     AttributesBuilder attributes = Attributes.builder().put(ATTEMPT, (long) event.attempt());
     add(
         "retry",
@@ -235,7 +235,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
 
   /** A step that fails marks its run, unless it is repaired and the run completes after all. */
   @Override
-  public void onError(Recorded.Failure event) {
+  public void onError(Observation.Failure event) {
     if (event.code() != null) {
       AttributesBuilder attributes = Attributes.builder().put(CODE, event.code().wireName());
       add("error", event.moment(), attributes.put(MESSAGE, event.message()));

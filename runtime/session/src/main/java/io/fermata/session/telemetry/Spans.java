@@ -1,8 +1,8 @@
 package io.fermata.session.telemetry;
 
-import io.fermata.session.Activity;
-import io.fermata.session.Telemetry;
-import io.fermata.session.TraceContext;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.baggage.propagation.W3CBaggagePropagator;
 import io.opentelemetry.api.common.AttributeKey;

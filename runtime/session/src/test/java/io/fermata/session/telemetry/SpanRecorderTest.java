@@ -1,27 +1,27 @@
 package io.fermata.session.telemetry;
 
-import static io.fermata.flow.Condition.gt;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Attached;
-import io.fermata.flow.Computed;
-import io.fermata.flow.Event;
 import io.fermata.flow.Flow;
-import io.fermata.flow.FlowProgram;
-import io.fermata.flow.Input;
-import io.fermata.flow.Json;
-import io.fermata.flow.Limits;
-import io.fermata.flow.Program;
-import io.fermata.flow.Recorder;
-import io.fermata.flow.Recording;
-import io.fermata.flow.RunState;
-import io.fermata.flow.StepEffect;
-import io.fermata.flow.StepException;
 import io.fermata.flow.World;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.schema.Computed;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.trace.StatusCode;
 import io.opentelemetry.api.trace.Tracer;
@@ -69,12 +69,12 @@ class SpanRecorderTest {
   private final FlowProgram<Order> program = FlowProgram.of(flow, Limits.DEFAULT);
 
   private RunState state = RunState.NONE;
-  private Recording recording = watch(spans);
+  private RunObserver recording = watch(spans);
   private long now = 1_000;
   private long seq;
 
-  private Recording watch(Recorder recorder) {
-    return Recording.from(state, flow, "s", List.of(Attached.everywhere(recorder)));
+  private RunObserver watch(Recorder recorder) {
+    return RunObserver.from(state, flow, "s", List.of(AttachedRecorder.everywhere(recorder)));
   }
 
   private void start() {

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.bench.crash;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,142 @@
+package io.fermata.examples.flows;
+
+import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.model.ModelHttp;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Who speaks at the support desk, and where it books. */
+public final class DeskOptions {
+  static final String KEY = "FERMATA_MODEL_KEY";
+
+  private static final String SPOKEN =
+      "An OpenAI-compatible provider is configured by --model-url (or FERMATA_MODEL_URL),"
+          + " --model-name (or FERMATA_MODEL_NAME) and, where it wants one, a key in "
+          + KEY;
+
+  @Spec(Spec.Target.MIXEE)
+  @Nullable CommandSpec command;
+
+  @Option(
+      names = "--model-url",
+      paramLabel = "URL",
+      description = {
+        "The address of an OpenAI-compatible provider, such as https://api.openai.com/v1;",
+        "by default FERMATA_MODEL_URL, else a script answers.",
+        "Its key is read from FERMATA_MODEL_KEY only."
+      })
+  @Nullable String url;
+
+  @Option(
+      names = "--model-name",
+      paramLabel = "NAME",
+      description = "The provider's model; by default FERMATA_MODEL_NAME.")
+  @Nullable String name;
+
+  @Option(
+      names = "--ledger",
+      paramLabel = "FILE",
+      defaultValue = "refunds.txt",
+      description = "Where the desk books refunds; ${DEFAULT-VALUE} by default.")
+  Path ledger = Path.of("refunds.txt");
+
+  @Option(
+      names = "--bank-takes",
+      paramLabel = "MILLIS",
+      defaultValue = "300",
+      description =
+          "How long the confirmation of a refund takes; ${DEFAULT-VALUE} by default. Leaves time to kill"
+              + " the server in the middle.")
+  int bankTakes = 300;
+
+  @Option(
+      names = "--follow-up",
+      paramLabel = "DURATION",
+      defaultValue = "P3D",
+      description =
+          "When a customer is asked whether a refund has arrived; ${DEFAULT-VALUE} by default.")
+  Duration followUp = Duration.ofDays(3);
+
+  /** As without any options, whatever the environment says. */
+  public static SupportDesk scripted() {
+    DeskOptions none = new DeskOptions();
+    return SupportDesk.of(
+        ScriptedDesk.model(),
+        RefundLedger.at(none.ledger, Duration.ofMillis(none.bankTakes)),
+        none.followUp);
+  }
+
+  public SupportDesk desk() {
+    return SupportDesk.of(model(), RefundLedger.at(ledger, Duration.ofMillis(bankTakes)), followUp);
+  }
+
+  private Model model() {
+    try {
+      return model(
+          url == null ? environment("FERMATA_MODEL_URL") : url,
+          environment(KEY),
+          name == null ? environment("FERMATA_MODEL_NAME") : name);
+    } catch (IllegalArgumentException e) {
+      if (command == null) {
+        throw e;
+      }
+      CommandLine line = command.commandLine();
+      throw new ParameterException(line, e.getMessage(), e);
+    }
+  }
+
+  private static @Nullable String environment(String variable) {
+    String value = System.getenv(variable);
+    return value == null || value.isBlank() ? null : value;
+  }
+
+  /**
+   * The model that a configuration means: the scripted one if it says nothing.
+   *
+   * @throws IllegalArgumentException if it says half of it, or what cannot be
+   */
+  static Model model(@Nullable String url, @Nullable String key, @Nullable String name) {
+    if (url == null && key == null && name == null) {
+      return ScriptedDesk.model();
+    } else if (url == null || name == null) {
+      throw new IllegalArgumentException(
+          "The model's %s is missing. %s"
+              .formatted(
+                  url == null && name == null ? "url and name" : url == null ? "url" : "name",
+                  SPOKEN));
+    }
+    OpenAiStreamingChatModel client =
+        OpenAiStreamingChatModel.builder()
+            .httpClientBuilder(ModelHttp.builder())
+            .baseUrl(checked(url))
+            .apiKey(Objects.requireNonNullElse(key, "none"))
+            .modelName(name)
+            .timeout(Duration.ofMinutes(2))
+            .build();
+    return Model.of(name, client);
+  }
+
+  private static String checked(String url) {
+    try {
+      URI uri = new URI(url);
+      boolean http = "http".equals(uri.getScheme()) || "https".equals(uri.getScheme());
+      if (http && uri.getHost() != null) {
+        return url;
+      }
+    } catch (URISyntaxException e) {
+      // told below
+    }
+    throw new IllegalArgumentException(
+        "The model's url \"%s\" is no http or https address. %s".formatted(url, SPOKEN));
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.examples.flows;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,8 +1,0 @@
-package io.fermata.persistence;
-
-/**
- * A journal that wants to be looked at again.
- *
- * @param at when, in milliseconds since 1970
- */
-public record Due(String persistenceId, long at) {}

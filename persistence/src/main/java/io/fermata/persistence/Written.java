@@ -1,8 +1,0 @@
-package io.fermata.persistence;
-
-/**
- * A journal that was written to.
- *
- * @param number of a record among those of all journals of its store; later ones have higher ones
- */
-public record Written(long number, String persistenceId) {}

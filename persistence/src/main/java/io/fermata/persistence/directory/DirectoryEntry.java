@@ -1,0 +1,137 @@
+package io.fermata.persistence.directory;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What a directory says of one journal, or of a part of it.
+ *
+ * @param persistenceId the journal; of a part of it, followed by a dot and the name of the part
+ * @param kind what the journal is, up to 64 characters; every list is of one kind
+ * @param principal whom it belongs to, up to 256 characters, empty for nobody
+ * @param name up to 256 characters, may be empty
+ * @param seq the sequence number of the record this speaks of; higher ones replace lower ones
+ * @param createdAt when the journal began, in milliseconds since 1970
+ * @param activeAt when something happened last, in milliseconds since 1970
+ * @param labels tags and attributes to search by
+ * @param session the session that it belongs to, up to 256 characters, empty for none
+ * @param status what state the journal is in
+ */
+public record DirectoryEntry(
+    String persistenceId,
+    String kind,
+    String principal,
+    String name,
+    long seq,
+    long createdAt,
+    long activeAt,
+    DirectoryLabels labels,
+    String session,
+    Status status) {
+
+  /**
+   * What state the journal is in.
+   *
+   * @param name up to 64 characters, empty if nobody searches by it
+   * @param since when it entered that state, in milliseconds since 1970
+   */
+  public record Status(String name, long since) {}
+
+  public DirectoryEntry {
+    DirectoryLimits.persistenceId(persistenceId);
+    DirectoryLimits.kind(kind);
+    DirectoryLimits.principal(principal);
+    DirectoryLimits.name(name);
+    DirectoryLimits.tags(labels.tags());
+    DirectoryLimits.attributes(labels.attributes());
+    DirectoryLimits.session(session);
+    DirectoryLimits.standing(status.name());
+    if (seq < 0) {
+      throw new IllegalArgumentException(
+          "The sequence number "
+              + seq
+              + " of "
+              + persistenceId
+              + " is below 0; give that of a record");
+    }
+  }
+
+  /** An entry that belongs to no session and has no status. */
+  public DirectoryEntry(
+      String persistenceId,
+      String kind,
+      String principal,
+      String name,
+      long seq,
+      long createdAt,
+      long activeAt,
+      Set<String> tags,
+      Map<String, String> attributes) {
+    this(
+        persistenceId,
+        kind,
+        principal,
+        name,
+        seq,
+        createdAt,
+        activeAt,
+        new DirectoryLabels(tags, attributes),
+        "",
+        new Status("", activeAt));
+  }
+
+  /** The same entry of a session, in a state. */
+  public DirectoryEntry in(String itsSession, String standing, long since) {
+    return new DirectoryEntry(
+        persistenceId,
+        kind,
+        principal,
+        name,
+        seq,
+        createdAt,
+        activeAt,
+        labels,
+        itsSession,
+        new Status(standing, since));
+  }
+
+  public Set<String> tags() {
+    return labels.tags();
+  }
+
+  public Map<String, String> attributes() {
+    return labels.attributes();
+  }
+
+  /** The name of the state that the journal is in. */
+  public String standing() {
+    return status.name();
+  }
+
+  /** When the journal entered that state, in milliseconds since 1970. */
+  public long since() {
+    return status.since();
+  }
+
+  /** The journal that an entry of that name speaks of, or of a part of which. */
+  public static String journalOf(String name) {
+    int part = name.indexOf('.', name.indexOf('|') + 1);
+    return part < 0 ? name : name.substring(0, part);
+  }
+
+  /** What a search for text looks through. */
+  public String searchable() {
+    return Stream.concat(
+            Stream.of(name),
+            Stream.concat(tags().stream(), attributes().values().stream()).sorted())
+        .map(DirectoryEntry::folded)
+        .collect(Collectors.joining("\n"));
+  }
+
+  public static String folded(String text) {
+    return text.toLowerCase(Locale.ROOT);
+  }
+}

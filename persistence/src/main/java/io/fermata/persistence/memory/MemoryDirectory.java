@@ -1,0 +1,116 @@
+package io.fermata.persistence.memory;
+
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryCursor;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** The directory of a memory store. */
+final class MemoryDirectory implements Directory {
+
+  private final Map<String, DirectoryEntry> entries = new ConcurrentHashMap<>();
+  private final AtomicLong mark = new AtomicLong();
+
+  @Override
+  public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
+    entries.merge(
+        entry.persistenceId(), entry, (old, late) -> late.seq() >= old.seq() ? late : old);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> remove(String persistenceId) {
+    entries.remove(persistenceId);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  int forget(String persistenceId) {
+    return forget(persistenceId, Long.MAX_VALUE);
+  }
+
+  /** Forgets what is said of a journal and its parts up to a record. */
+  int forget(String persistenceId, long lastSeq) {
+    List<String> gone =
+        entries.entrySet().stream()
+            .filter(entry -> isOf(persistenceId, entry.getKey()))
+            .filter(entry -> entry.getValue().seq() <= lastSeq)
+            .map(Map.Entry::getKey)
+            .toList();
+    gone.forEach(entries::remove);
+    return gone.size();
+  }
+
+  private static boolean isOf(String persistenceId, String id) {
+    return id.equals(persistenceId) || id.startsWith(persistenceId + ".");
+  }
+
+  /** Forgets the parts of a journal alone. */
+  void forgetParts(String persistenceId, long lastSeq) {
+    entries
+        .values()
+        .removeIf(
+            entry ->
+                entry.persistenceId().startsWith(persistenceId + ".") && entry.seq() <= lastSeq);
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> mark(long number) {
+    mark.set(number);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletionStage<Long> marked() {
+    return CompletableFuture.completedFuture(mark.get());
+  }
+
+  Stream<String> names() {
+    return entries.keySet().stream();
+  }
+
+  @Override
+  public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
+    return CompletableFuture.completedFuture(Optional.ofNullable(entries.get(persistenceId)));
+  }
+
+  @Override
+  public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
+    DirectoryCursor begin = query.begin();
+    Comparator<DirectoryCursor> order = DirectoryCursor.in(query.order());
+    List<DirectoryEntry> page =
+        entries.values().stream()
+            .filter(entry -> matches(query, entry))
+            .map(entry -> Map.entry(DirectoryCursor.of(query.order(), entry), entry))
+            .filter(at -> begin == null || order.compare(begin, at.getKey()) < 0)
+            .sorted(Map.Entry.comparingByKey(order))
+            .limit(query.limit() + 1L)
+            .map(Map.Entry::getValue)
+            .toList();
+    return CompletableFuture.completedFuture(query.page(page));
+  }
+
+  private static boolean matches(DirectoryQuery query, DirectoryEntry entry) {
+    return entry.kind().equals(query.kind())
+        && (query.principal() == null || entry.principal().equals(query.principal()))
+        && (query.name() == null || entry.name().equals(query.name()))
+        && (query.session() == null || entry.session().equals(query.session()))
+        && (query.standings().isEmpty() || query.standings().contains(entry.standing()))
+        && query.created().contains(entry.createdAt())
+        && query.since().contains(entry.since())
+        && entry.tags().containsAll(query.tags())
+        && entry.attributes().entrySet().containsAll(query.attributes().entrySet())
+        && (query.text() == null
+            || entry.searchable().contains(DirectoryEntry.folded(query.text())));
+  }
+}

@@ -1,0 +1,114 @@
+package io.fermata.persistence.memory;
+
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoredEntry;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/** One journal of a memory store: its records, its snapshots and how far it ever came. */
+final class MemoryJournal {
+
+  private final NavigableMap<Long, SerializedEntry> records = new TreeMap<>();
+  private final NavigableMap<Long, SerializedSnapshot> snapshots = new TreeMap<>();
+  private long highest;
+
+  synchronized void append(List<SerializedEntry> added) {
+    for (SerializedEntry record : added) {
+      if (record.sequenceNr() <= highest) {
+        throw new IllegalStateException(
+            "Sequence number "
+                + record.sequenceNr()
+                + " is already written, the journal is at "
+                + highest
+                + "; two actors with this persistence id are running");
+      }
+      records.put(record.sequenceNr(), record);
+      highest = record.sequenceNr();
+    }
+  }
+
+  synchronized List<SerializedEntry> read(long from, long to, long max) {
+    if (from > to) {
+      return List.of();
+    }
+    return records.subMap(from, true, to, true).values().stream().limit(max).toList();
+  }
+
+  synchronized List<StoredEntry> read(Slice slice) {
+    NavigableMap<Long, SerializedEntry> wanted =
+        slice.backwards()
+            ? records.headMap(slice.edge(), false).descendingMap()
+            : records.tailMap(slice.edge(), true);
+    return wanted.values().stream().limit(slice.max()).map(SerializedEntry::stored).toList();
+  }
+
+  /** Survives every deletion of records: sequence numbers are never given twice. */
+  synchronized long highest() {
+    return highest;
+  }
+
+  synchronized void deleteTo(long to) {
+    records.headMap(to, true).clear();
+  }
+
+  synchronized boolean lastIsTagged(String tag) {
+    return !records.isEmpty() && records.lastEntry().getValue().isTagged(tag);
+  }
+
+  /**
+   * Deletes what lies before the newest end whose time has come and that of all before it. Returns
+   * whether there is one.
+   */
+  synchronized boolean sweep(long now) {
+    Optional<SerializedEntry> end =
+        records.values().stream()
+            .takeWhile(record -> !isPromised(record, now))
+            .filter(record -> record.isTagged(JournalTags.sweep(0), JournalTags.sweep(now)))
+            .reduce((earlier, later) -> later);
+    end.ifPresent(newest -> forgetBefore(newest.sequenceNr()));
+    return end.isPresent();
+  }
+
+  /** Whether nothing of it is wanted any more. */
+  synchronized boolean over(long now) {
+    return !records.isEmpty()
+        && records.lastEntry().getValue().isTagged(JournalTags.forget(0), JournalTags.forget(now))
+        && records.values().stream().noneMatch(record -> isPromised(record, now));
+  }
+
+  private static boolean isPromised(SerializedEntry end, long now) {
+    return end.isTagged(JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE));
+  }
+
+  synchronized Deleted content(int entries) {
+    return Deleted.of(records.size(), snapshots.size(), entries);
+  }
+
+  private void forgetBefore(long sequenceNr) {
+    records.headMap(sequenceNr, false).clear();
+    snapshots.headMap(sequenceNr, false).clear();
+  }
+
+  synchronized void save(SerializedSnapshot snapshot) {
+    snapshots.put(snapshot.sequenceNr(), snapshot);
+  }
+
+  synchronized Optional<SerializedSnapshot> newestSnapshot(Predicate<SerializedSnapshot> wanted) {
+    return snapshots.descendingMap().values().stream().filter(wanted).findFirst();
+  }
+
+  synchronized List<Long> snapshots() {
+    return List.copyOf(snapshots.keySet());
+  }
+
+  synchronized void deleteSnapshots(Predicate<SerializedSnapshot> unwanted) {
+    snapshots.values().removeIf(unwanted);
+  }
+}

@@ -1,0 +1,231 @@
+package io.fermata.persistence.memory;
+
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.StoreJournals;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.ServerKey;
+import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Written;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.apache.pekko.persistence.SnapshotSelectionCriteria;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All journals of one memory store. Each is guarded by itself, so sessions do not wait on others.
+ */
+final class MemoryJournals implements StoreJournals {
+
+  private final Map<String, MemoryJournal> journals = new ConcurrentHashMap<>();
+  private final NavigableSet<Due> upkeep =
+      new ConcurrentSkipListSet<>(
+          Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId));
+  private final Map<String, Long> due = new ConcurrentHashMap<>();
+  private final Map<String, Long> newest = new ConcurrentHashMap<>();
+  private final AtomicLong records = new AtomicLong();
+  private final MemoryDirectory directory = new MemoryDirectory();
+  private final byte[] serverKey = ServerKey.random();
+
+  byte[] serverKey() {
+    return serverKey.clone();
+  }
+
+  MemoryDirectory directory() {
+    return directory;
+  }
+
+  MemoryJournal of(String persistenceId) {
+    return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedEntry> write) {
+    return done(() -> add(persistenceId, write));
+  }
+
+  private void add(String persistenceId, List<SerializedEntry> added) {
+    of(persistenceId).append(added);
+    newest.put(persistenceId, records.addAndGet(added.size()));
+    remember(persistenceId, added.get(added.size() - 1).dueAt());
+    for (SerializedEntry record : added) {
+      record.tags().stream()
+          .map(JournalTags::upkeepAt)
+          .flatMapToLong(OptionalLong::stream)
+          .forEach(at -> upkeep.add(new Due(persistenceId, at)));
+    }
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to) {
+    return done(() -> of(persistenceId).deleteTo(to));
+  }
+
+  @Override
+  public CompletionStage<List<SerializedEntry>> read(
+      String persistenceId, long from, long to, long max) {
+    return CompletableFuture.completedFuture(of(persistenceId).read(from, to, max));
+  }
+
+  @Override
+  public CompletionStage<Long> highest(String persistenceId) {
+    return CompletableFuture.completedFuture(of(persistenceId).highest());
+  }
+
+  @Override
+  public CompletionStage<Optional<SerializedSnapshot>> snapshot(
+      String persistenceId, SnapshotSelectionCriteria wanted) {
+    return CompletableFuture.completedFuture(
+        of(persistenceId).newestSnapshot(snapshot -> wanted.matches(snapshot.key())));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
+    return done(() -> of(snapshot.key().persistenceId()).save(snapshot));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> deleteSnapshots(
+      String persistenceId, SnapshotSelectionCriteria unwanted) {
+    return done(
+        () -> of(persistenceId).deleteSnapshots(snapshot -> unwanted.matches(snapshot.key())));
+  }
+
+  private static CompletionStage<@Nullable Void> done(Runnable work) {
+    try {
+      work.run();
+      return CompletableFuture.completedFuture(null);
+    } catch (RuntimeException failure) {
+      return CompletableFuture.failedFuture(failure);
+    }
+  }
+
+  private void remember(String persistenceId, OptionalLong at) {
+    if (at.isPresent()) {
+      due.put(persistenceId, at.getAsLong());
+    } else {
+      due.remove(persistenceId);
+    }
+  }
+
+  List<Due> due(long until, int max) {
+    return due.entrySet().stream()
+        .map(journal -> new Due(journal.getKey(), journal.getValue()))
+        .filter(journal -> journal.at() <= until)
+        .sorted(Comparator.comparingLong(Due::at))
+        .limit(max)
+        .toList();
+  }
+
+  List<String> working() {
+    return journals.entrySet().stream()
+        .filter(journal -> journal.getValue().lastIsTagged(JournalTags.UNFINISHED))
+        .map(Map.Entry::getKey)
+        .sorted()
+        .toList();
+  }
+
+  int sweep(long now) {
+    Set<String> swept = new HashSet<>();
+    for (Due next = upkeep.pollFirst(); next != null; next = upkeep.pollFirst()) {
+      if (next.at() > now) {
+        upkeep.add(next);
+        break;
+      }
+      MemoryJournal journal = journals.get(next.persistenceId());
+      if (journal != null && journal.over(now)) {
+        forget(List.of(next.persistenceId()));
+        swept.add(next.persistenceId());
+      } else if (journal != null && journal.sweep(now)) {
+        long end = journal.read(Slice.from(next.persistenceId(), 0, 1)).get(0).seq();
+        directory.forgetParts(next.persistenceId(), end);
+        swept.add(next.persistenceId());
+      }
+    }
+    return swept.size();
+  }
+
+  List<StoredEntry> read(Slice slice) {
+    MemoryJournal journal = journals.get(slice.persistenceId());
+    return journal == null ? List.of() : journal.read(slice);
+  }
+
+  long newest() {
+    return records.get();
+  }
+
+  /** Each journal once, at its newest record. */
+  List<Written> written(long after, int max) {
+    return newest.entrySet().stream()
+        .map(journal -> new Written(journal.getValue(), journal.getKey()))
+        .filter(journal -> journal.number() > after)
+        .sorted(Comparator.comparingLong(Written::number))
+        .limit(max)
+        .toList();
+  }
+
+  List<String> after(String persistenceId, int max) {
+    return journals.keySet().stream()
+        .filter(journal -> journal.compareTo(persistenceId) > 0)
+        .filter(journal -> !of(journal).read(Slice.from(journal, 1, 1)).isEmpty())
+        .sorted()
+        .limit(max)
+        .toList();
+  }
+
+  Deleted forget(Collection<String> persistenceIds) {
+    Deleted all = Deleted.NOTHING;
+    for (String persistenceId : persistenceIds) {
+      MemoryJournal journal = journals.remove(persistenceId);
+      newest.remove(persistenceId);
+      int entries = directory.forget(persistenceId);
+      due.remove(persistenceId);
+      all = all.and(journal == null ? Deleted.of(0, 0, entries) : journal.content(entries));
+    }
+    return all;
+  }
+
+  List<String> named(String place) {
+    return Stream.concat(
+            journals.entrySet().stream()
+                .filter(journal -> journal.getValue().content(0).journals() > 0)
+                .map(Map.Entry::getKey),
+            directory.names().map(DirectoryEntry::journalOf))
+        .filter(id -> id.substring(id.indexOf('|') + 1).startsWith(place) && id.indexOf('|') >= 0)
+        .distinct()
+        .sorted()
+        .toList();
+  }
+
+  int adopt(String persistenceId, List<NewEntry> records) {
+    NewEntry.requireInOrder(persistenceId, records);
+    if (!read(Slice.from(persistenceId, 0, 1)).isEmpty()) {
+      throw NewEntry.present(persistenceId);
+    }
+    if (!records.isEmpty()) {
+      add(
+          persistenceId,
+          records.stream().map(added -> SerializedEntry.of(persistenceId, added)).toList());
+    }
+    return records.size();
+  }
+}

@@ -1,0 +1,37 @@
+package io.fermata.persistence.memory;
+
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreSource;
+import java.nio.file.Path;
+
+/** Journals in memory, for tests. */
+public final class MemoryStore implements StoreSource {
+
+  private final MemoryJournals journals = new MemoryJournals();
+
+  @Override
+  public OpenStore open() {
+    return new OpenMemoryStore(journals);
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw noBackup();
+  }
+
+  static StoreException noBackup() {
+    return new StoreException(
+        "A store in memory ends with its process and has no file to copy; export single runs,"
+            + " or keep the journals in a file: sqlite:<file>");
+  }
+
+  MemoryJournals journals() {
+    return journals;
+  }
+
+  @Override
+  public String toString() {
+    return OpenMemoryStore.NAME;
+  }
+}

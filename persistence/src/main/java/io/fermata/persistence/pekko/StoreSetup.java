@@ -1,0 +1,31 @@
+package io.fermata.persistence.pekko;
+
+import io.fermata.persistence.spi.OpenStore;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.actor.setup.Setup;
+
+/** Carries the journals of a store to the plugins of an actor system. */
+public final class StoreSetup extends Setup {
+
+  private final StoreJournals journals;
+
+  public StoreSetup(StoreJournals journals) {
+    this.journals = journals;
+  }
+
+  /** What {@link OpenStore#setup()} gave to an actor system. */
+  public static StoreJournals journals(ActorSystem system) {
+    return system
+        .settings()
+        .setup()
+        .get(StoreSetup.class)
+        .orElseThrow(
+            () ->
+                new IllegalStateException(
+                    "The actor system "
+                        + system.name()
+                        + " has the configuration of a store but not the store; create it with"
+                        + " ActorSystemSetup.create(BootstrapSetup.create(config), store.setup())"))
+        .journals;
+  }
+}

@@ -1,0 +1,201 @@
+package io.fermata.persistence.postgres;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.fermata.persistence.spi.Passwords;
+import java.net.URLDecoder;
+import java.net.URLEncoder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Properties;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.Driver;
+import org.postgresql.PGProperty;
+
+/**
+ * Where a PostgreSQL database is and who asks for it.
+ *
+ * @param url for the driver, without user and password
+ * @param user null for the one the driver chooses
+ * @param connections how many write journals
+ * @param shown the store in one line, which never holds a password
+ */
+public record PostgresAddress(
+    String url, @Nullable String user, @Nullable String password, int connections, String shown) {
+
+  /** More make smaller batches, each with a way to the server and a sync of its own. */
+  static final int CONNECTIONS = 1;
+
+  private static final int MOST_CONNECTIONS = 64;
+  private static final Pattern SCHEME = Pattern.compile("(jdbc:)?postgres(ql)?:");
+
+  public static boolean matches(String text) {
+    return SCHEME.matcher(text).lookingAt();
+  }
+
+  /**
+   * @throws IllegalArgumentException if the driver cannot read it
+   */
+  public static PostgresAddress parse(String text, Map<String, String> environment) {
+    Matcher scheme = SCHEME.matcher(text);
+    if (!scheme.lookingAt()) {
+      throw refused(text, "it does not begin with \"postgres:\"");
+    }
+    Parts parts = Parts.of(text.substring(scheme.end()));
+    String user = parts.taken("user", parts.user);
+    String password = parts.taken("password", parts.password);
+    int connections = connections(text, parts.taken("connections", null));
+    String url = "jdbc:postgresql:" + parts.place + parts.query();
+    Properties read = Driver.parseURL(url, null);
+    if (read == null) {
+      throw refused(text, "the driver cannot read it");
+    }
+    return new PostgresAddress(
+        url,
+        user == null ? environment.get("PGUSER") : user,
+        password == null ? environment.get("PGPASSWORD") : password,
+        connections,
+        parts.shown(user));
+  }
+
+  private static int connections(String text, @Nullable String number) {
+    if (number == null) {
+      return CONNECTIONS;
+    }
+    if (!number.matches("[0-9]{1,2}")
+        || Integer.parseInt(number) < 1
+        || Integer.parseInt(number) > MOST_CONNECTIONS) {
+      throw refused(text, "connections is not a number from 1 to " + MOST_CONNECTIONS);
+    }
+    return Integer.parseInt(number);
+  }
+
+  public PostgresAddress as(String otherUser, String otherPassword) {
+    Matcher scheme = SCHEME.matcher(shown);
+    Parts parts = Parts.of(shown.substring(scheme.lookingAt() ? scheme.end() : 0));
+    return new PostgresAddress(url, otherUser, otherPassword, connections, parts.shown(otherUser));
+  }
+
+  private static IllegalArgumentException refused(String text, String reason) {
+    return new IllegalArgumentException(
+        "The address \""
+            + Passwords.mask(text)
+            + "\" cannot be used, "
+            + reason
+            + "; write it like postgres://user@host:5432/database?sslmode=verify-full");
+  }
+
+  /** The servers of the address, for messages. */
+  String servers() {
+    Properties read = properties();
+    String[] hosts = Objects.toString(PGProperty.PG_HOST.getOrDefault(read), "").split(",", -1);
+    String[] ports = Objects.toString(PGProperty.PG_PORT.getOrDefault(read), "").split(",", -1);
+    List<String> servers = new ArrayList<>();
+    for (int server = 0; server < hosts.length; server++) {
+      servers.add(hosts[server] + ":" + ports[Math.min(server, ports.length - 1)]);
+    }
+    return String.join(",", servers);
+  }
+
+  boolean sets(PGProperty property) {
+    return url.contains("?" + property.getName() + "=")
+        || url.contains("&" + property.getName() + "=");
+  }
+
+  /** The schema that the address asks for, null if it leaves that to the server. */
+  @Nullable String schema() {
+    return PGProperty.CURRENT_SCHEMA.getOrNull(properties());
+  }
+
+  private Properties properties() {
+    return Objects.requireNonNull(Driver.parseURL(url, null), url);
+  }
+
+  /** An address in pieces: its place, the parameters, and who was named before an "@". */
+  private static final class Parts {
+
+    private final String place;
+    private final @Nullable String user;
+    private final @Nullable String password;
+    private final List<String> parameters;
+
+    private Parts(
+        String place, @Nullable String user, @Nullable String password, List<String> parameters) {
+      this.place = place;
+      this.user = user;
+      this.password = password;
+      this.parameters = parameters;
+    }
+
+    static Parts of(String rest) {
+      int question = rest.indexOf('?');
+      List<String> parameters =
+          question < 0
+              ? new ArrayList<>()
+              : new ArrayList<>(
+                  Stream.of(rest.substring(question + 1).split("&", -1))
+                      .filter(parameter -> !parameter.isEmpty())
+                      .toList());
+      String place = question < 0 ? rest : rest.substring(0, question);
+      if (!place.startsWith("//")) {
+        return new Parts(place, null, null, parameters);
+      }
+      int slash = place.indexOf('/', 2);
+      String authority = slash < 0 ? place.substring(2) : place.substring(2, slash);
+      String database = slash < 0 ? "/" : place.substring(slash);
+      int at = authority.lastIndexOf('@');
+      String who = authority.substring(0, Math.max(at, 0));
+      int colon = who.indexOf(':');
+      return new Parts(
+          "//" + authority.substring(at + 1) + database,
+          who.isEmpty() ? null : decoded(colon < 0 ? who : who.substring(0, colon)),
+          colon < 0 ? null : decoded(who.substring(colon + 1)),
+          parameters);
+    }
+
+    /** The value of a parameter, which is taken out; the other one if there is none. */
+    @Nullable String taken(String name, @Nullable String other) {
+      String value = other;
+      for (String parameter : List.copyOf(parameters)) {
+        if (parameter.startsWith(name + "=")) {
+          value = decoded(parameter.substring(name.length() + 1));
+          if (!name.equals("connections")) {
+            parameters.remove(parameter);
+          }
+        }
+      }
+      return value;
+    }
+
+    String query() {
+      List<String> forDriver =
+          parameters.stream().filter(parameter -> !parameter.startsWith("connections=")).toList();
+      return forDriver.isEmpty() ? "" : "?" + String.join("&", forDriver);
+    }
+
+    String shown(@Nullable String who) {
+      List<String> visible = new ArrayList<>(parameters);
+      visible.removeIf(parameter -> parameter.startsWith("sslpassword="));
+      boolean named = place.startsWith("//");
+      if (!named && who != null) {
+        visible.add(0, "user=" + encoded(who));
+      }
+      return "postgres:"
+          + (named && who != null ? "//" + encoded(who) + "@" + place.substring(2) : place)
+          + (visible.isEmpty() ? "" : "?" + String.join("&", visible));
+    }
+
+    private static String decoded(String text) {
+      return URLDecoder.decode(text.replace("+", "%2B"), UTF_8);
+    }
+
+    private static String encoded(String text) {
+      return URLEncoder.encode(text, UTF_8).replace("+", "%20");
+    }
+  }
+}

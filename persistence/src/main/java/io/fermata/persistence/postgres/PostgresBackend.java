@@ -1,0 +1,132 @@
+package io.fermata.persistence.postgres;
+
+import com.typesafe.config.Config;
+import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
+import io.fermata.persistence.pekko.StoreConfig;
+import io.fermata.persistence.sql.Dialect;
+import io.fermata.persistence.sql.SqlBackend;
+import io.fermata.persistence.sql.SqlJournal;
+import io.fermata.persistence.sql.SqlPool;
+import io.fermata.persistence.sql.Transactions;
+import java.nio.file.Path;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A claimed PostgreSQL schema with its connections: some append to journals, some read them for
+ * sessions that begin, one is for the store's own changes, so that they keep their order, and some
+ * are for lists and searches.
+ */
+final class PostgresBackend implements SqlBackend {
+
+  private static final String NAME = "fermata-postgres";
+
+  /** One more than a long search can occupy. */
+  private static final int READERS = 2;
+
+  private final PostgresAddress address;
+  private final PostgresClaim claim;
+  private final SqlPool journals;
+  private final SqlPool waking;
+  private final SqlPool writer;
+  private final SqlPool reader;
+
+  private PostgresBackend(
+      PostgresAddress address,
+      PostgresClaim claim,
+      PostgresPool journals,
+      PostgresPool waking,
+      PostgresPool writer,
+      PostgresPool reader) {
+    this.address = address;
+    this.claim = claim;
+    this.journals = SqlPool.over(journals);
+    this.waking = SqlPool.over(waking);
+    this.writer = SqlPool.over(writer);
+    this.reader = SqlPool.over(reader);
+  }
+
+  static PostgresBackend connect(PostgresAddress address, PostgresClaim claim) {
+    List<PostgresPool> pools = new ArrayList<>();
+    try {
+      pools.add(PostgresPool.writing(address, claim, NAME, address.connections()));
+      pools.add(PostgresPool.reading(address, claim, NAME + "-wake", READERS));
+      pools.add(PostgresPool.writing(address, claim, NAME + "-write", 1));
+      pools.add(PostgresPool.reading(address, claim, NAME + "-read", READERS));
+    } catch (PoolInitializationException refused) {
+      pools.forEach(PostgresPool::close);
+      throw refused.getCause() instanceof SQLException failed
+          ? PostgresFailure.explain(address, failed)
+          : refused;
+    }
+    claim.whenBack(() -> pools.forEach(PostgresPool::renew));
+    return new PostgresBackend(
+        address, claim, pools.get(0), pools.get(1), pools.get(2), pools.get(3));
+  }
+
+  @Override
+  public Dialect dialect() {
+    return Dialect.POSTGRES;
+  }
+
+  @Override
+  public Config config() {
+    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
+  }
+
+  @Override
+  public SqlJournal journal() {
+    return new PostgresJournal();
+  }
+
+  @Override
+  public <T> CompletableFuture<T> append(Transactions.Work<T> work) {
+    return journals.query(work);
+  }
+
+  @Override
+  public Transactions journalWriter() {
+    return journals;
+  }
+
+  @Override
+  public Transactions journalReader() {
+    return waking;
+  }
+
+  @Override
+  public Transactions writer() {
+    return writer;
+  }
+
+  @Override
+  public Transactions reader() {
+    return reader;
+  }
+
+  /** Rows are gone when they are deleted; when their pages are overwritten is up to the server. */
+  @Override
+  public CompletableFuture<@Nullable Void> scrub() {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> backup(Path file) {
+    return CompletableFuture.failedFuture(PostgresStore.noBackup(address));
+  }
+
+  @Override
+  public void close() {
+    try {
+      reader.close();
+      waking.close();
+      writer.close();
+      journals.close();
+    } finally {
+      claim.release();
+    }
+  }
+}

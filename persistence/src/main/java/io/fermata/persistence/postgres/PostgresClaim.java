@@ -1,0 +1,413 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.persistence.spi.StoreException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLTransientConnectionException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The exclusive claim of one host on one schema: an advisory lock on a connection of its own, and
+ * the host's name in the tables. The lock tells who may begin; the name is what fences off a host
+ * that lost the lock without knowing. Every other connection of a host shares a second lock and
+ * reads the name before it is used. Whoever begins writes its name, and then waits until it has had
+ * that second lock alone for a moment, ending the connections that share it: from then on no
+ * connection of another host writes here.
+ *
+ * <p>A host whose server was away takes its claim again by itself, unless another was faster. One
+ * that has lost its claim never writes again.
+ */
+final class PostgresClaim {
+
+  private static final long HOST = 0x4645524DL << 32;
+  private static final long CONNECTION = 0x4645524EL << 32;
+  private static final Duration RELEASE = Duration.ofSeconds(3);
+  private static final Duration FENCE = Duration.ofSeconds(10);
+  private static final long CHECK_MILLIS = 1_000;
+  private static final long AGAIN_MILLIS = 50;
+  private static final long AWAY_MILLIS = 30_000;
+  private static final int OLDEST_SERVER = 13;
+  private static final Logger LOG = LoggerFactory.getLogger(PostgresClaim.class);
+
+  private final PostgresAddress address;
+  private final String me =
+      UUID.randomUUID()
+          + " process "
+          + ProcessHandle.current().pid()
+          + " on "
+          + hostName()
+          + " since "
+          + Instant.now().truncatedTo(ChronoUnit.SECONDS);
+  private final String schema;
+  private final long schemaId;
+  private final Thread keeper = new Thread(this::keep, "fermata-postgres-claim");
+  private Connection connection;
+  private byte[] serverKey = new byte[0];
+  private volatile Runnable whenBack = () -> {};
+
+  /** Why nothing can be written at the moment, null while it can. */
+  private volatile @Nullable String away;
+
+  /** Why nothing will ever be written again, null while it may. */
+  private volatile @Nullable String lost;
+
+  private PostgresClaim(
+      PostgresAddress address, Connection connection, String schema, long schemaId) {
+    this.address = address;
+    this.connection = connection;
+    this.schema = schema;
+    this.schemaId = schemaId;
+    keeper.setDaemon(true);
+  }
+
+  /** Claims the schema, creates what is missing in it, and begins to keep the claim. */
+  static PostgresClaim take(PostgresAddress address) {
+    try {
+      Connection connection = PostgresSource.forClaim(address).getConnection();
+      try {
+        return take(address, connection);
+      } catch (SQLException | RuntimeException refused) {
+        connection.close();
+        throw refused;
+      }
+    } catch (SQLException failed) {
+      throw PostgresFailure.explain(address, failed);
+    }
+  }
+
+  private static PostgresClaim take(PostgresAddress address, Connection connection)
+      throws SQLException {
+    requireUsable(address, connection);
+    String schema = PostgresNamespace.of(address, connection);
+    PostgresClaim claim =
+        new PostgresClaim(
+            address,
+            connection,
+            schema,
+            Long.parseLong(
+                text(connection, "SELECT quote_ident(current_schema())::regnamespace::oid")));
+    try {
+      claim.begin();
+    } catch (SQLException failed) {
+      if ("42501".equals(failed.getSQLState())) {
+        throw PostgresFailure.lacksPrivileges(
+            address, schema, text(connection, "SELECT quote_ident(current_user)"), failed);
+      }
+      throw failed;
+    }
+    claim.keeper.start();
+    return claim;
+  }
+
+  private static void requireUsable(PostgresAddress address, Connection connection)
+      throws SQLException {
+    int version = connection.getMetaData().getDatabaseMajorVersion();
+    if (version < OLDEST_SERVER) {
+      throw new StoreException(
+          address.shown()
+              + " is PostgreSQL "
+              + version
+              + ", which is too old; use "
+              + OLDEST_SERVER
+              + " or later");
+    }
+    String encoding = text(connection, "SHOW server_encoding");
+    if (!encoding.equals("UTF8")) {
+      throw new StoreException(
+          address.shown()
+              + " keeps texts in "
+              + encoding
+              + ", which lacks most of the world's characters; use a database that was created"
+              + " with the encoding UTF8");
+    }
+    requireWritable(connection);
+    if (text(connection, "SHOW fsync").equals("off")) {
+      LOG.warn(
+          "{} runs with fsync=off: acknowledged writes are lost when its machine stops; turn it on",
+          address.shown());
+    }
+  }
+
+  private static void requireWritable(Connection connection) throws SQLException {
+    if (text(connection, "SHOW transaction_read_only").equals("on")) {
+      throw new SQLException("the server is read-only", "25006");
+    }
+  }
+
+  private void begin() throws SQLException {
+    requireHostLock();
+    PostgresSchema tables = new PostgresSchema(address, connection);
+    if (tables.version() > 0) {
+      String before = PostgresSchema.owner(connection);
+      tables.putOwner(me);
+      fence(before);
+    }
+    serverKey = tables.prepare(me);
+  }
+
+  private void requireHostLock() throws SQLException {
+    Instant end = Instant.now().plus(RELEASE);
+    // A host that was just killed lets go in a moment.
+    while (!tryLock(connection, HOST)) {
+      if (Instant.now().isAfter(end)) {
+        throw new StoreException(
+            address.shown()
+                + " is in use by "
+                + holder()
+                + "; stop that host, or give this one a schema of its own with the parameter"
+                + " currentSchema");
+      }
+      pause();
+    }
+  }
+
+  private String holder() throws SQLException {
+    try {
+      return described(PostgresSchema.owner(connection));
+    } catch (SQLException noTables) {
+      if ("42P01".equals(noTables.getSQLState())) {
+        return described(null);
+      }
+      throw noTables;
+    }
+  }
+
+  private static String described(@Nullable String owner) {
+    return owner == null ? "a host that is just starting" : owner.substring(owner.indexOf(' ') + 1);
+  }
+
+  /** Ends what connections other hosts still have. */
+  private void fence(@Nullable String before) throws SQLException {
+    Instant end = Instant.now().plus(FENCE);
+    boolean told = false;
+    while (!tryLock(connection, CONNECTION)) {
+      if (!told) {
+        LOG.warn("{} is taken over from {}", address.shown(), described(before));
+        told = true;
+      }
+      if (Instant.now().isAfter(end)) {
+        throw new StoreException(
+            address.shown()
+                + " is still being written by "
+                + described(before)
+                + ", whose connections could not be ended; stop that host, or end them with"
+                + " pg_terminate_backend");
+      }
+      endOthers(connection, CONNECTION);
+      pause();
+    }
+    text(connection, "SELECT pg_advisory_unlock(" + (CONNECTION | schemaId) + ")");
+  }
+
+  private boolean tryLock(Connection on, long kind) throws SQLException {
+    return text(on, "SELECT pg_try_advisory_lock(" + (kind | schemaId) + ")").equals("t");
+  }
+
+  private void endOthers(Connection by, long kind) throws SQLException {
+    String sql =
+        """
+        SELECT pg_terminate_backend(pid)
+        FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND objsubid = 1
+          AND classid::bigint = ? AND objid::bigint = ?
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+          AND pid <> pg_backend_pid()
+        """;
+    try (PreparedStatement end = by.prepareStatement(sql)) {
+      end.setLong(1, kind >>> 32);
+      end.setLong(2, schemaId);
+      end.execute();
+    } catch (SQLException failed) {
+      // Those of another role may not be ended; they may end by themselves.
+      if (!"42501".equals(failed.getSQLState())) {
+        throw failed;
+      }
+    }
+  }
+
+  private void keep() {
+    try {
+      while (lost == null) {
+        Thread.sleep(CHECK_MILLIS);
+        check();
+      }
+    } catch (InterruptedException closed) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void check() {
+    try {
+      requireWritable(connection);
+    } catch (SQLException gone) {
+      closeQuietly(connection);
+      try {
+        takeAgain();
+        if (away != null) {
+          LOG.info("{} is back", address.shown());
+        }
+        setAway(null);
+      } catch (SQLException stillAway) {
+        if (lost != null) {
+          LOG.error(lost);
+          setAway(null);
+        } else if (away == null) {
+          setAway(
+              PostgresFailure.explain(address, stillAway).getMessage()
+                  + "; since "
+                  + Instant.now().truncatedTo(ChronoUnit.SECONDS)
+                  + " it is tried again every second");
+          LOG.warn(away);
+        }
+      }
+    }
+  }
+
+  private void takeAgain() throws SQLException {
+    Connection fresh = PostgresSource.forClaim(address).within(schema).getConnection();
+    try {
+      requireWritable(fresh);
+      requireMine(fresh);
+      if (!tryLock(fresh, HOST)) {
+        // The server has not noticed yet that the connection of before is gone.
+        endOthers(fresh, HOST);
+        throw new SQLTransientConnectionException("the claim of before is being released", "08006");
+      }
+      // Nobody else can write it now.
+      requireMine(fresh);
+      connection = fresh;
+      whenBack.run();
+    } catch (SQLException failed) {
+      closeQuietly(fresh);
+      throw failed;
+    }
+  }
+
+  private void requireMine(Connection on) throws SQLException {
+    String owner = PostgresSchema.owner(on);
+    if (!me.equals(owner)) {
+      lost =
+          address.shown()
+              + " was taken over by "
+              + described(owner)
+              + "; this host writes no more, stop it";
+      throw new SQLNonTransientConnectionException(lost, "08004");
+    }
+  }
+
+  private synchronized void setAway(@Nullable String reason) {
+    away = reason;
+    notifyAll();
+  }
+
+  /** Fails at once while nothing can be written. */
+  void requireHeld() throws SQLException {
+    if (lost != null) {
+      throw new SQLNonTransientConnectionException(lost, "08004");
+    }
+    String reason = away;
+    if (reason != null) {
+      throw new SQLTransientConnectionException(reason, "08001");
+    }
+  }
+
+  /** Waits while nothing can be written, so that a pool fills as soon as the server is back. */
+  synchronized void awaitBack() throws SQLException {
+    long end = System.nanoTime() + AWAY_MILLIS * 1_000_000;
+    while (away != null && System.nanoTime() < end) {
+      try {
+        wait(AWAY_MILLIS);
+      } catch (InterruptedException closing) {
+        Thread.currentThread().interrupt();
+        throw new SQLTransientConnectionException("The store is closing", "08003", closing);
+      }
+    }
+    requireHeld();
+  }
+
+  /** Makes a new connection one of this host, or refuses it. */
+  void admit(Connection fresh) throws SQLException {
+    String shared = "SELECT pg_try_advisory_lock_shared(" + (CONNECTION | schemaId) + ")";
+    if (!text(fresh, shared).equals("t")) {
+      throw new SQLTransientConnectionException(
+          address.shown() + " is being taken over by another host", "08004");
+    }
+    requireMine(fresh);
+    // What is acknowledged is on the disk, whatever the server's default.
+    text(
+        fresh,
+        """
+        SELECT CASE current_setting('synchronous_commit')
+          WHEN 'off' THEN set_config('synchronous_commit', 'on', false) ELSE '' END
+        """);
+  }
+
+  /** Is told when the server is back, before anyone else. */
+  void whenBack(Runnable action) {
+    whenBack = action;
+  }
+
+  String schema() {
+    return schema;
+  }
+
+  byte[] serverKey() {
+    return serverKey;
+  }
+
+  void release() {
+    keeper.interrupt();
+    try {
+      keeper.join();
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    closeQuietly(connection);
+  }
+
+  private static void closeQuietly(Connection connection) {
+    try {
+      connection.close();
+    } catch (SQLException gone) {
+      LOG.debug("A connection could not be closed", gone);
+    }
+  }
+
+  private static void pause() throws SQLException {
+    try {
+      Thread.sleep(AGAIN_MILLIS);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw new SQLTransientConnectionException("interrupted", "08003", interrupted);
+    }
+  }
+
+  /** The first value of the first row, empty for NULL. */
+  static String text(Connection connection, String sql) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery(sql)) {
+      String text = row.next() ? row.getString(1) : null;
+      return text == null ? "" : text;
+    }
+  }
+
+  private static String hostName() {
+    try {
+      return InetAddress.getLocalHost().getHostName();
+    } catch (UnknownHostException unnamed) {
+      return "an unnamed machine";
+    }
+  }
+}

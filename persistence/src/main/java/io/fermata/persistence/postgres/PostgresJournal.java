@@ -1,0 +1,249 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.persistence.pekko.Serialized;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.SnapshotRange;
+import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.sql.SqlJournal;
+import io.fermata.persistence.sql.SqlSnapshots;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The plugins' tables in PostgreSQL: what is asked for many sessions is one statement, and so one
+ * way there and back. A single statement needs no transaction around it.
+ */
+final class PostgresJournal implements SqlJournal {
+
+  static final String APPEND =
+      """
+      WITH written AS (
+        INSERT INTO event_journal (
+          persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
+          event_payload, event_ser_id, event_ser_manifest,
+          meta_payload, meta_ser_id, meta_ser_manifest)
+        SELECT * FROM unnest(
+          CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bigint[]),
+          CAST(? AS text[]), CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
+          CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]))
+        RETURNING ordering, persistence_id, sequence_number)
+      INSERT INTO event_tag (event_id, tag)
+      SELECT written.ordering, tagged.tag
+      FROM unnest(CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]))
+          AS tagged (persistence_id, sequence_number, tag)
+        JOIN written USING (persistence_id, sequence_number)
+      """;
+
+  static final String HIGHEST =
+      """
+      SELECT (
+        SELECT max(sequence_number) FROM event_journal
+        WHERE event_journal.persistence_id = asked.persistence_id)
+      FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS asked (persistence_id, place)
+      ORDER BY asked.place
+      """;
+
+  static final String SNAPSHOTS =
+      """
+      SELECT newest.*, asked.place
+      FROM unnest(
+          CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]),
+          CAST(? AS bigint[])) WITH ORDINALITY
+          AS asked (persistence_id, from_seq, to_seq, from_time, to_time, place)
+        CROSS JOIN LATERAL (
+          SELECT %s FROM snapshot
+          WHERE snapshot.persistence_id = asked.persistence_id
+            AND snapshot.sequence_number BETWEEN asked.from_seq AND asked.to_seq
+            AND snapshot.created BETWEEN asked.from_time AND asked.to_time
+          ORDER BY snapshot.sequence_number DESC LIMIT 1) AS newest
+      """
+          .formatted(SqlSnapshots.COLUMNS);
+
+  private static final String ENDS =
+      """
+      unnest(CAST(? AS text[]), CAST(? AS bigint[])) AS ended (persistence_id, sequence_number)\
+      """;
+
+  static final String DELETE_EVENTS =
+      """
+      DELETE FROM event_journal AS old USING %s
+      WHERE old.persistence_id = ended.persistence_id
+        AND old.sequence_number < ended.sequence_number
+      """
+          .formatted(ENDS);
+
+  static final String DELETE_SNAPSHOTS =
+      """
+      DELETE FROM snapshot AS old USING %s
+      WHERE old.persistence_id = ended.persistence_id
+        AND old.sequence_number < ended.sequence_number
+      """
+          .formatted(ENDS);
+
+  /** The parts of a journal are named after it. */
+  static final String DELETE_PARTS =
+      """
+      DELETE FROM directory AS part USING %s
+      WHERE part.persistence_id > ended.persistence_id || '.'
+        AND part.persistence_id < ended.persistence_id || '/'
+        AND part.seq <= ended.sequence_number
+      """
+          .formatted(ENDS);
+
+  static final String DELETE_TAGS =
+      """
+      DELETE FROM event_tag USING
+        unnest(CAST(? AS bigint[]), CAST(? AS text[])) AS ended (event_id, tag)
+      WHERE event_tag.event_id = ended.event_id AND event_tag.tag = ended.tag
+      """;
+
+  private static final int PLACE = 10;
+
+  /** The classes of errors in the data: values, integrity, limits. */
+  private static final Set<String> OF_THE_DATA = Set.of("22", "23", "54");
+
+  @Override
+  public void append(Connection connection, List<SerializedEntry> records) throws SQLException {
+    try (PreparedStatement insert = connection.prepareStatement(APPEND)) {
+      Columns<SerializedEntry> record = new Columns<>(connection, insert, 1, records);
+      record.add("text", SerializedEntry::persistenceId);
+      record.add("int8", SerializedEntry::sequenceNr);
+      record.add("text", SerializedEntry::writer);
+      record.add("int8", SerializedEntry::timestamp);
+      record.add("text", SerializedEntry::manifest);
+      addSerialized(record, SerializedEntry::event);
+      addSerialized(record, SerializedEntry::metadata);
+      Columns<Tag> tag = new Columns<>(connection, insert, record.next(), tags(records));
+      tag.add("text", each -> each.of().persistenceId());
+      tag.add("int8", each -> each.of().sequenceNr());
+      tag.add("text", Tag::tag);
+      insert.executeUpdate();
+    }
+  }
+
+  private static void addSerialized(
+      Columns<SerializedEntry> record, Function<SerializedEntry, @Nullable Serialized> part)
+      throws SQLException {
+    record.add("bytea", each -> of(part.apply(each), Serialized::bytes));
+    record.add("int4", each -> of(part.apply(each), Serialized::serializer));
+    record.add("text", each -> of(part.apply(each), Serialized::manifest));
+  }
+
+  private static <T> @Nullable T of(@Nullable Serialized written, Function<Serialized, T> part) {
+    return written == null ? null : part.apply(written);
+  }
+
+  private record Tag(SerializedEntry of, String tag) {}
+
+  private static List<Tag> tags(List<SerializedEntry> records) {
+    List<Tag> tags = new ArrayList<>();
+    records.forEach(record -> record.tags().forEach(tag -> tags.add(new Tag(record, tag))));
+    return tags;
+  }
+
+  @Override
+  public List<Long> highest(Connection connection, List<String> persistenceIds)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(HIGHEST)) {
+      new Columns<>(connection, select, 1, persistenceIds).add("text", id -> id);
+      try (ResultSet rows = select.executeQuery()) {
+        List<Long> highest = new ArrayList<>();
+        while (rows.next()) {
+          highest.add(rows.getLong(1));
+        }
+        return highest;
+      }
+    }
+  }
+
+  @Override
+  public List<Optional<SerializedSnapshot>> snapshots(
+      Connection connection, List<SnapshotRange> ranges) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(SNAPSHOTS)) {
+      Columns<SnapshotRange> range = new Columns<>(connection, select, 1, ranges);
+      range.add("text", SnapshotRange::persistenceId);
+      range.add("int8", SnapshotRange::fromSeq);
+      range.add("int8", SnapshotRange::toSeq);
+      range.add("int8", SnapshotRange::fromTime);
+      range.add("int8", SnapshotRange::toTime);
+      List<Optional<SerializedSnapshot>> snapshots =
+          new ArrayList<>(Collections.nCopies(ranges.size(), Optional.empty()));
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          snapshots.set(rows.getInt(PLACE) - 1, Optional.of(SqlSnapshots.read(rows)));
+        }
+      }
+      return snapshots;
+    }
+  }
+
+  @Override
+  public void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException {
+    for (String sql : List.of(DELETE_PARTS, DELETE_SNAPSHOTS, DELETE_EVENTS)) {
+      try (PreparedStatement delete = connection.prepareStatement(sql)) {
+        Columns<JournalEnd> end = new Columns<>(connection, delete, 1, ends);
+        end.add("text", JournalEnd::persistenceId);
+        end.add("int8", JournalEnd::seq);
+        delete.executeUpdate();
+      }
+    }
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_TAGS)) {
+      Columns<JournalEnd> end = new Columns<>(connection, delete, 1, ends);
+      end.add("int8", JournalEnd::eventId);
+      end.add("text", JournalEnd::tag);
+      delete.executeUpdate();
+    }
+  }
+
+  @Override
+  public boolean refusesRecord(SQLException failed) {
+    String state = failed.getSQLState();
+    return state != null && OF_THE_DATA.contains(state.substring(0, 2));
+  }
+
+  /** Rows, given to a statement as one array for each of their columns. */
+  private static final class Columns<R> {
+
+    private final Connection connection;
+    private final PreparedStatement statement;
+    private final List<R> rows;
+    private int parameter;
+
+    Columns(Connection connection, PreparedStatement statement, int parameter, List<R> rows) {
+      this.connection = connection;
+      this.statement = statement;
+      this.parameter = parameter;
+      this.rows = rows;
+    }
+
+    void add(String type, Function<R, ? extends @Nullable Object> value) throws SQLException {
+      Object[] column = type.equals("bytea") ? new byte[rows.size()][] : array(type, rows.size());
+      for (int i = 0; i < column.length; i++) {
+        column[i] = value.apply(rows.get(i));
+      }
+      statement.setArray(parameter++, connection.createArrayOf(type, column));
+    }
+
+    private static Object[] array(String type, int size) {
+      return switch (type) {
+        case "int8" -> new Long[size];
+        case "int4" -> new Integer[size];
+        default -> new String[size];
+      };
+    }
+
+    int next() {
+      return parameter;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+package io.fermata.persistence.postgres;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import java.sql.Connection;
+import java.sql.SQLException;
+
+/** Connections of a host that has its claim; while the server is away it says so at once. */
+final class PostgresPool extends HikariDataSource {
+
+  private static final int LONGEST_WAIT_MILLIS = 3_000;
+  private static final int LONGEST_CHECK_MILLIS = 2_000;
+
+  private final PostgresClaim claim;
+
+  private PostgresPool(HikariConfig config, PostgresClaim claim) {
+    super(config);
+    this.claim = claim;
+  }
+
+  /** Connections that write, each transaction upon what is committed by then. */
+  static PostgresPool writing(
+      PostgresAddress address, PostgresClaim claim, String name, int connections) {
+    HikariConfig config = config(address, claim, name, connections);
+    config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
+    return new PostgresPool(config, claim);
+  }
+
+  /** Connections that only read, each transaction one state of the database. */
+  static PostgresPool reading(
+      PostgresAddress address, PostgresClaim claim, String name, int connections) {
+    HikariConfig config = config(address, claim, name, connections);
+    config.setTransactionIsolation("TRANSACTION_REPEATABLE_READ");
+    config.setReadOnly(true);
+    return new PostgresPool(config, claim);
+  }
+
+  private static HikariConfig config(
+      PostgresAddress address, PostgresClaim claim, String name, int connections) {
+    HikariConfig config = new HikariConfig();
+    config.setPoolName(name);
+    config.setDataSource(PostgresSource.of(address, claim));
+    config.setMaximumPoolSize(connections);
+    config.setConnectionTimeout(LONGEST_WAIT_MILLIS);
+    config.setValidationTimeout(LONGEST_CHECK_MILLIS);
+    return config;
+  }
+
+  @Override
+  public Connection getConnection() throws SQLException {
+    claim.requireHeld();
+    return super.getConnection();
+  }
+
+  /** Lets go of connections that the server may have ended. */
+  void renew() {
+    getHikariPoolMXBean().softEvictConnections();
+  }
+}

@@ -1,0 +1,102 @@
+package io.fermata.persistence.postgres;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.PGProperty;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/** Makes new connections to a PostgreSQL database; what the address sets itself stays. */
+final class PostgresSource extends PGSimpleDataSource {
+
+  private static final long serialVersionUID = 1L;
+
+  /** How long a server that does not answer holds up a call. */
+  private static final String CONNECT_SECONDS = "3";
+
+  private static final String CLAIM_SECONDS = "5";
+  private static final String ANSWER_SECONDS = "20";
+
+  /** The server notices within half a minute that the machine of a host is gone. */
+  private static final String NOTICES_LOST_HOSTS =
+      """
+      SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+      """;
+
+  /**
+   * Every statement of a store finds its rows by an index made for it. Tables that fill and empty
+   * by the second have statistics of another time, by which a planner would read them whole, with
+   * all that was deleted since.
+   */
+  private static final String READS_BY_INDEX =
+      """
+      SET enable_seqscan = off; SET enable_bitmapscan = off;
+      SET enable_hashjoin = off; SET enable_mergejoin = off;
+      """;
+
+  private final transient @Nullable PostgresClaim claim;
+
+  private PostgresSource(PostgresAddress address, @Nullable PostgresClaim claim) {
+    this.claim = claim;
+    setUrl(address.url());
+    if (address.user() != null) {
+      setUser(address.user());
+    }
+    if (address.password() != null) {
+      setPassword(address.password());
+    }
+    unlessSet(address, PGProperty.CONNECT_TIMEOUT, CONNECT_SECONDS);
+    unlessSet(address, PGProperty.APPLICATION_NAME, "fermata");
+    unlessSet(address, PGProperty.TCP_KEEP_ALIVE, "true");
+    unlessSet(address, PGProperty.SOCKET_TIMEOUT, claim == null ? CLAIM_SECONDS : ANSWER_SECONDS);
+    unlessSet(address, PGProperty.REWRITE_BATCHED_INSERTS, "true");
+    // The details of an error hold what people said.
+    unlessSet(address, PGProperty.LOG_SERVER_ERROR_DETAIL, "false");
+  }
+
+  private void unlessSet(PostgresAddress address, PGProperty property, String value) {
+    if (!address.sets(property)) {
+      setProperty(property, value);
+    }
+  }
+
+  /** Connections that are nobody's yet. */
+  static PostgresSource forClaim(PostgresAddress address) {
+    return new PostgresSource(address, null);
+  }
+
+  /** Connections of the host that has the claim. */
+  static PostgresSource of(PostgresAddress address, PostgresClaim claim) {
+    return new PostgresSource(address, claim).within(claim.schema());
+  }
+
+  PostgresSource within(String schema) {
+    setCurrentSchema(schema);
+    return this;
+  }
+
+  @Override
+  public Connection getConnection() throws SQLException {
+    if (claim != null) {
+      claim.awaitBack();
+    }
+    Connection fresh = super.getConnection();
+    try {
+      prepare(fresh);
+      return fresh;
+    } catch (SQLException | RuntimeException refused) {
+      fresh.close();
+      throw refused;
+    }
+  }
+
+  private void prepare(Connection fresh) throws SQLException {
+    try (Statement statement = fresh.createStatement()) {
+      statement.execute(NOTICES_LOST_HOSTS + READS_BY_INDEX);
+    }
+    if (claim != null) {
+      claim.admit(fresh);
+    }
+  }
+}

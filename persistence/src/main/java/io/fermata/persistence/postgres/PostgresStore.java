@@ -1,0 +1,46 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.sql.OpenSqlStore;
+import java.nio.file.Path;
+
+/** Journals in one schema of a PostgreSQL database. */
+public final class PostgresStore implements StoreSource {
+
+  private final PostgresAddress address;
+
+  public PostgresStore(PostgresAddress address) {
+    this.address = address;
+  }
+
+  @Override
+  public OpenStore open() {
+    PostgresClaim claim = PostgresClaim.take(address);
+    try {
+      return new OpenSqlStore(
+          toString(), claim.serverKey(), PostgresBackend.connect(address, claim));
+    } catch (RuntimeException refused) {
+      claim.release();
+      throw refused;
+    }
+  }
+
+  @Override
+  public void backup(Path file) {
+    throw noBackup(address);
+  }
+
+  static StoreException noBackup(PostgresAddress address) {
+    return new StoreException(
+        address.shown()
+            + " is copied by the tools of PostgreSQL; use pg_dump, or pg_basebackup for the whole"
+            + " server");
+  }
+
+  @Override
+  public String toString() {
+    return address.shown();
+  }
+}

@@ -1,0 +1,41 @@
+package io.fermata.persistence.spi;
+
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A record of a journal that another store had.
+ *
+ * @param at when it is written down as written, in milliseconds since 1970
+ * @param tags what it means for the host, see {@link JournalTags}
+ */
+public record NewEntry(StoredEntry entry, long at, Set<String> tags) {
+
+  public static final String WRITER = "import";
+
+  public NewEntry {
+    tags = Set.copyOf(tags);
+  }
+
+  /** Refuses what is not the records of one journal, in order and without a gap. */
+  public static void requireInOrder(String persistenceId, List<NewEntry> records) {
+    for (int i = 1; i < records.size(); i++) {
+      long before = records.get(i - 1).entry().seq();
+      long seq = records.get(i).entry().seq();
+      if (seq != before + 1) {
+        throw new IllegalArgumentException(
+            "In the journal "
+                + persistenceId
+                + " record "
+                + seq
+                + " follows record "
+                + before
+                + "; give all its records in order");
+      }
+    }
+  }
+
+  public static StoreException present(String persistenceId) {
+    return new JournalPresentException(persistenceId);
+  }
+}

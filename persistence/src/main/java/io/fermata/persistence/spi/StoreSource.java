@@ -1,0 +1,25 @@
+package io.fermata.persistence.spi;
+
+import java.nio.file.Path;
+
+/**
+ * One kind of store with its address, which {@link io.fermata.persistence.Store#of} turns into a {@link io.fermata.persistence.Store}.
+ * Implementations say in {@link Object#toString} which store they are, in the form that {@link
+ * io.fermata.persistence.Store#parse} reads and without passwords.
+ */
+public interface StoreSource {
+
+  /**
+   * Opens the store for one host, creating what is missing.
+   *
+   * @throws StoreException if it is in use by another process or host, or cannot be used
+   */
+  OpenStore open();
+
+  /**
+   * Copies an embedded store into a new file, see {@link io.fermata.persistence.Store#backup}.
+   *
+   * @throws StoreException if the store is not kept in a file, or cannot be copied
+   */
+  void backup(Path file);
+}

@@ -1,0 +1,42 @@
+package io.fermata.persistence.spi;
+
+/** One journal record as it lies in the store. Whoever reads it knows how to deserialize it. */
+public final class StoredEntry {
+
+  private final long seq;
+  private final int serializerId;
+  private final String manifest;
+  private final byte[] payload;
+
+  public StoredEntry(long seq, int serializerId, String manifest, byte[] payload) {
+    this.seq = seq;
+    this.serializerId = serializerId;
+    this.manifest = manifest;
+    this.payload = payload;
+  }
+
+  /** Its place in the journal, beginning with 1. */
+  public long seq() {
+    return seq;
+  }
+
+  /** The serializer that wrote the payload. */
+  public int serializerId() {
+    return serializerId;
+  }
+
+  /** What the serializer called the payload. */
+  public String manifest() {
+    return manifest;
+  }
+
+  /** The bytes that were read, not a copy: they belong to whoever read them. */
+  public byte[] payload() {
+    return payload;
+  }
+
+  @Override
+  public String toString() {
+    return "record " + seq + ", " + manifest + ", " + payload.length + " bytes";
+  }
+}

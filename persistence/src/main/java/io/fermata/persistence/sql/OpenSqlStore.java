@@ -1,0 +1,264 @@
+package io.fermata.persistence.sql;
+
+import com.typesafe.config.Config;
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Written;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.apache.pekko.actor.setup.Setup;
+import org.jspecify.annotations.Nullable;
+
+/** A store in a relational database while a host uses it. */
+public final class OpenSqlStore implements OpenStore {
+
+  private final String name;
+  private final byte[] serverKey;
+  private final SqlBackend backend;
+  private final SqlBatches<Change, @Nullable Void> changes;
+  private final SqlJournals journals;
+  private final Directory directory = new OpenDirectory();
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  public OpenSqlStore(String name, byte[] serverKey, SqlBackend backend) {
+    this.name = name;
+    this.serverKey = serverKey;
+    this.backend = backend;
+    this.changes =
+        new SqlBatches<>(
+            SqlBatches.AT_ONCE, backend.writer()::transact, OpenSqlStore::make, failure -> false);
+    this.journals = new SqlJournals(backend);
+  }
+
+  /** A small change of the store's own tables. */
+  interface Change {
+    void on(Connection connection) throws SQLException;
+  }
+
+  private static List<@Nullable Void> make(Connection connection, List<Change> together)
+      throws SQLException {
+    for (Change change : together) {
+      change.on(connection);
+    }
+    return Arrays.asList(new @Nullable Void[together.size()]);
+  }
+
+  @Override
+  public String describe() {
+    return name;
+  }
+
+  @Override
+  public Config config() {
+    return backend.config();
+  }
+
+  @Override
+  public Setup setup() {
+    return new StoreSetup(journals);
+  }
+
+  @Override
+  public byte[] serverKey() {
+    return serverKey.clone();
+  }
+
+  @Override
+  public void expectNew(String persistenceId) {
+    journals.begins(persistenceId);
+  }
+
+  @Override
+  public CompletionStage<List<String>> unfinished() {
+    return whileOpen(() -> backend.reader().transact(SqlUpkeep::working));
+  }
+
+  @Override
+  public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+    return whileOpen(
+            () ->
+                backend
+                    .writer()
+                    .transact(connection -> SqlAppointments.forget(connection, untilEpochMillis)))
+        .thenCompose(
+            forgotten ->
+                backend
+                    .reader()
+                    .transact(
+                        connection -> SqlAppointments.due(connection, untilEpochMillis, max)));
+  }
+
+  @Override
+  public CompletionStage<Integer> sweep(long nowEpochMillis) {
+    return whileOpen(
+        () ->
+            backend
+                .writer()
+                .transact(
+                    connection -> SqlUpkeep.sweep(connection, backend.journal(), nowEpochMillis)));
+  }
+
+  @Override
+  public CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max) {
+    return read(Slice.from(persistenceId, fromSeq, max));
+  }
+
+  @Override
+  public CompletionStage<List<StoredEntry>> readBack(
+      String persistenceId, long beforeSeq, int max) {
+    return read(Slice.before(persistenceId, beforeSeq, max));
+  }
+
+  private CompletionStage<List<StoredEntry>> read(Slice slice) {
+    return whileOpen(
+        () -> backend.reader().transact(connection -> SqlEntries.read(connection, slice)));
+  }
+
+  @Override
+  public CompletionStage<Long> newest() {
+    return whileOpen(() -> backend.reader().transact(SqlEntries::newest));
+  }
+
+  @Override
+  public CompletionStage<List<Written>> written(long afterNumber, int max) {
+    Slice.requireMax(max);
+    return whileOpen(
+        () ->
+            backend
+                .reader()
+                .transact(connection -> SqlEntries.written(connection, afterNumber, max)));
+  }
+
+  @Override
+  public CompletionStage<List<String>> journals(String after, int max) {
+    Slice.requireMax(max);
+    return whileOpen(
+        () -> backend.reader().transact(connection -> SqlEntries.journals(connection, after, max)));
+  }
+
+  @Override
+  public Directory directory() {
+    return directory;
+  }
+
+  @Override
+  public CompletionStage<List<String>> journals(String place) {
+    return whileOpen(
+        () -> backend.reader().transact(connection -> SqlNames.named(connection, place)));
+  }
+
+  /**
+   * After what is being written, and in order with the changes of the directory, so that none of
+   * them enters a journal again.
+   */
+  @Override
+  public CompletionStage<Deleted> delete(Collection<String> persistenceIds) {
+    List<String> ids = List.copyOf(persistenceIds);
+    AtomicReference<Deleted> gone = new AtomicReference<>(Deleted.NOTHING);
+    return whileOpen(
+        () ->
+            journals
+                .written(ids)
+                .thenCompose(
+                    written ->
+                        changes.ask(connection -> gone.set(SqlEntries.forget(connection, ids))))
+                .thenApply(made -> gone.get()));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> scrub() {
+    return whileOpen(backend::scrub);
+  }
+
+  @Override
+  public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
+    List<NewEntry> all = List.copyOf(records);
+    NewEntry.requireInOrder(persistenceId, all);
+    return whileOpen(
+        () ->
+            backend
+                .writer()
+                .transact(connection -> SqlEntries.insert(connection, persistenceId, all)));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> backup(Path file) {
+    return whileOpen(() -> backend.backup(file));
+  }
+
+  private <T extends @Nullable Object> CompletionStage<T> whileOpen(
+      Supplier<CompletionStage<T>> work) {
+    return closed.get()
+        ? CompletableFuture.failedFuture(
+            new StoreException(name + " is closed; open the store again"))
+        : work.get();
+  }
+
+  /** The directory while the store is open. */
+  private final class OpenDirectory implements Directory {
+
+    @Override
+    public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
+      return whileOpen(() -> changes.ask(connection -> SqlDirectory.put(connection, entry)));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> remove(String persistenceId) {
+      return whileOpen(
+          () -> changes.ask(connection -> SqlDirectory.remove(connection, persistenceId)));
+    }
+
+    @Override
+    public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
+      return whileOpen(
+          () ->
+              backend.reader().transact(connection -> SqlDirectory.get(connection, persistenceId)));
+    }
+
+    @Override
+    public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
+      return whileOpen(
+          () ->
+              backend
+                  .reader()
+                  .transact(connection -> SqlDirectory.list(connection, backend.dialect(), query)));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Void> mark(long number) {
+      return whileOpen(() -> changes.ask(connection -> SqlDirectory.mark(connection, number)));
+    }
+
+    @Override
+    public CompletionStage<Long> marked() {
+      return whileOpen(() -> backend.reader().transact(SqlDirectory::marked));
+    }
+  }
+
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      backend.close();
+    }
+  }
+}

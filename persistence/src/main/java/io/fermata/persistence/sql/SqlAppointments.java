@@ -1,0 +1,50 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.JournalTags;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Which journals are to be looked at again, and when. */
+public final class SqlAppointments {
+
+  public static final String DUE =
+      """
+      SELECT last.persistence_id, tag.tag
+      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
+      WHERE tag.tag BETWEEN ? AND ?
+        AND last.deleted = FALSE
+        AND NOT EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = last.persistence_id
+            AND later.sequence_number > last.sequence_number)
+      ORDER BY tag.tag, tag.event_id
+      LIMIT ?
+      """;
+
+  private SqlAppointments() {}
+
+  static List<Due> due(Connection connection, long until, int max) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(DUE)) {
+      select.setString(1, JournalTags.due(0));
+      select.setString(2, JournalTags.due(until));
+      select.setInt(3, max);
+      try (ResultSet rows = select.executeQuery()) {
+        List<Due> due = new ArrayList<>();
+        while (rows.next()) {
+          due.add(new Due(rows.getString(1), JournalTags.dueAt(rows.getString(2)).orElseThrow()));
+        }
+        return due;
+      }
+    }
+  }
+
+  /** Forgets times that have passed and were left behind, and says how many. */
+  static int forget(Connection connection, long until) throws SQLException {
+    return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until));
+  }
+}

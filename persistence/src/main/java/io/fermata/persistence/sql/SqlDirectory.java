@@ -1,0 +1,241 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryLabels;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** The tables that say what the journals are about. */
+public final class SqlDirectory {
+
+  /** What most puts come to; the indexes over what has not changed are left alone. */
+  public static final String TOUCH =
+      """
+      UPDATE directory SET seq = ?, active_at = ?, standing = ?, since = ?
+      WHERE persistence_id = ? AND seq <= ?
+        AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
+        AND labels = ?
+      """;
+
+  /** Most others, which say something else of the same journal. */
+  static final String RELABEL =
+      """
+      UPDATE directory
+      SET seq = ?, active_at = ?, standing = ?, since = ?, labels = ?, searchable = ?
+      WHERE persistence_id = ? AND seq <= ?
+        AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
+      """;
+
+  public static final String TOUCH_TAGS =
+      "UPDATE directory_tag SET active_at = ? WHERE persistence_id = ?";
+
+  private static final String PUT =
+      """
+      INSERT INTO directory (
+        persistence_id, kind, principal, name, session, seq, created_at, active_at, standing, since,
+        labels, searchable)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (persistence_id) DO UPDATE SET
+        kind = excluded.kind,
+        principal = excluded.principal,
+        name = excluded.name,
+        session = excluded.session,
+        seq = excluded.seq,
+        created_at = excluded.created_at,
+        active_at = excluded.active_at,
+        standing = excluded.standing,
+        since = excluded.since,
+        labels = excluded.labels,
+        searchable = excluded.searchable
+      WHERE excluded.seq >= directory.seq
+      """;
+
+  private static final String PUT_TAG =
+      """
+      INSERT INTO directory_tag (persistence_id, tag, kind, created_at, active_at)
+      VALUES (?, ?, ?, ?, ?)
+      """;
+
+  public static final String DELETE_TAGS = "DELETE FROM directory_tag WHERE persistence_id = ?";
+  public static final String DELETE = "DELETE FROM directory WHERE persistence_id = ?";
+  static final String DELETE_PARTS =
+      "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ? AND seq <= ?";
+  private static final String MARK = "UPDATE directory_mark SET number = ?";
+  private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
+  private static final String MARKED = "SELECT number FROM directory_mark";
+  public static final String GET = "SELECT * FROM directory WHERE persistence_id = ?";
+
+  private SqlDirectory() {}
+
+  static void put(Connection connection, DirectoryEntry entry) throws SQLException {
+    String labels = entry.labels().write();
+    if (!touch(connection, entry, labels)
+        && (relabel(connection, entry, labels) || enter(connection, entry, labels))) {
+      putTags(connection, entry);
+    }
+  }
+
+  private static boolean touch(Connection connection, DirectoryEntry entry, String labels)
+      throws SQLException {
+    return update(
+            connection,
+            TOUCH,
+            entry.seq(),
+            entry.activeAt(),
+            entry.standing(),
+            entry.since(),
+            entry.persistenceId(),
+            entry.seq(),
+            entry.kind(),
+            entry.principal(),
+            entry.name(),
+            entry.session(),
+            entry.createdAt(),
+            labels)
+        && (entry.tags().isEmpty()
+            || update(connection, TOUCH_TAGS, entry.activeAt(), entry.persistenceId()));
+  }
+
+  private static boolean relabel(Connection connection, DirectoryEntry entry, String labels)
+      throws SQLException {
+    return update(
+        connection,
+        RELABEL,
+        entry.seq(),
+        entry.activeAt(),
+        entry.standing(),
+        entry.since(),
+        labels,
+        entry.searchable(),
+        entry.persistenceId(),
+        entry.seq(),
+        entry.kind(),
+        entry.principal(),
+        entry.name(),
+        entry.session(),
+        entry.createdAt());
+  }
+
+  private static boolean enter(Connection connection, DirectoryEntry entry, String labels)
+      throws SQLException {
+    return update(
+        connection,
+        PUT,
+        entry.persistenceId(),
+        entry.kind(),
+        entry.principal(),
+        entry.name(),
+        entry.session(),
+        entry.seq(),
+        entry.createdAt(),
+        entry.activeAt(),
+        entry.standing(),
+        entry.since(),
+        labels,
+        entry.searchable());
+  }
+
+  private static void putTags(Connection connection, DirectoryEntry entry) throws SQLException {
+    update(connection, DELETE_TAGS, entry.persistenceId());
+    for (String tag : entry.tags()) {
+      update(
+          connection,
+          PUT_TAG,
+          entry.persistenceId(),
+          tag,
+          entry.kind(),
+          entry.createdAt(),
+          entry.activeAt());
+    }
+  }
+
+  /** The tags go with their entry. */
+  static void remove(Connection connection, String persistenceId) throws SQLException {
+    update(connection, DELETE, persistenceId);
+  }
+
+  /** The parts of a journal are named after it. Returns how many there were up to a record. */
+  static int forgetParts(Connection connection, String persistenceId, long lastSeq)
+      throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_PARTS)) {
+      bind(delete, List.of(persistenceId + ".", persistenceId + "/", lastSeq));
+      return delete.executeUpdate();
+    }
+  }
+
+  static void mark(Connection connection, long number) throws SQLException {
+    if (!update(connection, MARK, number)) {
+      update(connection, FIRST_MARK, number);
+    }
+  }
+
+  static long marked(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(MARKED);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getLong(1) : 0;
+    }
+  }
+
+  private static boolean update(Connection connection, String sql, Object... parameters)
+      throws SQLException {
+    try (PreparedStatement update = connection.prepareStatement(sql)) {
+      bind(update, List.of(parameters));
+      return update.executeUpdate() > 0;
+    }
+  }
+
+  static Optional<DirectoryEntry> get(Connection connection, String persistenceId)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(GET)) {
+      bind(select, List.of(persistenceId));
+      return entries(select).stream().findFirst();
+    }
+  }
+
+  static DirectoryPage list(Connection connection, Dialect dialect, DirectoryQuery query)
+      throws SQLException {
+    SqlListing listing = SqlListing.of(dialect, query);
+    try (PreparedStatement select = connection.prepareStatement(listing.sql())) {
+      bind(select, listing.parameters());
+      return query.page(entries(select));
+    }
+  }
+
+  private static void bind(PreparedStatement statement, List<Object> parameters)
+      throws SQLException {
+    for (int index = 0; index < parameters.size(); index++) {
+      statement.setObject(index + 1, parameters.get(index));
+    }
+  }
+
+  private static List<DirectoryEntry> entries(PreparedStatement select) throws SQLException {
+    try (ResultSet rows = select.executeQuery()) {
+      List<DirectoryEntry> entries = new ArrayList<>();
+      while (rows.next()) {
+        entries.add(entry(rows));
+      }
+      return entries;
+    }
+  }
+
+  private static DirectoryEntry entry(ResultSet row) throws SQLException {
+    return new DirectoryEntry(
+        row.getString("persistence_id"),
+        row.getString("kind"),
+        row.getString("principal"),
+        row.getString("name"),
+        row.getLong("seq"),
+        row.getLong("created_at"),
+        row.getLong("active_at"),
+        DirectoryLabels.read(row.getString("labels")),
+        row.getString("session"),
+        new DirectoryEntry.Status(row.getString("standing"), row.getLong("since")));
+  }
+}

@@ -1,0 +1,262 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.pekko.Serialized;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Written;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+
+/** Reads and removes the records of single journals. */
+public final class SqlEntries {
+
+  private static final String SELECT =
+      """
+      SELECT sequence_number, event_ser_id, event_ser_manifest, event_payload
+      FROM event_journal
+      WHERE persistence_id = ? AND deleted = FALSE AND sequence_number\
+      """;
+
+  public static final String FORWARDS = SELECT + " >= ? ORDER BY sequence_number LIMIT ?";
+  public static final String BACKWARDS = SELECT + " < ? ORDER BY sequence_number DESC LIMIT ?";
+
+  private static final String UP_TO = " WHERE persistence_id = ? AND sequence_number <= ?";
+  public static final String DELETE_EVENTS = "DELETE FROM event_journal" + UP_TO;
+  public static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot" + UP_TO;
+  public static final String DELETE_ENTRY = "DELETE FROM directory WHERE persistence_id = ? AND seq <= ?";
+
+  private static final String INSERT =
+      """
+      INSERT INTO event_journal (
+        persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest,
+        meta_payload, meta_ser_id, meta_ser_manifest)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """;
+
+  private static final String INSERT_TAG =
+      """
+      INSERT INTO event_tag (event_id, tag)
+      SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
+      """;
+
+  /** Leaps from journal to journal, however long they are. */
+  static final String JOURNALS =
+      """
+      WITH RECURSIVE journal (id) AS (
+        SELECT min(persistence_id) FROM event_journal WHERE persistence_id > ?
+        UNION ALL
+        SELECT (SELECT min(persistence_id) FROM event_journal WHERE persistence_id > journal.id)
+        FROM journal WHERE journal.id IS NOT NULL)
+      SELECT id FROM journal WHERE id IS NOT NULL LIMIT ?
+      """;
+
+  static final String NEWEST = "SELECT max(ordering) FROM event_journal";
+
+  public static final String WRITTEN =
+      """
+      SELECT ordering, persistence_id FROM event_journal
+      WHERE ordering > ? ORDER BY ordering LIMIT ?
+      """;
+
+  /** Whole records, as far as a session that begins needs them. */
+  public static final String REPLAY =
+      """
+      SELECT sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest,
+        meta_payload, meta_ser_id, meta_ser_manifest
+      FROM event_journal
+      WHERE persistence_id = ? AND deleted = FALSE AND sequence_number BETWEEN ? AND ?
+      ORDER BY sequence_number LIMIT ?
+      """;
+
+  private static final String DELETE_BEFORE_NEWEST =
+      """
+      DELETE FROM event_journal
+      WHERE persistence_id = ? AND sequence_number <= ?
+        AND sequence_number < (
+          SELECT max(sequence_number) FROM event_journal WHERE persistence_id = ?)
+      """;
+
+  private static final String MARK_DELETED =
+      """
+      UPDATE event_journal SET deleted = TRUE
+      WHERE persistence_id = ? AND sequence_number <= ?
+      """;
+
+  private SqlEntries() {}
+
+  static long newest(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(NEWEST);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getLong(1) : 0;
+    }
+  }
+
+  static List<Written> written(Connection connection, long after, int max) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(WRITTEN)) {
+      select.setLong(1, after);
+      select.setInt(2, max);
+      try (ResultSet rows = select.executeQuery()) {
+        List<Written> written = new ArrayList<>();
+        while (rows.next()) {
+          written.add(new Written(rows.getLong(1), rows.getString(2)));
+        }
+        return written;
+      }
+    }
+  }
+
+  static List<String> journals(Connection connection, String after, int max) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(JOURNALS)) {
+      select.setString(1, after);
+      select.setInt(2, max);
+      try (ResultSet rows = select.executeQuery()) {
+        List<String> journals = new ArrayList<>();
+        while (rows.next()) {
+          journals.add(rows.getString(1));
+        }
+        return journals;
+      }
+    }
+  }
+
+  static List<StoredEntry> read(Connection connection, Slice slice) throws SQLException {
+    String sql = slice.backwards() ? BACKWARDS : FORWARDS;
+    try (PreparedStatement select = connection.prepareStatement(sql)) {
+      select.setString(1, slice.persistenceId());
+      select.setLong(2, slice.edge());
+      select.setInt(3, slice.max());
+      try (ResultSet rows = select.executeQuery()) {
+        List<StoredEntry> records = new ArrayList<>();
+        while (rows.next()) {
+          records.add(
+              new StoredEntry(
+                  rows.getLong(1), rows.getInt(2), rows.getString(3), rows.getBytes(4)));
+        }
+        return records;
+      }
+    }
+  }
+
+  static Deleted forget(Connection connection, Collection<String> persistenceIds)
+      throws SQLException {
+    Deleted all = Deleted.NOTHING;
+    for (String persistenceId : persistenceIds) {
+      all = all.and(forget(connection, persistenceId, Long.MAX_VALUE));
+    }
+    return all;
+  }
+
+  /** Forgets what is journaled up to a record. The tags go with their events. */
+  static Deleted forget(Connection connection, String persistenceId, long lastSeq)
+      throws SQLException {
+    return Deleted.of(
+        delete(connection, DELETE_EVENTS, persistenceId, lastSeq),
+        delete(connection, DELETE_SNAPSHOTS, persistenceId, lastSeq),
+        delete(connection, DELETE_ENTRY, persistenceId, lastSeq)
+            + SqlDirectory.forgetParts(connection, persistenceId, lastSeq));
+  }
+
+  /** Forgets what a record leaves behind, and the parts that it ends with the rest. */
+  public static void forgetBefore(Connection connection, String persistenceId, long seq)
+      throws SQLException {
+    delete(connection, DELETE_EVENTS, persistenceId, seq - 1);
+    delete(connection, DELETE_SNAPSHOTS, persistenceId, seq - 1);
+    SqlDirectory.forgetParts(connection, persistenceId, seq);
+  }
+
+  private static int delete(Connection connection, String sql, String persistenceId, long lastSeq)
+      throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(sql)) {
+      delete.setString(1, persistenceId);
+      delete.setLong(2, lastSeq);
+      return delete.executeUpdate();
+    }
+  }
+
+  static int insert(Connection connection, String persistenceId, List<NewEntry> records)
+      throws SQLException {
+    if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
+      throw NewEntry.present(persistenceId);
+    }
+    insert(
+        connection,
+        records.stream().map(added -> SerializedEntry.of(persistenceId, added)).toList());
+    return records.size();
+  }
+
+  public static void insert(Connection connection, List<SerializedEntry> records) throws SQLException {
+    try (PreparedStatement insert = connection.prepareStatement(INSERT);
+        PreparedStatement tag = connection.prepareStatement(INSERT_TAG)) {
+      for (SerializedEntry record : records) {
+        insert.setString(1, record.persistenceId());
+        insert.setLong(2, record.sequenceNr());
+        insert.setString(3, record.writer());
+        insert.setLong(4, record.timestamp());
+        insert.setString(5, record.manifest());
+        Serialized.set(insert, 6, record.event());
+        Serialized.set(insert, 9, record.metadata());
+        insert.executeUpdate();
+        for (String name : record.tags()) {
+          tag.setString(1, name);
+          tag.setString(2, record.persistenceId());
+          tag.setLong(3, record.sequenceNr());
+          tag.executeUpdate();
+        }
+      }
+    }
+  }
+
+  /**
+   * Reads a journal in one statement: a sweep between two of them would leave a gap that looks like
+   * the end of the journal.
+   */
+  static List<SerializedEntry> replay(
+      Connection connection, String persistenceId, long from, long to, long max)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(REPLAY)) {
+      select.setString(1, persistenceId);
+      select.setLong(2, from);
+      select.setLong(3, to);
+      select.setLong(4, max);
+      try (ResultSet row = select.executeQuery()) {
+        List<SerializedEntry> records = new ArrayList<>();
+        while (row.next()) {
+          records.add(
+              new SerializedEntry(
+                  persistenceId,
+                  row.getLong(1),
+                  row.getString(2),
+                  row.getString(4),
+                  row.getLong(3),
+                  Set.of(),
+                  Serialized.get(row, 5),
+                  Serialized.getIfThere(row, 8)));
+        }
+        return records;
+      }
+    }
+  }
+
+  static int deleteTo(Connection connection, String persistenceId, long to) throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(DELETE_BEFORE_NEWEST);
+        PreparedStatement mark = connection.prepareStatement(MARK_DELETED)) {
+      delete.setString(1, persistenceId);
+      delete.setLong(2, to);
+      delete.setString(3, persistenceId);
+      mark.setString(1, persistenceId);
+      mark.setLong(2, to);
+      return delete.executeUpdate() + mark.executeUpdate();
+    }
+  }
+}

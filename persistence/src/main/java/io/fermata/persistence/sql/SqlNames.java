@@ -1,0 +1,78 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.directory.DirectoryEntry;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds what there is of journals by the part of their names that lies behind the first bar. The
+ * names are walked by their index, from one beginning to the next, however many have it.
+ */
+public final class SqlNames {
+
+  private static final List<String> TABLES = List.of("event_journal", "snapshot", "directory");
+
+  private static final char BAR = '|';
+
+  /** What follows on the bar, and on every character of a name, in the order of the index. */
+  private static final char BEHIND_BAR = '}';
+
+  private static final char BEHIND_ALL = '\u007f';
+
+  public static final String NEXT = "SELECT min(persistence_id) FROM %s WHERE persistence_id >= ?";
+
+  public static final String WITHIN =
+      "SELECT DISTINCT persistence_id FROM %s WHERE persistence_id >= ? AND persistence_id < ?";
+
+  private SqlNames() {}
+
+  static List<String> named(Connection connection, String place) throws SQLException {
+    SortedSet<String> found = new TreeSet<>();
+    for (String table : TABLES) {
+      String from = "";
+      for (String next = next(connection, table, from);
+          next != null;
+          next = next(connection, table, from)) {
+        int bar = next.indexOf(BAR);
+        if (bar < 0) {
+          from = next + '\u0001';
+        } else {
+          String kind = next.substring(0, bar);
+          addWithin(connection, table, kind + BAR + place, found);
+          from = kind + BEHIND_BAR;
+        }
+      }
+    }
+    return List.copyOf(found);
+  }
+
+  private static @Nullable String next(Connection connection, String table, String from)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(NEXT.formatted(table))) {
+      select.setString(1, from);
+      try (ResultSet row = select.executeQuery()) {
+        return row.next() ? row.getString(1) : null;
+      }
+    }
+  }
+
+  private static void addWithin(
+      Connection connection, String table, String beginning, SortedSet<String> found)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(WITHIN.formatted(table))) {
+      select.setString(1, beginning);
+      select.setString(2, beginning + BEHIND_ALL);
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          found.add(DirectoryEntry.journalOf(rows.getString(1)));
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+package io.fermata.persistence.sql;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.fermata.persistence.spi.StoreException;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Connections to a database, each with a thread of its own. */
+public final class SqlPool implements Transactions {
+
+  private static final int MOST_WAITING = 20_000;
+  private static final int LAST_SECONDS = 10;
+  private static final Logger LOG = LoggerFactory.getLogger(SqlPool.class);
+
+  private final HikariDataSource source;
+  private final ThreadPoolExecutor threads;
+
+  private SqlPool(HikariDataSource source, ThreadPoolExecutor threads) {
+    this.source = source;
+    this.threads = threads;
+  }
+
+  static SqlPool connect(HikariConfig pool) {
+    return over(new HikariDataSource(pool));
+  }
+
+  public static SqlPool over(HikariDataSource source) {
+    return new SqlPool(source, threads(source.getPoolName(), source.getMaximumPoolSize()));
+  }
+
+  private static ThreadPoolExecutor threads(String name, int connections) {
+    return new ThreadPoolExecutor(
+        connections,
+        connections,
+        0,
+        TimeUnit.SECONDS,
+        new ArrayBlockingQueue<>(MOST_WAITING),
+        task -> {
+          Thread thread = new Thread(task, name);
+          thread.setDaemon(true);
+          return thread;
+        });
+  }
+
+  @Override
+  public <T> CompletableFuture<T> transact(Work<T> work) {
+    return onConnection(connection -> Transactions.transact(connection, work));
+  }
+
+  @Override
+  public <T> CompletableFuture<T> query(Work<T> work) {
+    return onConnection(connection -> Transactions.query(connection, work));
+  }
+
+  private <T> CompletableFuture<T> onConnection(Function<Connection, T> work) {
+    Task<T> task = new Task<>(work);
+    try {
+      threads.execute(task);
+      return task.done;
+    } catch (RejectedExecutionException refused) {
+      return CompletableFuture.failedFuture(
+          threads.isShutdown()
+              ? closing()
+              : new StoreException(
+                  MOST_WAITING + " requests are waiting for the store; ask again later", refused));
+    }
+  }
+
+  private static StoreException closing() {
+    return new StoreException("The store is closing; open it again");
+  }
+
+  private <T> T now(Function<Connection, T> work) {
+    Connection connection = connection();
+    try {
+      return work.apply(connection);
+    } catch (RuntimeException failed) {
+      if (leftInTransaction(connection)) {
+        source.evictConnection(connection);
+      }
+      throw failed;
+    } finally {
+      giveBack(connection);
+    }
+  }
+
+  private Connection connection() {
+    try {
+      return source.getConnection();
+    } catch (SQLException failed) {
+      throw Transactions.failed(failed);
+    }
+  }
+
+  /** The work is done, whatever becomes of its connection. */
+  private void giveBack(Connection connection) {
+    try {
+      connection.close();
+    } catch (SQLException broken) {
+      LOG.warn("{} lost a connection as it was given back", source.getPoolName(), broken);
+    }
+  }
+
+  /**
+   * What follows on a transaction that could neither be committed nor undone would be part of it.
+   */
+  private static boolean leftInTransaction(Connection connection) {
+    try {
+      return !connection.getAutoCommit();
+    } catch (SQLException gone) {
+      return true;
+    }
+  }
+
+  /** Work that waits for a connection. */
+  private final class Task<T> implements Runnable {
+
+    private final Function<Connection, T> work;
+    private final CompletableFuture<T> done = new CompletableFuture<>();
+
+    Task(Function<Connection, T> work) {
+      this.work = work;
+    }
+
+    @Override
+    public void run() {
+      try {
+        done.complete(now(work));
+      } catch (RuntimeException | Error failed) {
+        done.completeExceptionally(failed);
+      }
+    }
+
+    void drop() {
+      done.completeExceptionally(closing());
+    }
+  }
+
+  /** Lets what waits finish. */
+  public void close() {
+    threads.shutdown();
+    try {
+      if (!threads.awaitTermination(LAST_SECONDS, TimeUnit.SECONDS)) {
+        LOG.warn("{} is closed while requests are waiting, they are dropped", source.getPoolName());
+      }
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    } finally {
+      for (Runnable dropped : threads.shutdownNow()) {
+        ((Task<?>) dropped).drop();
+      }
+      source.close();
+    }
+  }
+}

@@ -1,0 +1,72 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.pekko.Serialized;
+import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.SnapshotRange;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import org.apache.pekko.persistence.SnapshotMetadata;
+
+/** The table of snapshots, in words that every database understands. */
+public final class SqlSnapshots {
+
+  public static final String COLUMNS =
+      """
+      persistence_id, sequence_number, created, snapshot_payload, snapshot_ser_id,
+      snapshot_ser_manifest, meta_payload, meta_ser_id, meta_ser_manifest\
+      """;
+
+  private static final String SAVE =
+      """
+      INSERT INTO snapshot (%s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (persistence_id, sequence_number) DO UPDATE SET
+        created = excluded.created,
+        snapshot_payload = excluded.snapshot_payload,
+        snapshot_ser_id = excluded.snapshot_ser_id,
+        snapshot_ser_manifest = excluded.snapshot_ser_manifest,
+        meta_payload = excluded.meta_payload,
+        meta_ser_id = excluded.meta_ser_id,
+        meta_ser_manifest = excluded.meta_ser_manifest
+      """
+          .formatted(COLUMNS);
+
+  private static final String DELETE =
+      """
+      DELETE FROM snapshot
+      WHERE persistence_id = ? AND sequence_number BETWEEN ? AND ? AND created BETWEEN ? AND ?
+      """;
+
+  private SqlSnapshots() {}
+
+  static int save(Connection connection, SerializedSnapshot snapshot) throws SQLException {
+    try (PreparedStatement save = connection.prepareStatement(SAVE)) {
+      save.setString(1, snapshot.key().persistenceId());
+      save.setLong(2, snapshot.sequenceNr());
+      save.setLong(3, snapshot.key().timestamp());
+      Serialized.set(save, 4, snapshot.state());
+      Serialized.set(save, 7, snapshot.metadata());
+      return save.executeUpdate();
+    }
+  }
+
+  static int delete(Connection connection, SnapshotRange range) throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(DELETE)) {
+      delete.setString(1, range.persistenceId());
+      delete.setLong(2, range.fromSeq());
+      delete.setLong(3, range.toSeq());
+      delete.setLong(4, range.fromTime());
+      delete.setLong(5, range.toTime());
+      return delete.executeUpdate();
+    }
+  }
+
+  /** A row of {@link #COLUMNS}. */
+  public static SerializedSnapshot read(ResultSet row) throws SQLException {
+    return new SerializedSnapshot(
+        new SnapshotMetadata(row.getString(1), row.getLong(2), row.getLong(3)),
+        Serialized.get(row, 4),
+        Serialized.getIfThere(row, 7));
+  }
+}

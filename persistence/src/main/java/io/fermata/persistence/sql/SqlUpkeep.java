@@ -1,0 +1,296 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.spi.JournalTags;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** What a store asks of its journals besides reading and writing them. */
+public final class SqlUpkeep {
+
+  /** Bounds how long writers wait for one sweep. */
+  private static final int ENDS_PER_SWEEP = 10_000;
+
+  /** Bounds it too. */
+  private static final int FORGOTTEN_AT_ONCE = 10_000;
+
+  /** These are deleted one by one. */
+  private static final int JOURNALS_PER_SWEEP = 1_000;
+
+  public static final String WORKING =
+      """
+      SELECT last.persistence_id
+      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
+      WHERE tag.tag = ?
+        AND last.deleted = FALSE
+        AND NOT EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = last.persistence_id
+            AND later.sequence_number > last.sequence_number)
+      ORDER BY last.persistence_id
+      """;
+
+  public static final String FORGET_LEFT_BEHIND =
+      """
+      DELETE FROM event_tag WHERE (event_id, tag) IN (
+        SELECT tag.event_id, tag.tag
+        FROM event_tag AS tag JOIN event_journal AS past ON past.ordering = tag.event_id
+        WHERE tag.tag BETWEEN ? AND ?
+          AND EXISTS (
+            SELECT 1 FROM event_journal AS later
+            WHERE later.persistence_id = past.persistence_id
+              AND later.sequence_number > past.sequence_number)
+        LIMIT %d)
+      """
+          .formatted(FORGOTTEN_AT_ONCE);
+
+  public static final String LAST_OF_SWEEP =
+      """
+      SELECT max(tag) FROM (
+        SELECT tag FROM event_tag WHERE tag BETWEEN ? AND ? ORDER BY tag LIMIT %d) AS ends
+      """
+          .formatted(ENDS_PER_SWEEP);
+
+  public static final String ENDS =
+      """
+      SELECT tag.event_id, tag.tag, ended.persistence_id, ended.sequence_number
+      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
+      WHERE tag.tag BETWEEN ? AND ?
+      """;
+
+  public static final String SOME_TAG = "SELECT 1 FROM event_tag WHERE tag BETWEEN ? AND ? LIMIT 1";
+
+  /** Only the newest end of each journal: joining every end would read a journal once per run. */
+  private static final String NEWEST_ENDS =
+      """
+      SELECT ended.persistence_id, max(ended.sequence_number) AS sequence_number
+      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
+      WHERE tag.tag BETWEEN ? AND ?
+      GROUP BY ended.persistence_id
+      """;
+
+  /** The ends whose time has not come and that lie before one whose time has. */
+  public static final String PROMISED =
+      """
+      SELECT newest_end.persistence_id, promised.sequence_number, until.tag
+      FROM (%s) AS newest_end CROSS JOIN event_journal AS promised CROSS JOIN event_tag AS until
+      WHERE promised.persistence_id = newest_end.persistence_id
+        AND promised.sequence_number < newest_end.sequence_number
+        AND until.event_id = promised.ordering
+        AND until.tag BETWEEN ? AND ?
+      ORDER BY newest_end.persistence_id, promised.sequence_number
+      """
+          .formatted(NEWEST_ENDS);
+
+  public static final String PROMISED_OF_JOURNAL =
+      """
+      SELECT max(until.tag)
+      FROM event_journal AS promised CROSS JOIN event_tag AS until
+      WHERE promised.persistence_id = ?
+        AND until.event_id = promised.ordering
+        AND until.tag BETWEEN ? AND ?
+      """;
+
+  public static final String POSTPONE =
+      """
+      UPDATE event_tag SET tag = ?
+      WHERE tag BETWEEN ? AND ?
+        AND event_id IN (
+          SELECT later.ordering FROM event_journal AS later
+          WHERE later.persistence_id = ? AND later.sequence_number > ?)
+      """;
+
+  /** The journals of which nothing is wanted any more, with the number of their last record. */
+  public static final String OVER =
+      """
+      SELECT last.persistence_id, last.sequence_number
+      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
+      WHERE tag.tag BETWEEN ? AND ?
+        AND NOT EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = last.persistence_id
+            AND later.sequence_number > last.sequence_number)
+      ORDER BY tag.tag
+      LIMIT %d
+      """
+          .formatted(JOURNALS_PER_SWEEP);
+
+  private SqlUpkeep() {}
+
+  static List<String> working(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(WORKING)) {
+      select.setString(1, JournalTags.UNFINISHED);
+      try (ResultSet rows = select.executeQuery()) {
+        List<String> persistenceIds = new ArrayList<>();
+        while (rows.next()) {
+          persistenceIds.add(rows.getString(1));
+        }
+        return persistenceIds;
+      }
+    }
+  }
+
+  /**
+   * Forgets the tags from one to another that records carry which are not the last of their
+   * journal. Such a record will never be the last again, so they mean nothing.
+   */
+  static int forgetLeftBehind(Connection connection, String from, String to) throws SQLException {
+    try (PreparedStatement delete = connection.prepareStatement(FORGET_LEFT_BEHIND)) {
+      delete.setString(1, from);
+      delete.setString(2, to);
+      return delete.executeUpdate();
+    }
+  }
+
+  static int sweep(Connection connection, SqlJournal journal, long now) throws SQLException {
+    int swept = sweepEnds(connection, journal, now);
+    forgetLeftBehind(connection, JournalTags.UNFINISHED, JournalTags.UNFINISHED);
+    return swept + forgetOver(connection, now);
+  }
+
+  private static int sweepEnds(Connection connection, SqlJournal journal, long now)
+      throws SQLException {
+    String last = lastOfSweep(connection, JournalTags.sweep(now));
+    if (last == null) {
+      return 0;
+    }
+    String laterThanNow = JournalTags.sweep(now + 1);
+    if (hasTag(connection, laterThanNow, JournalTags.sweep(Long.MAX_VALUE))) {
+      postponeEnds(connection, now, last);
+    }
+    List<JournalEnd> ends = newestEnds(connection, last);
+    journal.deleteBefore(connection, ends);
+    return ends.size();
+  }
+
+  private static boolean hasTag(Connection connection, String from, String to) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(SOME_TAG)) {
+      select.setString(1, from);
+      select.setString(2, to);
+      try (ResultSet row = select.executeQuery()) {
+        return row.next();
+      }
+    }
+  }
+
+  /** The tags of the older ends go with their events. */
+  private static List<JournalEnd> newestEnds(Connection connection, String last)
+      throws SQLException {
+    Map<String, JournalEnd> newest = new LinkedHashMap<>();
+    try (PreparedStatement select = connection.prepareStatement(ENDS)) {
+      select.setString(1, JournalTags.sweep(0));
+      select.setString(2, last);
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          newest.merge(
+              rows.getString(3),
+              new JournalEnd(
+                  rows.getString(3), rows.getLong(4), rows.getLong(1), rows.getString(2)),
+              (one, other) -> one.seq() > other.seq() ? one : other);
+        }
+      }
+    }
+    return List.copyOf(newest.values());
+  }
+
+  /** An end waits for those before it that were promised a longer time. */
+  private static void postponeEnds(Connection connection, long now, String last)
+      throws SQLException {
+    List<Promised> promises = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
+      select.setString(1, JournalTags.sweep(0));
+      select.setString(2, last);
+      select.setString(3, JournalTags.sweep(now + 1));
+      select.setString(4, JournalTags.sweep(Long.MAX_VALUE));
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          promises.add(new Promised(rows.getString(1), rows.getLong(2), rows.getString(3)));
+        }
+      }
+    }
+    for (Promised promised : promises) {
+      postpone(connection, JournalTags.sweep(0), last, promised);
+    }
+  }
+
+  private static void postpone(Connection connection, String from, String to, Promised after)
+      throws SQLException {
+    try (PreparedStatement update = connection.prepareStatement(POSTPONE)) {
+      update.setString(1, after.until());
+      update.setString(2, from);
+      update.setString(3, to);
+      update.setString(4, after.persistenceId());
+      update.setLong(5, after.seq());
+      update.executeUpdate();
+    }
+  }
+
+  private static @Nullable String lastOfSweep(Connection connection, String now)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(LAST_OF_SWEEP)) {
+      select.setString(1, JournalTags.sweep(0));
+      select.setString(2, now);
+      try (ResultSet row = select.executeQuery()) {
+        return row.next() ? row.getString(1) : null;
+      }
+    }
+  }
+
+  /** A run that begins meanwhile stays, with what is journaled after the end. */
+  private static int forgetOver(Connection connection, long now) throws SQLException {
+    String from = JournalTags.forget(0);
+    String to = JournalTags.forget(now);
+    forgetLeftBehind(connection, from, to);
+    List<Over> over = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(OVER)) {
+      select.setString(1, from);
+      select.setString(2, to);
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          over.add(new Over(rows.getString(1), rows.getLong(2)));
+        }
+      }
+    }
+    int forgotten = 0;
+    for (Over journal : over) {
+      String until = promised(connection, journal.persistenceId(), now);
+      if (until == null) {
+        SqlEntries.forget(connection, journal.persistenceId(), journal.lastSeq());
+        forgotten++;
+      } else {
+        String later = JournalTags.forget(JournalTags.upkeepAt(until).orElseThrow());
+        postpone(
+            connection,
+            from,
+            to,
+            new Promised(journal.persistenceId(), journal.lastSeq() - 1, later));
+      }
+    }
+    return forgotten;
+  }
+
+  /** The last time that an end of a journal was promised and that has not come. */
+  private static @Nullable String promised(Connection connection, String persistenceId, long now)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(PROMISED_OF_JOURNAL)) {
+      select.setString(1, persistenceId);
+      select.setString(2, JournalTags.sweep(now + 1));
+      select.setString(3, JournalTags.sweep(Long.MAX_VALUE));
+      try (ResultSet row = select.executeQuery()) {
+        return row.next() ? row.getString(1) : null;
+      }
+    }
+  }
+
+  private record Over(String persistenceId, long lastSeq) {}
+
+  /** What lies after a record waits for a time. */
+  private record Promised(String persistenceId, long seq, String until) {}
+}

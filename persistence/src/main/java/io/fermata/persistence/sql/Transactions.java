@@ -1,0 +1,85 @@
+package io.fermata.persistence.sql;
+
+import io.fermata.persistence.spi.StoreException;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.concurrent.CompletableFuture;
+
+/** Takes work on connections of its own, when their turn comes. */
+public interface Transactions {
+
+  /** Work that is given a connection for itself. */
+  interface Work<T> {
+    T on(Connection connection) throws SQLException;
+  }
+
+  /** Does the work in one transaction. */
+  <T> CompletableFuture<T> transact(Work<T> work);
+
+  /** Does work of a single statement, which needs no transaction around it. */
+  <T> CompletableFuture<T> query(Work<T> work);
+
+  /** Does the work in one transaction of that connection, now. */
+  static <T> T transact(Connection connection, Work<T> work) {
+    try {
+      connection.setAutoCommit(false);
+      try {
+        T result = work.on(connection);
+        commit(connection);
+        connection.setAutoCommit(true);
+        return result;
+      } catch (SQLException | RuntimeException failed) {
+        undo(connection, failed);
+        throw failed;
+      }
+    } catch (SQLException failed) {
+      throw failed(failed);
+    }
+  }
+
+  private static void commit(Connection connection) throws SQLException {
+    try {
+      connection.commit();
+    } catch (SQLException cut) {
+      throw unsure(cut);
+    }
+  }
+
+  private static StoreException unsure(SQLException cut) {
+    return new StoreException(
+        "The store failed at the end of a request: "
+            + cut.getMessage()
+            + "; look whether it was written before you repeat it",
+        cut);
+  }
+
+  /** Does the work of a single statement, now. */
+  static <T> T query(Connection connection, Work<T> work) {
+    try {
+      return work.on(connection);
+    } catch (SQLException failed) {
+      throw connectionGone(failed) ? unsure(failed) : failed(failed);
+    }
+  }
+
+  private static boolean connectionGone(SQLException failed) {
+    String state = failed.getSQLState();
+    return state != null && (state.startsWith("08") || state.startsWith("57"));
+  }
+
+  /** What went wrong first is told, even if the connection went with it. */
+  private static void undo(Connection connection, Exception failed) {
+    try {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    } catch (SQLException gone) {
+      failed.addSuppressed(gone);
+    }
+  }
+
+  static StoreException failed(SQLException failed) {
+    return new StoreException(
+        "The store failed: " + failed.getMessage() + "; nothing of this request was written",
+        failed);
+  }
+}

@@ -1,0 +1,124 @@
+package io.fermata.persistence.sqlite;
+
+import io.fermata.persistence.spi.StoreException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The exclusive claim of one host on one file: an operating system lock on {@code <file>.lock},
+ * which ends with the process however it ends. The lock file stays behind; removing it would let a
+ * process lock a file that another has just replaced.
+ */
+final class FileClaim {
+
+  /**
+   * The claims of this JVM. Closing any channel on a file drops all locks the process has on it, so
+   * a file claimed here must not even be opened a second time.
+   */
+  private static final Set<Path> CLAIMED = ConcurrentHashMap.newKeySet();
+
+  /** Beyond the process id, which others must be able to read where locks are mandatory. */
+  private static final long LOCKED_BYTE = Long.MAX_VALUE - 1;
+
+  private final Path file;
+  private final FileChannel channel;
+
+  private FileClaim(Path file, FileChannel channel) {
+    this.file = file;
+    this.channel = channel;
+  }
+
+  static FileClaim take(SqliteFile file) {
+    if (!CLAIMED.add(file.path())) {
+      throw heldHere(file);
+    }
+    try {
+      return new FileClaim(file.path(), lock(file));
+    } catch (RuntimeException refused) {
+      CLAIMED.remove(file.path());
+      throw refused;
+    }
+  }
+
+  private static FileChannel lock(SqliteFile file) {
+    Path lockFile = file.path().resolveSibling(file.path().getFileName() + ".lock");
+    try {
+      createPrivately(lockFile);
+      FileChannel channel =
+          FileChannel.open(lockFile, StandardOpenOption.READ, StandardOpenOption.WRITE);
+      if (!tryLock(file, channel)) {
+        channel.close();
+        throw heldElsewhere(file, lockFile);
+      }
+      writeProcessId(channel);
+      return channel;
+    } catch (IOException failed) {
+      throw file.notWritable(failed);
+    }
+  }
+
+  private static void createPrivately(Path lockFile) throws IOException {
+    if (!Files.exists(lockFile)) {
+      try {
+        Files.createFile(lockFile, SqliteFile.ownerOnly(lockFile));
+      } catch (FileAlreadyExistsException raced) {
+        // The lock decides between the two of us.
+      }
+    }
+  }
+
+  private static boolean tryLock(SqliteFile file, FileChannel channel) throws IOException {
+    try {
+      return channel.tryLock(LOCKED_BYTE, 1, false) != null;
+    } catch (OverlappingFileLockException held) {
+      throw heldHere(file);
+    }
+  }
+
+  private static void writeProcessId(FileChannel channel) throws IOException {
+    String processId = ProcessHandle.current().pid() + "\n";
+    channel.truncate(0);
+    channel.write(ByteBuffer.wrap(processId.getBytes(StandardCharsets.US_ASCII)), 0);
+  }
+
+  private static StoreException heldHere(SqliteFile file) {
+    return new StoreException(
+        file.name()
+            + " is already open in this process ("
+            + ProcessHandle.current().pid()
+            + "); close that store first or choose another file");
+  }
+
+  private static StoreException heldElsewhere(SqliteFile file, Path lockFile) throws IOException {
+    String processId = Files.readString(lockFile).strip();
+    String holder = processId.isEmpty() ? "another process" : "process " + processId;
+    return new StoreException(
+        file.name() + " is in use by " + holder + "; stop that process or choose another file");
+  }
+
+  void release() {
+    try {
+      channel.truncate(0);
+      channel.close();
+    } catch (IOException failed) {
+      throw new StoreException(
+          "The lock of "
+              + file
+              + " could not be released: "
+              + SqliteFile.reason(failed)
+              + "; it ends with this process",
+          failed);
+    } finally {
+      CLAIMED.remove(file);
+    }
+  }
+}

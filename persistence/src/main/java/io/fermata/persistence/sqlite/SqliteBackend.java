@@ -1,0 +1,122 @@
+package io.fermata.persistence.sqlite;
+
+import com.typesafe.config.Config;
+import io.fermata.persistence.pekko.StoreConfig;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.sql.Dialect;
+import io.fermata.persistence.sql.SqlBackend;
+import io.fermata.persistence.sql.SqlJournal;
+import io.fermata.persistence.sql.SqlPool;
+import io.fermata.persistence.sql.Transactions;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A claimed SQLite file with its connections: one that writes, some that read journals for sessions
+ * that begin, and some for lists and searches. With a write-ahead log those see what was committed
+ * when they began, and neither wait for a writer nor hold one up.
+ */
+record SqliteBackend(
+    SqliteFile file, SqlPool writer, SqlPool waking, SqlPool reader, FileClaim claim)
+    implements SqlBackend {
+
+  /** A thread of its own: a copy takes as long as the file is large. */
+  private static final Executor BACKUPS =
+      work -> {
+        Thread thread = new Thread(work, "fermata-sqlite-backup");
+        thread.setDaemon(true);
+        thread.start();
+      };
+
+  static SqliteBackend connect(SqliteFile file, FileClaim claim) {
+    List<SqlPool> pools = new ArrayList<>();
+    try {
+      pools.add(SqliteConnections.writing(file));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-wake"));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-read"));
+    } catch (RuntimeException refused) {
+      pools.forEach(SqlPool::close);
+      throw refused;
+    }
+    return new SqliteBackend(file, pools.get(0), pools.get(1), pools.get(2), claim);
+  }
+
+  @Override
+  public Dialect dialect() {
+    return Dialect.SQLITE;
+  }
+
+  @Override
+  public Config config() {
+    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
+  }
+
+  @Override
+  public SqlJournal journal() {
+    return new SqliteJournal();
+  }
+
+  @Override
+  public <T> CompletableFuture<T> append(Transactions.Work<T> work) {
+    return writer.transact(work);
+  }
+
+  @Override
+  public Transactions journalWriter() {
+    return writer;
+  }
+
+  @Override
+  public Transactions journalReader() {
+    return waking;
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> scrub() {
+    return writer
+        .query(SqliteBackend::emptyLog)
+        .thenAccept(
+            emptied -> {
+              if (!emptied) {
+                throw new StoreException(
+                    "What was deleted from "
+                        + file.name()
+                        + " is still in its write-ahead log, because something reads the file all"
+                        + " the time; delete it again when that has ended");
+              }
+            });
+  }
+
+  /** Deleted content is overwritten, so only the log still has what pages held before. */
+  private static boolean emptyLog(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
+      return row.getInt("busy") == 0;
+    }
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> backup(Path to) {
+    return CompletableFuture.runAsync(() -> SqliteBackup.of(file, to), BACKUPS);
+  }
+
+  @Override
+  public void close() {
+    try {
+      // The last connection to close brings the write-ahead log into the file, so that one writes.
+      reader.close();
+      waking.close();
+      writer.close();
+    } finally {
+      claim.release();
+    }
+  }
+}

@@ -1,0 +1,73 @@
+package io.fermata.persistence.sqlite;
+
+import io.fermata.persistence.spi.StoreException;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import org.sqlite.SQLiteConfig;
+
+/**
+ * Copies the file of a SQLite store as it is at one moment. It only reads, so a host may have the
+ * file open, in this process or another, and nobody waits for it.
+ */
+final class SqliteBackup {
+
+  private SqliteBackup() {}
+
+  static void of(SqliteFile file, Path to) {
+    if (!Files.exists(file.path())) {
+      throw new StoreException(file.name() + " does not exist; name the file of a store");
+    }
+    Path part = to.resolveSibling(to.getFileName() + ".part");
+    try {
+      if (Files.exists(to)) {
+        throw new FileAlreadyExistsException(to.toString());
+      }
+      // The copy holds what the store holds: it is its owner's alone from the beginning.
+      Files.createFile(part, SqliteFile.ownerOnly(part));
+      try {
+        copy(file, part);
+        sync(part);
+        Files.move(part, to, StandardCopyOption.ATOMIC_MOVE);
+      } finally {
+        Files.deleteIfExists(part);
+      }
+    } catch (FileAlreadyExistsException present) {
+      throw new StoreException(
+          present.getMessage() + " exists already; choose another file", present);
+    } catch (IOException failed) {
+      throw new StoreException(
+          to + " cannot be written: " + SqliteFile.reason(failed) + "; choose another file",
+          failed);
+    } catch (SQLException failed) {
+      throw new StoreException(
+          file.name() + " cannot be copied to " + to + ": " + failed.getMessage(), failed);
+    }
+  }
+
+  private static void copy(SqliteFile file, Path to) throws SQLException {
+    SQLiteConfig settings = new SQLiteConfig();
+    settings.setReadOnly(true);
+    settings.setBusyTimeout(10_000);
+    try (Connection connection = file.dataSource(settings).getConnection()) {
+      SqliteSchema.requireStore(file, connection);
+      try (PreparedStatement vacuum = connection.prepareStatement("VACUUM INTO ?")) {
+        vacuum.setString(1, to.toString());
+        vacuum.execute();
+      }
+    }
+  }
+
+  private static void sync(Path file) throws IOException {
+    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+      channel.force(true);
+    }
+  }
+}

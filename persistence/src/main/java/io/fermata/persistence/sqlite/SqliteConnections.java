@@ -1,0 +1,76 @@
+package io.fermata.persistence.sqlite;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.sql.SqlPool;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.sqlite.SQLiteConfig;
+
+/**
+ * The connections of a SQLite file: the one that writes, which the journal and the store's own
+ * changes take turns on, so that none of them ever waits for SQLite's write lock, and those that
+ * read.
+ */
+public final class SqliteConnections {
+
+  /** One more than a long search can occupy. */
+  private static final int READERS = 2;
+
+  private SqliteConnections() {}
+
+  public static SqlPool writing(SqliteFile file) {
+    HikariDataSource source = new HikariDataSource(pool(file, "fermata-sqlite", 1));
+    try {
+      requireWriteAheadLog(file, source);
+    } catch (RuntimeException refused) {
+      source.close();
+      throw refused;
+    }
+    return SqlPool.over(source);
+  }
+
+  public static SqlPool reading(SqliteFile file, String name) {
+    HikariConfig pool = pool(file, name, READERS);
+    pool.setConnectionInitSql("PRAGMA query_only = ON");
+    return SqlPool.over(new HikariDataSource(pool));
+  }
+
+  private static HikariConfig pool(SqliteFile file, String name, int connections) {
+    HikariConfig pool = new HikariConfig();
+    pool.setPoolName(name);
+    pool.setDataSource(file.dataSource(settings()));
+    pool.setMaximumPoolSize(connections);
+    pool.setMaxLifetime(0);
+    return pool;
+  }
+
+  private static SQLiteConfig settings() {
+    SQLiteConfig settings = new SQLiteConfig();
+    settings.setJournalMode(SQLiteConfig.JournalMode.WAL);
+    settings.setSynchronous(SQLiteConfig.SynchronousMode.FULL);
+    settings.setBusyTimeout(10_000);
+    settings.enforceForeignKeys(true);
+    // What a run that ended or was erased had said must not be read from a page that is free.
+    settings.setPragma(SQLiteConfig.Pragma.SECURE_DELETE, "ON");
+    return settings;
+  }
+
+  private static void requireWriteAheadLog(SqliteFile file, HikariDataSource source) {
+    try (Connection connection = source.getConnection();
+        Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery("PRAGMA journal_mode")) {
+      if (!row.getString(1).equals("wal")) {
+        throw new StoreException(
+            file.name()
+                + " is on a file system where SQLite cannot keep a write-ahead log"
+                + "; choose a file on a local disk");
+      }
+    } catch (SQLException failed) {
+      throw SqliteSchema.explain(file, failed);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package io.fermata.persistence.sqlite;
+
+import io.fermata.persistence.spi.StoreException;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.sqlite.SQLiteConfig;
+import org.sqlite.SQLiteDataSource;
+
+/**
+ * The file of a SQLite store.
+ *
+ * @param name what the user called it, for messages
+ * @param path where it really is, the same for every link that leads there
+ */
+public record SqliteFile(String name, Path path) {
+
+  public static SqliteFile locate(Path file) {
+    String name = file.toString();
+    if (name.contains("?")) {
+      throw new StoreException(
+          name
+              + " cannot be a store, SQLite takes what follows a \"?\" for settings;"
+              + " choose a name without it");
+    }
+    if (Files.isDirectory(file)) {
+      throw new StoreException(
+          name + " is a directory; name a file in it, for example " + file.resolve("fermata.db"));
+    }
+    try {
+      return new SqliteFile(name, realPath(file));
+    } catch (IOException unreachable) {
+      throw new StoreException(
+          name + " cannot be reached: " + reason(unreachable) + "; choose another file",
+          unreachable);
+    }
+  }
+
+  private static Path realPath(Path file) throws IOException {
+    if (Files.exists(file)) {
+      return file.toRealPath();
+    }
+    if (Files.isSymbolicLink(file)) {
+      throw new IOException(
+          "it is a link to " + Files.readSymbolicLink(file) + ", which is missing");
+    }
+    return realDirectory(file).resolve(file.getFileName());
+  }
+
+  private static Path realDirectory(Path file) throws IOException {
+    Path directory = file.toAbsolutePath().normalize().getParent();
+    if (directory == null || !Files.isDirectory(directory)) {
+      throw new StoreException(
+          file
+              + " cannot be created, there is no directory "
+              + directory
+              + "; create it or choose another file");
+    }
+    return directory.toRealPath();
+  }
+
+  /** Journals hold what people said and the key of the host: a new file is its owner's alone. */
+  void createPrivately() {
+    try {
+      Files.createFile(path, ownerOnly(path));
+    } catch (FileAlreadyExistsException present) {
+      requireWritable();
+    } catch (IOException failed) {
+      throw notWritable(failed);
+    }
+  }
+
+  private void requireWritable() {
+    if (!Files.isReadable(path) || !Files.isWritable(path)) {
+      throw new StoreException(
+          name
+              + " may not be read and written by this process; change its permissions"
+              + " or choose another file");
+    }
+  }
+
+  StoreException notWritable(IOException failed) {
+    return new StoreException(
+        name
+            + " cannot be created, the directory "
+            + path.getParent()
+            + " is not writable ("
+            + reason(failed)
+            + "); grant write access or choose another file",
+        failed);
+  }
+
+  static FileAttribute<?>[] ownerOnly(Path path) {
+    if (!path.getFileSystem().supportedFileAttributeViews().contains("posix")) {
+      return new FileAttribute<?>[0];
+    }
+    return new FileAttribute<?>[] {
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+    };
+  }
+
+  SQLiteDataSource dataSource(SQLiteConfig config) {
+    SQLiteDataSource source = new SQLiteDataSource(config);
+    source.setUrl("jdbc:sqlite:" + path);
+    return source;
+  }
+
+  static String reason(IOException failed) {
+    String message = failed.getMessage();
+    return message == null ? failed.getClass().getSimpleName() : message;
+  }
+}

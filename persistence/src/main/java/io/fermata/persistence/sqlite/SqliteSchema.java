@@ -1,0 +1,269 @@
+package io.fermata.persistence.sqlite;
+
+import io.fermata.persistence.spi.ServerKey;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.sql.SchemaSteps;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import org.sqlite.SQLiteConfig;
+import org.sqlite.SQLiteException;
+
+/**
+ * Owns the tables of a SQLite store: creates them in an empty file, brings an older file up to date
+ * and refuses any other. The journal and snapshot tables are those of pekko-persistence-jdbc, so
+ * that what reads these reads ours.
+ */
+public final class SqliteSchema {
+
+  private static final String VERSION = "schema_version";
+  private static final String SERVER_KEY = "server_key";
+
+  private static final SchemaSteps STEPS =
+      new SchemaSteps(
+          List.of(
+              List.of(
+                  """
+              CREATE TABLE fermata_meta (
+                key TEXT NOT NULL PRIMARY KEY,
+                value ANY NOT NULL
+              ) STRICT, WITHOUT ROWID
+              """,
+                  """
+              CREATE TABLE event_journal (
+                ordering INTEGER NOT NULL PRIMARY KEY,
+                deleted INTEGER NOT NULL DEFAULT 0,
+                persistence_id TEXT NOT NULL,
+                sequence_number INTEGER NOT NULL,
+                writer TEXT NOT NULL,
+                write_timestamp INTEGER NOT NULL,
+                adapter_manifest TEXT NOT NULL,
+                event_payload BLOB NOT NULL,
+                event_ser_id INTEGER NOT NULL,
+                event_ser_manifest TEXT NOT NULL,
+                meta_payload BLOB,
+                meta_ser_id INTEGER,
+                meta_ser_manifest TEXT,
+                UNIQUE (persistence_id, sequence_number)
+              ) STRICT
+              """,
+                  """
+              CREATE TABLE event_tag (
+                event_id INTEGER NOT NULL REFERENCES event_journal (ordering) ON DELETE CASCADE,
+                tag TEXT NOT NULL,
+                PRIMARY KEY (event_id, tag)
+              ) STRICT, WITHOUT ROWID
+              """,
+                  "CREATE INDEX event_tag_by_tag ON event_tag (tag, event_id)",
+                  """
+              CREATE TABLE snapshot (
+                persistence_id TEXT NOT NULL,
+                sequence_number INTEGER NOT NULL,
+                created INTEGER NOT NULL,
+                snapshot_ser_id INTEGER NOT NULL,
+                snapshot_ser_manifest TEXT NOT NULL,
+                snapshot_payload BLOB NOT NULL,
+                meta_ser_id INTEGER,
+                meta_ser_manifest TEXT,
+                meta_payload BLOB,
+                PRIMARY KEY (persistence_id, sequence_number)
+              ) STRICT
+              """),
+              List.of(
+                  """
+              CREATE TABLE directory (
+                persistence_id TEXT NOT NULL PRIMARY KEY,
+                kind TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                name TEXT NOT NULL,
+                seq INTEGER NOT NULL,
+                created_at INTEGER NOT NULL,
+                active_at INTEGER NOT NULL,
+                labels TEXT NOT NULL,
+                searchable TEXT NOT NULL
+              ) STRICT
+              """,
+                  "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
+                  "CREATE INDEX directory_created ON directory (kind, created_at, persistence_id)",
+                  """
+              CREATE INDEX directory_active_principal
+              ON directory (kind, principal, active_at, persistence_id)
+              """,
+                  """
+              CREATE INDEX directory_created_principal
+              ON directory (kind, principal, created_at, persistence_id)
+              """,
+                  """
+              CREATE INDEX directory_active_name
+              ON directory (kind, name, active_at, persistence_id)
+              """,
+                  """
+              CREATE INDEX directory_created_name
+              ON directory (kind, name, created_at, persistence_id)
+              """,
+                  // Repeats the times, so that what has a tag is found in the order of a list.
+                  """
+              CREATE TABLE directory_tag (
+                persistence_id TEXT NOT NULL
+                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
+                tag TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                created_at INTEGER NOT NULL,
+                active_at INTEGER NOT NULL,
+                PRIMARY KEY (persistence_id, tag)
+              ) STRICT, WITHOUT ROWID
+              """,
+                  """
+              CREATE INDEX directory_tag_active
+              ON directory_tag (kind, tag, active_at, persistence_id)
+              """,
+                  """
+              CREATE INDEX directory_tag_created
+              ON directory_tag (kind, tag, created_at, persistence_id)
+              """),
+              List.of(
+                  "ALTER TABLE directory ADD COLUMN session TEXT NOT NULL DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN standing TEXT NOT NULL DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN since INTEGER NOT NULL DEFAULT 0",
+                  "CREATE INDEX directory_session ON directory (kind, session)",
+                  """
+              CREATE INDEX directory_created_standing
+              ON directory (kind, standing, created_at, persistence_id)
+              """,
+                  """
+              CREATE INDEX directory_since_standing
+              ON directory (kind, standing, since, persistence_id)
+              """,
+                  "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
+
+  private final SqliteFile file;
+  private final Connection connection;
+
+  private SqliteSchema(SqliteFile file, Connection connection) {
+    this.file = file;
+    this.connection = connection;
+  }
+
+  /** Brings the file up to date and returns the server key it holds. */
+  public static byte[] prepare(SqliteFile file) {
+    // No settings yet: a file that is refused must stay as it was.
+    try (Connection connection = file.dataSource(new SQLiteConfig()).getConnection()) {
+      return new SqliteSchema(file, connection).prepare();
+    } catch (SQLException failed) {
+      throw explain(file, failed);
+    }
+  }
+
+  /** Refuses a file that is not a store, and leaves it as it is. */
+  static void requireStore(SqliteFile file, Connection connection) throws SQLException {
+    SqliteSchema schema = new SqliteSchema(file, connection);
+    if (schema.version() == 0) {
+      throw new StoreException(file.name() + " is empty; name the file of a store");
+    }
+  }
+
+  private byte[] prepare() throws SQLException {
+    connection.setAutoCommit(false);
+    migrateFrom(version());
+    byte[] serverKey = serverKey();
+    connection.commit();
+    return serverKey;
+  }
+
+  private int version() throws SQLException {
+    List<String> tables = tables();
+    if (tables.isEmpty()) {
+      return 0;
+    }
+    if (!tables.contains("fermata_meta")) {
+      throw new StoreException(
+          file.name()
+              + " is a SQLite database of another program (it has the tables "
+              + String.join(", ", tables)
+              + "); choose another file");
+    }
+    return storedVersion();
+  }
+
+  private List<String> tables() throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows =
+            statement.executeQuery(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")) {
+      List<String> names = new ArrayList<>();
+      while (rows.next()) {
+        names.add(rows.getString(1));
+      }
+      return names;
+    }
+  }
+
+  private int storedVersion() throws SQLException {
+    try (PreparedStatement select = selectMeta(VERSION);
+        ResultSet row = select.executeQuery()) {
+      if (!row.next()) {
+        throw new StoreException(
+            file.name() + " is damaged, it holds no schema version; restore it from a backup");
+      }
+      return row.getInt(1);
+    }
+  }
+
+  private void migrateFrom(int version) throws SQLException {
+    STEPS.requireKnown(file.name(), version, "file");
+    if (version < STEPS.newest()) {
+      STEPS.migrate(connection, version);
+      putMeta(VERSION, STEPS.newest());
+    }
+  }
+
+  private byte[] serverKey() throws SQLException {
+    try (PreparedStatement select = selectMeta(SERVER_KEY);
+        ResultSet row = select.executeQuery()) {
+      if (row.next()) {
+        return row.getBytes(1);
+      }
+    }
+    byte[] created = ServerKey.random();
+    putMeta(SERVER_KEY, created);
+    return created;
+  }
+
+  private PreparedStatement selectMeta(String key) throws SQLException {
+    PreparedStatement select =
+        connection.prepareStatement("SELECT value FROM fermata_meta WHERE key = ?");
+    select.setString(1, key);
+    return select;
+  }
+
+  private void putMeta(String key, Object value) throws SQLException {
+    try (PreparedStatement put =
+        connection.prepareStatement("INSERT OR REPLACE INTO fermata_meta VALUES (?, ?)")) {
+      put.setString(1, key);
+      put.setObject(2, value);
+      put.executeUpdate();
+    }
+  }
+
+  static StoreException explain(SqliteFile file, SQLException failed) {
+    return new StoreException(file.name() + " " + diagnosis(failed), failed);
+  }
+
+  private static String diagnosis(SQLException failed) {
+    String unknown =
+        "cannot be opened: " + failed.getMessage() + "; check the disk and the permissions";
+    if (!(failed instanceof SQLiteException sqlite)) {
+      return unknown;
+    }
+    return switch (sqlite.getResultCode()) {
+      case SQLITE_NOTADB -> "is not a SQLite database; choose another file";
+      case SQLITE_CORRUPT -> "is damaged (" + failed.getMessage() + "); restore it from a backup";
+      case SQLITE_BUSY -> "is locked by another SQLite program; close that program and start again";
+      default -> unknown;
+    };
+  }
+}

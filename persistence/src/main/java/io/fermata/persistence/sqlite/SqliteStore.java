@@ -1,0 +1,40 @@
+package io.fermata.persistence.sqlite;
+
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.sql.OpenSqlStore;
+import java.nio.file.Path;
+
+/** Journals in one SQLite file. */
+public final class SqliteStore implements StoreSource {
+
+  private final Path file;
+
+  public SqliteStore(Path file) {
+    this.file = file;
+  }
+
+  @Override
+  public OpenStore open() {
+    SqliteFile located = SqliteFile.locate(file);
+    FileClaim claim = FileClaim.take(located);
+    try {
+      located.createPrivately();
+      byte[] serverKey = SqliteSchema.prepare(located);
+      return new OpenSqlStore(toString(), serverKey, SqliteBackend.connect(located, claim));
+    } catch (RuntimeException refused) {
+      claim.release();
+      throw refused;
+    }
+  }
+
+  @Override
+  public void backup(Path to) {
+    SqliteBackup.of(SqliteFile.locate(file), to);
+  }
+
+  @Override
+  public String toString() {
+    return "sqlite:" + file;
+  }
+}

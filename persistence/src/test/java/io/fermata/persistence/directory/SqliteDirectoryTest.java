@@ -1,0 +1,107 @@
+package io.fermata.persistence.directory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.SqliteProbe;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.directory.DirectoryQuery.Order;
+import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.sql.Dialect;
+import io.fermata.persistence.sql.SqlListing;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+@Tag("slow")
+final class SqliteDirectoryTest extends DirectoryContract {
+
+  private static final DirectoryQuery THREADS = DirectoryQuery.of("thread");
+
+  @TempDir private Path directory = Path.of("");
+
+  @Override
+  public Store newStore() {
+    return Store.sqlite(file());
+  }
+
+  private Path file() {
+    return directory.resolve("fermata.db");
+  }
+
+  @Test
+  void everyListWalksAnIndexInItsOrderAndSortsNothing() {
+    walks(THREADS, "directory_%s (kind=?");
+    walks(THREADS.containing("text").having("lang", "de"), "directory_%s (kind=?");
+    String principal = "directory_%s_principal (kind=? AND principal=?";
+    walks(THREADS.belongingTo("ann"), principal);
+    walks(THREADS.belongingTo("ann").named("support"), principal);
+    walks(THREADS.belongingTo("ann").tagged("vip", "open"), principal);
+    walks(THREADS.named("support"), "directory_%s_name (kind=? AND name=?");
+    walks(THREADS.tagged("vip"), "directory_tag_%s (kind=? AND tag=?");
+    walks(THREADS.tagged("vip", "open").named("support"), "directory_tag_%s (kind=? AND tag=?");
+  }
+
+  @Test
+  void howAnEntryStandsAndItsSessionAreLookedUp() {
+    DirectoryQuery waiting = THREADS.standing(Set.of("waits")).since(new Span(null, 9L));
+    String walk = "INDEX directory_%s_standing (kind=? AND standing=?%s)";
+    assertThat(plan(waiting.orderedBy(Order.STANDING)))
+        .anyMatch(step -> step.contains(walk.formatted("since", " AND since<?")));
+    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.CREATION)))
+        .anyMatch(step -> step.contains(walk.formatted("created", "")));
+    String cursor = DirectoryCursor.of(Order.STANDING, entry("last")).encode();
+    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING).after(cursor)))
+        .anyMatch(
+            step -> step.contains(walk.formatted("since", " AND (since,persistence_id)>(?,?)")));
+    DirectoryQuery either = THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING);
+    assertThat(SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, either).sql()))
+        .filteredOn(step -> step.contains(walk.formatted("since", "")))
+        .hasSize(2);
+    assertThat(
+            SqliteProbe.plan(
+                file(),
+                SqlListing.of(Dialect.SQLITE, THREADS.inSession("s").belongingTo("ann")).sql()))
+        .anyMatch(step -> step.contains("INDEX directory_session (kind=? AND session=?)"));
+  }
+
+  private void walks(DirectoryQuery query, String index) {
+    walks(query, index.formatted("active"), "active_at");
+    walks(query.orderedBy(Order.CREATION), index.formatted("created"), "created_at");
+  }
+
+  private void walks(DirectoryQuery query, String index, String time) {
+    String cursor = DirectoryCursor.of(query.order(), entry("last")).encode();
+    assertThat(plan(query)).anyMatch(step -> step.contains("INDEX " + index + ")"));
+    assertThat(plan(query.after(cursor)))
+        .anyMatch(step -> step.contains("INDEX " + index + " AND (" + time + ",persistence_id)<"));
+  }
+
+  private List<String> plan(DirectoryQuery query) {
+    List<String> plan = SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, query).sql());
+    assertThat(plan)
+        .as(query.toString())
+        .noneMatch(step -> step.contains("TEMP B-TREE"))
+        .noneMatch(step -> step.matches("SCAN (entry|tagged|other).*"));
+    return plan;
+  }
+
+  @Test
+  void theTagsGoWithTheirEntry() {
+    Directory entries = open().directory();
+    for (String id : List.of("removed", "forgotten", "untagged")) {
+      Host.await(
+          entries.put(
+              new DirectoryEntry(id, "thread", "", "", 1, 1, 1, Set.of("x", "y"), Map.of())));
+    }
+    Host.await(entries.remove("removed"));
+    Host.await(open().delete(List.of("forgotten")));
+    Host.await(entries.put(entry("untagged")));
+    assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM directory_tag WHERE tag <> ?", ""))
+        .containsExactly(0L);
+  }
+}

@@ -1,0 +1,205 @@
+package io.fermata.persistence.postgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.PostgresProbe;
+import io.fermata.persistence.SqlContract;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.sql.SqlAppointments;
+import io.fermata.persistence.sql.SqlEntries;
+import io.fermata.persistence.sql.SqlUpkeep;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+@Tag("slow")
+final class PostgresStoreTest extends SqlContract {
+
+  private final List<PostgresProbe> databases = new ArrayList<>();
+
+  @Override
+  protected Store newStore() {
+    PostgresProbe fresh = PostgresProbe.fresh();
+    databases.add(fresh);
+    return fresh.store();
+  }
+
+  private PostgresProbe database() {
+    return databases.get(0);
+  }
+
+  @Override
+  protected List<Long> records(String persistenceId) {
+    return database().records(persistenceId);
+  }
+
+  @Override
+  protected List<Long> snapshots(String persistenceId) {
+    return database().snapshots(persistenceId);
+  }
+
+  @Override
+  public long tags() {
+    return database().number("SELECT count(*) FROM event_tag");
+  }
+
+  @Test
+  void aClosedStoreSaysSo() {
+    OpenStore open = store().open();
+    open.close();
+    open.close();
+    for (CompletionStage<?> late : List.of(open.sweep(1), open.unfinished(), open.read("a", 1, 1))) {
+      assertThatThrownBy(() -> Host.await(late))
+          .hasRootCauseInstanceOf(StoreException.class)
+          .rootCause()
+          .hasMessage(database().address() + " is closed; open the store again");
+    }
+  }
+
+  @Test
+  void aClosedStoreLeavesNoConnection() {
+    store().open().close();
+    assertThat(
+            database()
+                .numbers(
+                    "SELECT pid FROM pg_stat_activity WHERE datname = ? AND usename = 'fermata'",
+                    database().database()))
+        .isEmpty();
+  }
+
+  @Test
+  void whatIsAcknowledgedIsSyncedWhateverTheServersDefault() {
+    database()
+        .execute(
+            "ALTER DATABASE " + database().database() + " SET synchronous_commit = off",
+            "CREATE TABLE seen (setting text)",
+            "GRANT ALL ON seen TO fermata");
+    try (Host host = Host.on(store())) {
+      database()
+          .execute(
+              """
+              CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW;
+              END $$
+              """,
+              "CREATE TRIGGER see AFTER INSERT ON event_journal FOR EACH ROW EXECUTE FUNCTION see()");
+      host.open("a").write(new Plan("one"));
+    }
+    assertThat(database().numbers("SELECT 1 FROM seen WHERE setting = 'on'")).hasSize(1);
+  }
+
+  @Test
+  void tablesOfVersionTwoAreBroughtUpToDateAndTheirTagsStillGoWithTheirRecords() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Plan("one")).write(new Conclusion("over", 0, 9));
+    }
+    database().execute("DROP TRIGGER event_tag_follow ON event_journal");
+    database().execute("DROP FUNCTION event_tag_follow");
+    database()
+        .execute(
+            "ALTER TABLE event_tag ADD FOREIGN KEY (event_id) REFERENCES event_journal (ordering)"
+                + " ON DELETE CASCADE");
+    database().execute("UPDATE fermata_meta SET value = '2' WHERE key = 'schema_version'");
+    try (Host host = Host.on(store())) {
+      host.sweep();
+      assertThat(tags()).isEqualTo(1);
+      assertThat(database().number("SELECT count(*) FROM pg_constraint WHERE contype = 'f'"))
+          .as("only that of the directory's tags")
+          .isEqualTo(1);
+    }
+    assertThat(
+            database().number("SELECT value::int FROM fermata_meta WHERE key = 'schema_version'"))
+        .isEqualTo(3);
+  }
+
+  @Test
+  void theTagsOfManyRecordsGoWithThemByTheirIndex() throws SQLException {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      IntStream.rangeClosed(1, 200).forEach(plan -> desk.write(new Plan("plan " + plan)));
+      assertThat(tags()).isEqualTo(200);
+      assertThat(Host.await(host.store().delete(List.of("a"))).records()).isEqualTo(200);
+      assertThat(tags()).isZero();
+    }
+    PostgresAddress address = PostgresAddress.parse(database().address(), Map.of());
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      String gone = "DELETE FROM event_tag WHERE event_id = ANY (ARRAY(SELECT ? ::bigint))";
+      assertThat(plan(connection, gone))
+          .anyMatch(step -> step.contains("Index Scan using event_tag_pkey on event_tag"));
+    }
+  }
+
+  @Test
+  void everyStatementReadsByAnIndexWhateverTheStatisticsSay() throws SQLException {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Plan("one"));
+    }
+    // Of tables with a page or two, any other way to read them seems cheaper.
+    database().execute("ANALYZE");
+    PostgresAddress address = PostgresAddress.parse(database().address(), Map.of());
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      for (String statement :
+          List.of(
+              SqlUpkeep.WORKING,
+              SqlUpkeep.FORGET_LEFT_BEHIND,
+              SqlUpkeep.LAST_OF_SWEEP,
+              SqlUpkeep.ENDS,
+              SqlUpkeep.PROMISED,
+              SqlUpkeep.PROMISED_OF_JOURNAL,
+              SqlUpkeep.POSTPONE,
+              SqlUpkeep.OVER,
+              SqlAppointments.DUE,
+              SqlEntries.FORWARDS,
+              SqlEntries.WRITTEN,
+              SqlEntries.REPLAY,
+              PostgresJournal.HIGHEST,
+              PostgresJournal.SNAPSHOTS,
+              PostgresJournal.DELETE_EVENTS,
+              PostgresJournal.DELETE_SNAPSHOTS,
+              PostgresJournal.DELETE_PARTS,
+              PostgresJournal.DELETE_TAGS)) {
+        assertThat(plan(connection, statement))
+            .noneMatch(step -> step.matches(".*(Seq Scan|Bitmap|Hash Join|Merge Join).*"))
+            .anyMatch(step -> step.matches(".*Index (Only )?Scan (Backward )?using .*"));
+      }
+    }
+  }
+
+  /** The plan for any parameters. */
+  private static List<String> plan(Connection connection, String sql) throws SQLException {
+    int parameters = (int) sql.chars().filter(each -> each == '?').count();
+    StringBuilder numbered = new StringBuilder(sql);
+    for (int i = 1; i <= parameters; i++) {
+      int next = numbered.indexOf("?");
+      numbered.replace(next, next + 1, "$" + i);
+    }
+    String nothing = String.join(", ", Collections.nCopies(parameters, "NULL"));
+    List<String> plan = new ArrayList<>();
+    try (Statement statement = connection.createStatement()) {
+      statement.execute("SET plan_cache_mode = force_generic_plan");
+      statement.execute("PREPARE asked AS " + numbered);
+      try (ResultSet rows = statement.executeQuery("EXPLAIN EXECUTE asked (" + nothing + ")")) {
+        while (rows.next()) {
+          plan.add(rows.getString(1));
+        }
+      }
+      statement.execute("DEALLOCATE asked");
+    }
+    return plan;
+  }
+}

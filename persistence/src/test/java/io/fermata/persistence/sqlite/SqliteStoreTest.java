@@ -1,0 +1,265 @@
+package io.fermata.persistence.sqlite;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.SqlContract;
+import io.fermata.persistence.SqliteProbe;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.sql.SqlAppointments;
+import io.fermata.persistence.sql.SqlDirectory;
+import io.fermata.persistence.sql.SqlEntries;
+import io.fermata.persistence.sql.SqlNames;
+import io.fermata.persistence.sql.SqlPool;
+import io.fermata.persistence.sql.SqlUpkeep;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.apache.pekko.actor.ActorSystem;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+@Tag("slow")
+final class SqliteStoreTest extends SqlContract {
+
+  @TempDir private Path directory = Path.of("");
+  private int files;
+
+  @Override
+  protected Store newStore() {
+    return Store.sqlite(directory.resolve("fermata-" + ++files + ".db"));
+  }
+
+  private Path file() {
+    return directory.resolve("fermata-1.db");
+  }
+
+  @Override
+  protected List<Long> records(String persistenceId) {
+    return SqliteProbe.numbers(
+        file(),
+        "SELECT sequence_number FROM event_journal WHERE persistence_id = ? ORDER BY 1",
+        persistenceId);
+  }
+
+  @Override
+  protected List<Long> snapshots(String persistenceId) {
+    return SqliteProbe.numbers(
+        file(), "SELECT sequence_number FROM snapshot WHERE persistence_id = ?", persistenceId);
+  }
+
+  @Test
+  void everyCommitOfTheLiveConnectionIsSyncedToTheWriteAheadLog() {
+    SqlPool database = SqliteConnections.writing(prepared());
+    try {
+      assertThat(pragma(database, "journal_mode")).isEqualTo("wal");
+      assertThat(pragma(database, "synchronous")).isEqualTo("2");
+      assertThat(pragma(database, "busy_timeout")).isEqualTo("10000");
+      assertThat(pragma(database, "foreign_keys")).isEqualTo("1");
+    } finally {
+      database.close();
+    }
+  }
+
+  private SqliteFile prepared() {
+    SqliteFile located = SqliteFile.locate(file());
+    SqliteSchema.prepare(located);
+    return located;
+  }
+
+  private static String pragma(SqlPool database, String name) {
+    return Host.await(
+        database.transact(
+            connection -> {
+              try (var statement = connection.createStatement();
+                  var row = statement.executeQuery("PRAGMA " + name)) {
+                return row.getString(1);
+              }
+            }));
+  }
+
+  @Test
+  void aNewFileIsItsOwnersAlone() throws Exception {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("private"));
+      for (String suffix : List.of("", "-wal", "-shm", ".lock")) {
+        assertThat(
+                PosixFilePermissions.toString(
+                    Files.getPosixFilePermissions(Path.of(file() + suffix))))
+            .as(suffix)
+            .isEqualTo("rw-------");
+      }
+    }
+  }
+
+  @Test
+  void closingLeavesOneFileAndAnIdleLock() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("one"));
+      assertThat(Path.of(file() + "-wal")).exists();
+    }
+    assertThat(directory).isDirectoryNotContaining("glob:**-wal").isNotEmptyDirectory();
+    assertThat(Path.of(file() + ".lock")).isEmptyFile();
+  }
+
+  @Override
+  public long tags() {
+    return SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", "").get(0);
+  }
+
+  @Test
+  void whatIsDueIsReadFromTheIndexInItsOrder() {
+    prepared();
+    for (String statement : List.of(SqlAppointments.DUE, SqlUpkeep.FORGET_LEFT_BEHIND)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
+          .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
+    }
+  }
+
+  @Test
+  void workingAndSweepReadIndexesOnly() {
+    prepared();
+    assertThat(SqliteProbe.plan(file(), SqlUpkeep.LAST_OF_SWEEP))
+        .noneMatch(step -> step.contains("SCAN event"))
+        .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
+    for (String statement :
+        List.of(
+            SqlUpkeep.WORKING,
+            SqlUpkeep.OVER,
+            SqlUpkeep.PROMISED,
+            SqlUpkeep.PROMISED_OF_JOURNAL,
+            SqlUpkeep.POSTPONE,
+            SqlUpkeep.ENDS,
+            SqlUpkeep.SOME_TAG,
+            SqliteJournal.UNTAG)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .noneMatch(
+              step ->
+                  step.matches("SCAN (tag|ended|last|later|old|promised|until|event_|snapshot).*"));
+    }
+  }
+
+  @Test
+  void aSliceIsARangeOfTheIndexAndAJournalIsForgottenByIt() {
+    prepared();
+    for (String statement : List.of(SqlEntries.FORWARDS, SqlEntries.BACKWARDS)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .singleElement()
+          .asString()
+          .startsWith("SEARCH event_journal USING INDEX")
+          .contains("(persistence_id=? AND sequence_number");
+    }
+    for (String statement :
+        List.of(
+            SqlEntries.DELETE_EVENTS,
+            SqlEntries.DELETE_SNAPSHOTS,
+            SqlEntries.DELETE_ENTRY,
+            SqlDirectory.DELETE,
+            SqlDirectory.DELETE_TAGS,
+            SqlDirectory.TOUCH,
+            SqlDirectory.TOUCH_TAGS,
+            SqlDirectory.GET)) {
+      assertThat(SqliteProbe.plan(file(), statement))
+          .as(statement)
+          .allMatch(step -> step.startsWith("SEARCH") && step.contains("(persistence_id=?"));
+    }
+  }
+
+  @Test
+  void journalsAreFoundByTheIndexOfTheirNames() {
+    prepared();
+    for (String table : List.of("event_journal", "snapshot", "directory")) {
+      for (String statement : List.of(SqlNames.NEXT, SqlNames.WITHIN)) {
+        assertThat(SqliteProbe.plan(file(), statement.formatted(table)))
+            .as(table)
+            .allMatch(step -> step.startsWith("SEARCH"))
+            .anyMatch(step -> step.contains("(persistence_id>?"));
+      }
+    }
+  }
+
+  @Test
+  void aClosedStoreSaysSo() {
+    OpenStore open = store().open();
+    open.close();
+    open.close();
+    for (CompletionStage<?> late :
+        List.of(
+            open.sweep(0),
+            open.unfinished(),
+            open.due(1, 1),
+            open.read("a", 1, 1),
+            open.readBack("a", 1, 1),
+            open.delete(List.of("a")),
+            open.journals("a"),
+            open.scrub(),
+            open.backup(Path.of("copy")),
+            open.directory().get("a"),
+            open.directory().list(DirectoryQuery.of("thread")),
+            open.directory().put(DirectoryContract.entry("a")),
+            open.directory().remove("a"))) {
+      assertThatThrownBy(() -> Host.await(late))
+          .hasRootCauseInstanceOf(StoreException.class)
+          .rootCause()
+          .hasMessage("sqlite:" + file() + " is closed; open the store again");
+    }
+  }
+
+  @Test
+  void sweepsUnderWayAreFinishedWhenTheStoreCloses() {
+    OpenStore open = store().open();
+    List<CompletionStage<Integer>> sweeps =
+        IntStream.range(0, 50).mapToObj(sweep -> open.sweep(0)).toList();
+    open.close();
+    sweeps.forEach(sweep -> assertThat(Host.await(sweep)).isZero());
+  }
+
+  @Test
+  void anActorSystemWithoutTheStoreIsToldHowToGetIt() {
+    assertThatThrownBy(
+            () -> {
+              var system = ActorSystem.create("forgetful");
+              try {
+                StoreSetup.journals(system);
+              } finally {
+                system.terminate();
+              }
+            })
+        .hasMessageContaining("store.setup()");
+  }
+
+  @Test
+  void aFailedStatementRollsEverythingBack() throws SQLException {
+    SqlPool database = SqliteConnections.writing(prepared());
+    try {
+      assertThatThrownBy(
+              () ->
+                  Host.await(
+                      database.transact(
+                          connection -> {
+                            try (var statement = connection.createStatement()) {
+                              statement.execute("DELETE FROM fermata_meta");
+                              return statement.execute("nonsense");
+                            }
+                          })))
+          .hasRootCauseInstanceOf(SQLException.class);
+    } finally {
+      database.close();
+    }
+    assertThat(SqliteProbe.numbers(file(), "SELECT count(*) FROM fermata_meta WHERE key <> ?", ""))
+        .containsExactly(2L);
+  }
+}

@@ -1,0 +1,88 @@
+package io.fermata.agent;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.ArgumentSchema;
+import java.time.Duration;
+
+/**
+ * Work of an agent that {@link FlowState#scheduleEffect} schedules. It runs when it is due, even
+ * during a turn, and survives restarts.
+ */
+public final class ScheduledHandler {
+  /** Runs when the work is due. */
+  @FunctionalInterface
+  public interface Work<A> {
+    void run(FlowState flow, A args) throws Exception;
+  }
+
+  private final String name;
+  private final String description;
+  private final ArgumentSchema arguments;
+  private final Work<ObjectNode> work;
+  private final Policy policy;
+
+  private ScheduledHandler(
+      String name,
+      String description,
+      ArgumentSchema arguments,
+      Work<ObjectNode> work,
+      Policy policy) {
+    this.name = Tool.named(name, "effect");
+    this.description = description;
+    this.arguments = arguments;
+    this.work = work;
+    this.policy = policy;
+  }
+
+  public static <A extends Record> ScheduledHandler of(
+      String name, String description, Class<A> arguments, Work<A> work) {
+    return new ScheduledHandler(
+        name,
+        description,
+        ArgumentSchema.of(arguments),
+        (flow, args) -> work.run(flow, Json.value(args, arguments)),
+        Policy.DEFAULT);
+  }
+
+  /** Without arguments. */
+  public static ScheduledHandler of(String name, String description, Work<ObjectNode> work) {
+    return new ScheduledHandler(name, description, ArgumentSchema.nothing(), work, Policy.DEFAULT);
+  }
+
+  public ScheduledHandler timeout(Duration limit) {
+    return new ScheduledHandler(name, description, arguments, work, policy.timeout(limit));
+  }
+
+  public ScheduledHandler retry(int attempts, Duration firstWait) {
+    return new ScheduledHandler(
+        name, description, arguments, work, policy.retry(Retry.of(attempts, firstWait)));
+  }
+
+  /** Never repeated if it was cut off. */
+  public ScheduledHandler once() {
+    return new ScheduledHandler(name, description, arguments, work, policy.asOnce());
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  public ArgumentSchema arguments() {
+    return arguments;
+  }
+
+  public Work<ObjectNode> work() {
+    return work;
+  }
+
+  public Policy policy() {
+    return policy;
+  }
+}

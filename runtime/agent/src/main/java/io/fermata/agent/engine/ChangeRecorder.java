@@ -1,0 +1,367 @@
+package io.fermata.agent.engine;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFold;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.json.Json;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Records what one effect changes in its thread, and shows the effect the thread with these
+ * changes.
+ */
+final class ChangeRecorder {
+  /** The longest id of a call that all providers accept. */
+  private static final int LONGEST_ID = 40;
+
+  private final Agents agents;
+  private final Agent agent;
+  private final Outside outside;
+  private final HookRunner hooks;
+  private final String origin;
+  private final int attempt;
+  private final List<ThreadEvent.Change> earlier = new ArrayList<>();
+  private final List<ThreadEvent.Change> changes = new ArrayList<>();
+  private ThreadState state;
+  private @Nullable List<Message> whole;
+  private int ids;
+  private boolean inMessageHook;
+  private String naming;
+  private int before = -1;
+
+  /**
+   * @param origin what the effect is about; the same when it is repeated
+   */
+  ChangeRecorder(
+      Agents agents,
+      Agent agent,
+      ThreadState state,
+      HookRunner hooks,
+      Outside outside,
+      String origin,
+      int attempt) {
+    this.agents = agents;
+    this.agent = agent;
+    this.state = state;
+    this.hooks = hooks;
+    this.outside = outside;
+    this.origin = origin;
+    this.attempt = attempt;
+    this.naming = origin;
+  }
+
+  /** Names what is made from now on after something else than what the effect is about. */
+  ChangeRecorder naming(String prefix) {
+    naming = prefix;
+    return this;
+  }
+
+  synchronized ThreadState state() {
+    return state;
+  }
+
+  Agents agents() {
+    return agents;
+  }
+
+  Agent agent() {
+    return agent;
+  }
+
+  /** The agent that the thread has now; scheduled work may belong to another. */
+  Agent acting() {
+    return agents.get(state().agent());
+  }
+
+  HookRunner hooks() {
+    return hooks;
+  }
+
+  Outside outside() {
+    return outside;
+  }
+
+  int attempt() {
+    return attempt;
+  }
+
+  String idempotencyKey() {
+    return state().threadId() + "/" + origin;
+  }
+
+  long now() {
+    return outside.now();
+  }
+
+  /** A unique id in the thread; the same when the effect is repeated. */
+  synchronized String newId(String prefix) {
+    String id = naming + "." + prefix + ++ids;
+    return id.length() <= LONGEST_ID
+        ? id
+        : UUID.nameUUIDFromBytes(id.getBytes(StandardCharsets.UTF_8)).toString();
+  }
+
+  synchronized void write(ThreadEvent.Change change) {
+    state = ThreadFold.apply(state, change, 0, earlier.size() + changes.size());
+    changes.add(change);
+  }
+
+  synchronized List<ThreadEvent.Change> changes() {
+    return List.copyOf(changes);
+  }
+
+  /** Starts after changes that are not journaled yet. */
+  ChangeRecorder following(List<ThreadEvent.Change> done) {
+    for (ThreadEvent.Change change : done) {
+      state = ThreadFold.apply(state, change, 0, earlier.size());
+      earlier.add(change);
+    }
+    return this;
+  }
+
+  /** What the journal does not have yet. */
+  private synchronized List<ThreadEvent.Change> done() {
+    List<ThreadEvent.Change> done = new ArrayList<>(earlier);
+    done.addAll(changes);
+    return done;
+  }
+
+  /** What the effect is about has happened: what follows comes after it. */
+  synchronized void kept(ThreadEvent event) {
+    before = changes.size();
+    state = state.apply(List.of(event), 0);
+  }
+
+  /** What was done before it. */
+  synchronized List<ThreadEvent.Change> before() {
+    return List.copyOf(changes.subList(0, before));
+  }
+
+  /** What was done after it. */
+  synchronized List<ThreadEvent.Change> after() {
+    return List.copyOf(changes.subList(before, changes.size()));
+  }
+
+  /** A savepoint for {@link #backTo}. */
+  synchronized Mark mark() {
+    return new Mark(state, changes.size());
+  }
+
+  /** A savepoint. */
+  record Mark(ThreadState state, int changes) {}
+
+  synchronized void backTo(Mark mark) {
+    changes.subList(mark.changes(), changes.size()).clear();
+    state = mark.state();
+  }
+
+  void failed(Hook hook, String reason) {
+    write(new ThreadEvent.HookFailed(hook.id(), hook.getClass().getSimpleName(), reason));
+  }
+
+  // --- messages --------------------------------------------------------------------------------
+
+  List<Message> history() {
+    List<Message> all = whole;
+    return all == null ? state().history().messages() : withOwn(all, 0);
+  }
+
+  /** What the journal has, the oldest first, with what this effect does to it. */
+  private List<Message> withOwn(List<Message> journaled, int depth) {
+    List<Message> all = new ArrayList<>(journaled);
+    for (ThreadEvent.Change change : done()) {
+      if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
+        List<String> ids = all.stream().map(Message::id).toList();
+        int place = said.before() == null ? -1 : ids.indexOf(said.before());
+        all.add(place < 0 ? all.size() : place, said.message());
+      } else if (change instanceof ThreadEvent.Updated updated) {
+        all.replaceAll(m -> m.id().equals(updated.messageId()) ? updated.update().of(m) : m);
+      }
+    }
+    return all;
+  }
+
+  List<Message> reload() throws InterruptedException {
+    List<Message> all =
+        new ArrayList<>(AuthorFailures.await(outside.history(null, Integer.MAX_VALUE, 0)));
+    Collections.reverse(all);
+    whole = List.copyOf(all);
+    return history();
+  }
+
+  List<Message> messages(int limit, int offset, int depth, boolean silent)
+      throws InterruptedException {
+    if (limit < 0 || offset < 0) {
+      throw new IllegalArgumentException("limit and offset must not be negative");
+    }
+    List<Message> newestFirst = new ArrayList<>(history());
+    Collections.reverse(newestFirst);
+    List<Message> found = shown(newestFirst, silent);
+    boolean complete = newestFirst.size() >= state().history().count();
+    if (depth > 0 || (!complete && found.size() < (long) limit + offset)) {
+      found = journaled((long) limit + offset, depth, silent);
+    }
+    int from = Math.min(offset, found.size());
+    return List.copyOf(found.subList(from, (int) Math.min(found.size(), (long) from + limit)));
+  }
+
+  /** Reads back until it has found this many visible messages; the latest first. */
+  private List<Message> journaled(long wanted, int depth, boolean silent)
+      throws InterruptedException {
+    long most = wanted + 64;
+    while (true) {
+      int limit = (int) Math.min(Integer.MAX_VALUE, most);
+      List<Message> read = new ArrayList<>(AuthorFailures.await(outside.history(null, limit, depth)));
+      boolean begun = read.size() < limit;
+      Collections.reverse(read);
+      List<Message> all = new ArrayList<>(withOwn(read, depth));
+      Collections.reverse(all);
+      List<Message> found = shown(all, silent);
+      if (begun || found.size() >= wanted) {
+        return found;
+      }
+      most *= 2;
+    }
+  }
+
+  private static List<Message> shown(List<Message> messages, boolean silent) {
+    return messages.stream().filter(m -> silent || !m.silent()).toList();
+  }
+
+  Message say(String frame, Message message, @Nullable String before) {
+    if (message.role() == Role.TOOL) {
+      throw new IllegalArgumentException(
+          "What a tool comes to is told by its call; queue a call, or use another role");
+    } else if (!message.toolCalls().isEmpty()) {
+      throw new IllegalArgumentException(
+          "A message that is injected calls nothing; queue the calls");
+    }
+    Bounds.text("message", message.content() == null ? "" : message.content());
+    Bounds.requireData("metadata of the message", message.metadata());
+    StepFrame place = state().frames().get(frame);
+    int depth = place == null ? 0 : place.depth();
+    String parent = place == null ? null : place.parentId();
+    Message placed = message.placed("m-" + newId("m"), now() * 1000, depth, parent);
+    RecordingFlowState flow = new RecordingFlowState(this, frame);
+    Message kept = inMessageHook ? placed : beforeCreate(flow, placed);
+    write(new ThreadEvent.Said(frame, kept, before));
+    if (!inMessageHook) {
+      afterCreate(flow, kept);
+    }
+    return kept;
+  }
+
+  /** Runs the hooks for a message; messages that hooks inject do not pass hooks. */
+  Message beforeCreate(RecordingFlowState flow, Message message) {
+    inMessageHook = true;
+    try {
+      return message.as(hooks.beforeCreate(flow, message));
+    } finally {
+      inMessageHook = false;
+    }
+  }
+
+  void afterCreate(RecordingFlowState flow, Message message) {
+    inMessageHook = true;
+    try {
+      hooks.afterCreate(flow, message);
+    } finally {
+      inMessageHook = false;
+    }
+  }
+
+  Message update(RecordingFlowState flow, String id, MessageUpdate update) {
+    Message before = state().message(id);
+    if (before == null) {
+      throw new IllegalArgumentException(
+          "There is no message " + id + " among the latest, which alone can be changed");
+    }
+    if (inMessageHook) {
+      write(new ThreadEvent.Updated(id, update));
+      return update.of(before);
+    }
+    MessageUpdate changed = beforeUpdate(flow, id, update);
+    if (changed.content() != null) {
+      Bounds.text("message", changed.content());
+    }
+    Bounds.requireData("metadata of the message", changed.metadata());
+    write(new ThreadEvent.Updated(id, changed));
+    Message after = changed.of(before);
+    inMessageHook = true;
+    try {
+      hooks.afterUpdate(flow, after);
+    } finally {
+      inMessageHook = false;
+    }
+    return after;
+  }
+
+  private MessageUpdate beforeUpdate(RecordingFlowState flow, String id, MessageUpdate update) {
+    inMessageHook = true;
+    try {
+      return hooks.beforeUpdate(flow, id, update);
+    } finally {
+      inMessageHook = false;
+    }
+  }
+
+  // --- tools, environment, files ---------------------------------------------------------------
+
+  /** The prompt that speaks in a frame; null where none does. */
+  static @Nullable Prompt prompt(Agent agent, @Nullable StepFrame frame) {
+    if (frame == null || frame.prompt() == null) {
+      return null;
+    }
+    return agent.prompt(frame.prompt());
+  }
+
+  Offered requireOffered(Agent by, String frame, String tool) {
+    Prompt prompt = prompt(by, state().frames().get(frame));
+    Offered offered = ToolCalls.offered(by, prompt, tool, true);
+    if (offered == null) {
+      throw new IllegalArgumentException(
+          "The agent " + by.name() + " offers no tool " + tool + " to any of its prompts");
+    }
+    return offered;
+  }
+
+  @Nullable String env(String property) {
+    String own = state().shelf().env().get(property);
+    if (own != null) {
+      return own;
+    }
+    String agents = agent.env().get(property);
+    return agents == null ? outside.env(property) : agents;
+  }
+
+  byte[] bytes(ThreadStorage.StoredFile file) throws InterruptedException {
+    return file.seq() == 0 && done().get(file.index()) instanceof ThreadEvent.FileWritten written
+        ? written.data().clone()
+        : AuthorFailures.await(outside.file(file));
+  }
+
+  /** A tree as an object; an empty one if it is not an object. */
+  static com.fasterxml.jackson.databind.node.ObjectNode object(
+      com.fasterxml.jackson.databind.@Nullable JsonNode tree) {
+    return tree instanceof com.fasterxml.jackson.databind.node.ObjectNode object
+        ? object
+        : Json.object();
+  }
+}

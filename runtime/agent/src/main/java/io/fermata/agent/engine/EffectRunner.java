@@ -1,0 +1,509 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ToolChoice;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.BlockedException;
+import io.fermata.agent.CancelledException;
+import io.fermata.agent.Compaction;
+import io.fermata.agent.Offered;
+import io.fermata.agent.OutcomeUnknownException;
+import io.fermata.agent.Participant;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelException;
+import io.fermata.agent.model.ModelListener;
+import io.fermata.agent.model.ModelReply;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFold;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Runs one effect of a thread: calls its models, tools and hooks. */
+final class EffectRunner {
+  /** How many messages one summary covers at most. */
+  private static final int MOST_SUMMED = 4_096;
+
+  private static final String SAY_SOMETHING =
+      "Your last reply was empty. Say something, or call a tool.";
+
+  private final Agents agents;
+  private final Agent agent;
+  private final ThreadState state;
+  private final Outside outside;
+
+  EffectRunner(Agents agents, ThreadState state, Outside outside) {
+    this.agents = agents;
+    Agent known = agents.find(state.agent());
+    // The effects of a thread whose agent was removed need only its name.
+    this.agent =
+        known == null
+            ? Agent.of(state.agent(), Participant.code((flow, message) -> {}), Participant.person())
+            : known;
+    this.state = state;
+    this.outside = outside;
+  }
+
+  /** Holds no thread while it waits for others; the stage never fails. */
+  CompletionStage<ThreadInput.Result> of(ThreadEffect effect) {
+    try {
+      return switch (effect.kind()) {
+        case CALL -> call(effect).exceptionally(EffectRunner::failed);
+        case WITHDRAW -> withdraw(effect).exceptionally(EffectRunner::failed);
+        case REPORT -> report().exceptionally(EffectRunner::failed);
+        case ERASE -> erase().exceptionally(EffectRunner::failed);
+        default -> CompletableFuture.completedFuture(at(effect));
+      };
+    } catch (Throwable e) {
+      return CompletableFuture.completedFuture(failed(e));
+    }
+  }
+
+  private ThreadInput.Result at(ThreadEffect effect) throws Exception {
+    return switch (effect.kind()) {
+      case GREET -> greet();
+      case RECEIVE -> receive(effect);
+      case STEP -> step(effect);
+      case HANDLE -> handle(effect);
+      case STORE -> store(effect);
+      case DEFERRED -> deferred(effect);
+      case COMPACT -> compact();
+      case CALL, WITHDRAW, REPORT, ERASE ->
+          throw new IllegalArgumentException(effect + " waits for others");
+    };
+  }
+
+  private static ThreadInput.Result failed(Throwable thrown) {
+    Throwable cause = AuthorFailures.survivable(thrown);
+    if (cause instanceof InterruptedException || cause instanceof CancelledException) {
+      Thread.currentThread().interrupt();
+      return new ThreadInput.Failed("cancelled", "The work was given up", null);
+    } else if (cause instanceof OutcomeUnknownException) {
+      return new ThreadInput.Failed(
+          OutcomeUnknownException.CODE, AuthorFailures.reason(cause), cause.toString());
+    }
+    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString());
+  }
+
+  private ChangeRecorder scribe(@Nullable Prompt prompt, String origin, int attempt) {
+    return new ChangeRecorder(
+        agents, agent, state, HookRunner.of(agents, agent, prompt), outside, origin, attempt);
+  }
+
+  private ThreadInput.Result greet() {
+    ChangeRecorder scribe = scribe(null, "greet", 1);
+    scribe.hooks().threadCreated(new RecordingFlowState(scribe, StepFrame.TOP));
+    return new ThreadInput.Done(scribe.changes());
+  }
+
+  private ThreadInput.Result receive(ThreadEffect effect) {
+    Message message =
+        state.inbox().stream()
+            .filter(m -> m.id().equals(effect.id()))
+            .findFirst()
+            .orElseThrow(() -> new IllegalStateException("The message is no longer there"));
+    ChangeRecorder scribe =
+        new ChangeRecorder(
+            agents,
+            agent,
+            state,
+            TurnLoop.hooks(agents, state, message),
+            outside,
+            effect.id(),
+            effect.attempt());
+    RecordingFlowState flow = new RecordingFlowState(scribe, StepFrame.TOP);
+    Message changed = scribe.beforeCreate(flow, message);
+    scribe.kept(new ThreadEvent.Taken(changed));
+    scribe.afterCreate(flow, changed);
+    return new ThreadInput.Admitted(changed, scribe.before(), scribe.after());
+  }
+
+  // --- steps -----------------------------------------------------------------------------------
+
+  private ThreadInput.Result step(ThreadEffect effect) throws InterruptedException {
+    StepFrame frame =
+        state.frames().values().stream()
+            .filter(f -> effect.id().equals("s" + f.step()))
+            .findFirst()
+            .orElseThrow(() -> new IllegalStateException("The step is no longer there"));
+    Prompt prompt = ChangeRecorder.prompt(agent, frame);
+    if (prompt == null) {
+      throw new IllegalStateException(
+          "The agent %s has no prompt %s any more".formatted(agent.name(), frame.prompt()));
+    }
+    ChangeRecorder scribe = scribe(prompt, effect.id(), effect.attempt());
+    RecordingFlowState flow = new RecordingFlowState(scribe, frame.path());
+    long began = outside.now();
+    try {
+      ChatRequest request = request(prompt, frame, scribe, flow);
+      String messageId = Objects.requireNonNull(frame.messageId());
+      ModelReply reply = prompt.model().call(request, listener(messageId));
+      return replied(frame, scribe, flow, reply, began);
+    } catch (BlockedException e) {
+      Message said =
+          Message.of(frame.side().role(), AuthorFailures.reason(e))
+              .placed(
+                  String.valueOf(frame.messageId()),
+                  outside.now() * 1000,
+                  frame.depth(),
+                  frame.parentId());
+      Message message = scribe.beforeCreate(flow, said);
+      scribe.kept(new ThreadEvent.Said(frame.path(), message, null));
+      scribe.afterCreate(flow, message);
+      return new ThreadInput.Blocked(message, scribe.before(), scribe.after());
+    } catch (ModelException e) {
+      return new ThreadInput.Unanswered(e.code().wireName(), AuthorFailures.reason(e), e.attempts());
+    }
+  }
+
+  private ChatRequest request(Prompt prompt, StepFrame frame, ChangeRecorder scribe, RecordingFlowState flow)
+      throws InterruptedException {
+    HookRunner hooks = scribe.hooks();
+    String instructions = hooks.systemMessage(flow, ModelRequest.instructions(prompt, scribe));
+    List<Message> shown = hooks.filter(flow, shown(prompt, frame));
+    List<ChatMessage> chat = new ArrayList<>();
+    String summary = frame.top() ? ModelRequest.summary(state.history()) : null;
+    String system = summary == null ? instructions : instructions + "\n\n" + summary;
+    if (!system.isBlank()) {
+      chat.add(SystemMessage.from(system));
+    }
+    chat.addAll(new ModelRequest(frame.side(), prompt.includesPastTools(), scribe).of(shown));
+    if (state.course().streak().empty() > 0) {
+      chat.add(UserMessage.from(SAY_SOMETHING));
+    }
+    List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(chat));
+    ChatRequest.Builder request = ChatRequest.builder().messages(filtered);
+    if (!prompt.tools().isEmpty() && prompt.toolChoice() != ToolChoice.NONE) {
+      request.toolSpecifications(ModelRequest.tools(prompt)).toolChoice(prompt.toolChoice());
+    }
+    return request.build();
+  }
+
+  private List<Message> shown(Prompt prompt, StepFrame frame) {
+    if (frame.top()) {
+      return state.history().tail(prompt.window());
+    }
+    List<Message> shown = new ArrayList<>();
+    if (prompt.includesChat()) {
+      state.history().tail(prompt.window()).stream()
+          .takeWhile(message -> !message.id().equals(asking()))
+          .forEach(shown::add);
+    }
+    shown.addAll(frame.said());
+    return shown;
+  }
+
+  /** The message whose calls are being made; a sub-prompt sees the conversation before it. */
+  private @Nullable String asking() {
+    StepFrame top = state.top();
+    return top == null ? null : top.messageId();
+  }
+
+  private ModelListener listener(String messageId) {
+    return new ModelListener() {
+      @Override
+      public void text(String delta) {
+        outside.publish(new Outside.Delta(messageId, "text", delta));
+      }
+
+      @Override
+      public void thinking(String delta) {
+        outside.publish(new Outside.Delta(messageId, "thinking", delta));
+      }
+
+      @Override
+      public void attempt(ModelAttempt failed) {
+        outside.publish(new Outside.Delta(messageId, "void", failed.code().wireName()));
+      }
+    };
+  }
+
+  private ThreadInput.Result replied(
+      StepFrame frame, ChangeRecorder scribe, RecordingFlowState flow, ModelReply reply, long began) {
+    List<RequestedCall> calls = calls(reply.message(), frame, scribe.state());
+    String content = content(reply.message(), frame, calls);
+    Message said =
+        Message.of(frame.side().role(), Bounds.shortened(content))
+            .withToolCalls(calls)
+            .from("s" + frame.step())
+            .placed(
+                String.valueOf(frame.messageId()),
+                outside.now() * 1000,
+                frame.depth(),
+                frame.parentId());
+    boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
+    Message message = nothing ? said : scribe.beforeCreate(flow, said);
+    ThreadEvent.StepLog log =
+        new ThreadEvent.StepLog(
+            "s" + frame.step(),
+            reply.model(),
+            reply.finish(),
+            reply.usage(),
+            reply.attempts(),
+            began,
+            outside.now());
+    scribe.kept(new ThreadEvent.StepEnded(frame.path(), message, calls, log));
+    if (!nothing) {
+      scribe.afterCreate(flow, message);
+    }
+    return new ThreadInput.Replied(message, calls, log, scribe.before(), scribe.after());
+  }
+
+  /** The calls that the model requests, with unique ids: many models reuse ids in every reply. */
+  private static List<RequestedCall> calls(AiMessage message, StepFrame frame, ThreadState state) {
+    List<RequestedCall> calls = new ArrayList<>();
+    Set<String> ids = new HashSet<>();
+    Stream.concat(state.history().messages().stream(), frame.said().stream())
+        .forEach(earlier -> earlier.toolCalls().forEach(call -> ids.add(call.id())));
+    if (!message.hasToolExecutionRequests()) {
+      return calls;
+    }
+    for (ToolExecutionRequest request : message.toolExecutionRequests()) {
+      if (calls.size() == Bounds.CALLS) {
+        break;
+      }
+      String given = request.id();
+      boolean usable = given != null && !given.isBlank() && ids.add(given);
+      String id = usable ? given : "s" + frame.step() + "." + calls.size();
+      while (!usable && !ids.add(id)) {
+        id += "x";
+      }
+      String arguments = request.arguments() == null ? "" : request.arguments();
+      calls.add(RequestedCall.of(id, request.name(), arguments));
+    }
+    return calls;
+  }
+
+  /** What the side says: the model's words, or an argument of the tool that ends its turn. */
+  private @Nullable String content(AiMessage message, StepFrame frame, List<RequestedCall> calls) {
+    if (frame.top()
+        && agent.side(frame.side()) instanceof Participant.Speaker speaker
+        && speaker.stopToolResponseProperty() != null) {
+      for (RequestedCall call : calls) {
+        JsonNode said =
+            ChangeRecorder.object(ToolCalls.arguments(call)).get(speaker.stopToolResponseProperty());
+        if (call.name().equals(speaker.stopTool()) && said != null && said.isTextual()) {
+          return said.textValue();
+        }
+      }
+    }
+    return message.text();
+  }
+
+  private ThreadInput.Result handle(ThreadEffect effect) throws Exception {
+    StepFrame frame = Objects.requireNonNull(state.top());
+    if (!(agent.side(frame.side()) instanceof Participant.Code code)) {
+      throw new IllegalStateException("No code is on side " + frame.side() + " any more");
+    }
+    ChangeRecorder scribe = scribe(null, effect.id(), effect.attempt());
+    Message message = state.history().message(String.valueOf(frame.messageId()));
+    code.handler()
+        .handle(
+            new RecordingFlowState(scribe, StepFrame.TOP),
+            message == null ? Message.of(frame.side().other().role(), null) : message);
+    return new ThreadInput.Done(scribe.changes());
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  private CompletionStage<ThreadInput.Result> call(ThreadEffect effect) throws Exception {
+    StepFrame frame = frameOf(effect);
+    CallState call = Objects.requireNonNull(frame.call(effect.id()));
+    Prompt prompt = ChangeRecorder.prompt(agent, frame);
+    Offered offered = ToolCalls.offered(agent, prompt, call.call().name(), call.queued());
+    ToolCalls calling = new ToolCalls(scribe(prompt, call, effect.attempt()), frame, call);
+    if (offered == null) {
+      return CompletableFuture.completedFuture(
+          calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
+    }
+    return calling.make(offered);
+  }
+
+  private ThreadInput.Result store(ThreadEffect effect) {
+    StepFrame frame = frameOf(effect);
+    CallState call = Objects.requireNonNull(frame.call(effect.id()));
+    Prompt prompt = ChangeRecorder.prompt(agent, frame);
+    return new ToolCalls(scribe(prompt, call, effect.attempt()), frame, call)
+        .ended(Objects.requireNonNull(call.result()));
+  }
+
+  /** What is journaled when a call has begun, and when it is over, has names of its own. */
+  private ChangeRecorder scribe(@Nullable Prompt prompt, CallState call, int attempt) {
+    ChangeRecorder scribe = scribe(prompt, call.key(), attempt);
+    return call.begun() ? scribe.naming(call.key() + ".e") : scribe;
+  }
+
+  private StepFrame frameOf(ThreadEffect effect) {
+    StepFrame frame = state.frameOf(effect.id());
+    if (frame == null) {
+      throw new IllegalStateException("The call is no longer there");
+    }
+    return frame;
+  }
+
+  // --- the rest --------------------------------------------------------------------------------
+
+  private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
+    ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
+    ScheduledHandler deferred = agents.find(scheduled);
+    if (deferred == null) {
+      throw new IllegalStateException(
+          "The agent %s has no effect %s any more"
+              .formatted(scheduled.agent(), scheduled.effect()));
+    }
+    ChangeRecorder scribe =
+        new ChangeRecorder(
+            agents,
+            agents.get(scheduled.agent()),
+            state,
+            HookRunner.of(agents, agent, null),
+            outside,
+            effect.id(),
+            effect.attempt());
+    deferred
+        .work()
+        .run(new RecordingFlowState(scribe, StepFrame.TOP), ChangeRecorder.object(scheduled.arguments()));
+    return new ThreadInput.Done(scribe.changes());
+  }
+
+  /** Lets a model summarize the messages before the latest ones. */
+  private ThreadInput.Result compact() throws InterruptedException {
+    Compaction compaction = Objects.requireNonNull(agent.compaction());
+    List<Message> all = state.history().tail(Integer.MAX_VALUE);
+    int kept = state.history().old(compaction.keep());
+    if (kept == 0) {
+      throw new IllegalStateException("There is nothing to sum up");
+    }
+    List<Message> old =
+        state.history().hasGap() ? unsummed(all.get(kept).id()) : all.subList(0, kept);
+    List<ChatMessage> chat = new ArrayList<>();
+    String before = ModelRequest.summary(state.history());
+    chat.add(SystemMessage.from(compaction.instruction()));
+    StringBuilder text = new StringBuilder(before == null ? "" : before + "\n\n");
+    for (Message message : old) {
+      if (!ThreadFold.blank(message.content())) {
+        text.append(label(message)).append(": ").append(message.content()).append('\n');
+      }
+    }
+    chat.add(UserMessage.from(text.toString()));
+    ModelReply reply =
+        compaction.model().call(ChatRequest.builder().messages(chat).build(), ModelListener.NONE);
+    String summary = reply.message().text();
+    if (ThreadFold.blank(summary)) {
+      throw new IllegalStateException("The summary is empty");
+    }
+    return new ThreadInput.Summed(
+        String.valueOf(Bounds.shortened(summary)), old.get(old.size() - 1).id(), reply.usage());
+  }
+
+  /** What no summary covers before a message, the oldest first; the journal has all of it. */
+  private List<Message> unsummed(String before) throws InterruptedException {
+    String upTo = state.history().upTo();
+    for (int limit = 256; ; limit *= 4) {
+      List<Message> read = AuthorFailures.await(outside.history(before, limit, 0));
+      List<Message> old =
+          new ArrayList<>(read.stream().takeWhile(m -> !m.id().equals(upTo)).toList());
+      if (old.size() < read.size() || read.size() < limit || limit >= MOST_SUMMED) {
+        Collections.reverse(old);
+        return old;
+      }
+    }
+  }
+
+  private String label(Message message) {
+    return switch (message.role()) {
+      case ASSISTANT -> agent.side(Side.A).label();
+      case USER -> agent.side(Side.B).label();
+      case TOOL -> "tool " + message.name();
+      case SYSTEM -> "system";
+    };
+  }
+
+  private CompletionStage<ThreadInput.Result> report() {
+    ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
+    return reported(parent, state.reports().get(0))
+        .thenApply(nothing -> new ThreadInput.Done(List.of()));
+  }
+
+  private CompletionStage<Void> reported(ThreadEvent.Parent parent, ThreadEvent.ReportOwed owed) {
+    ChildThread.Status standing = owed.standing();
+    return standing == null
+        ? outside.report(parent, owed.report(), owed.failed(), owed.text())
+        : outside.reportStatus(parent, owed.report(), standing);
+  }
+
+  private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
+    CompletionStage<ThreadInput.Result> sent =
+        CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      if (left.call().equals(effect.id())) {
+        sent = sent.thenCombine(withdrawn(left), (done, nothing) -> done);
+      }
+    }
+    return sent;
+  }
+
+  private CompletionStage<Void> withdrawn(ThreadEvent.LeftBehind left) {
+    String flow = left.flow();
+    String child = left.child();
+    String unborn = left.unborn();
+    if (flow != null) {
+      return outside.withdrawFlow(flow, left.call());
+    } else if (child != null) {
+      return outside.stopChild(child);
+    }
+    return unborn == null
+        ? CompletableFuture.completedFuture(null)
+        : outside.discardChild(unborn, left.call());
+  }
+
+  /** Notifies the parent, and withdraws work elsewhere, before the thread is erased. */
+  private CompletionStage<ThreadInput.Result> erase() {
+    ThreadEvent.Parent parent = state.begun().parent();
+    CompletionStage<Void> sent = CompletableFuture.completedFuture(null);
+    if (parent != null) {
+      for (ThreadEvent.ReportOwed owed : state.reports()) {
+        if (owed.standing() == null) {
+          sent = sent.thenCompose(nothing -> reported(parent, owed));
+        }
+      }
+      sent = sent.thenCompose(nothing -> outside.reportDeleted(parent));
+    }
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      if (left.child() == null || !state.children().containsKey(left.child())) {
+        sent = sent.thenCompose(nothing -> withdrawn(left));
+      }
+    }
+    return sent.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))
+        .thenApply(nothing -> new ThreadInput.Done(List.of()));
+  }
+}

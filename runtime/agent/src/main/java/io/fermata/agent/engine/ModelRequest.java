@@ -1,0 +1,233 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.agent.tool.ToolSpecification;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.Content;
+import dev.langchain4j.data.message.ImageContent;
+import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.TextContent;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
+import dev.langchain4j.model.chat.request.json.JsonRawSchema;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.state.History;
+import io.fermata.agent.state.ThreadFold;
+import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.json.Json;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The conversation as the model of one side is shown it: what its own side said is the assistant's,
+ * what the other said is the user's, and every call is followed by its result.
+ */
+final class ModelRequest {
+  /** How many of the latest messages are shown with their pictures. */
+  private static final int PICTURES = 10;
+
+  private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
+
+  private static final String MISSING =
+      "No result is known for this call; it was cut off. Take it as failed, or look before you"
+          + " repeat it.";
+
+  private final Side side;
+  private final boolean pastTools;
+  private final ChangeRecorder scribe;
+
+  ModelRequest(Side side, boolean pastTools, ChangeRecorder scribe) {
+    this.side = side;
+    this.pastTools = pastTools;
+    this.scribe = scribe;
+  }
+
+  List<ChatMessage> of(List<Message> messages) throws InterruptedException {
+    Map<String, Message> results = new HashMap<>();
+    Set<String> recent = new HashSet<>();
+    int turn = pastTools ? 0 : beginOfTurn(messages);
+    for (int i = 0; i < messages.size(); i++) {
+      Message message = messages.get(i);
+      String call = message.toolCallId();
+      if (message.role() == Role.TOOL && message.side() == side && call != null) {
+        results.put(call, message);
+        if (i >= turn) {
+          recent.add(call);
+        }
+      }
+    }
+    List<ChatMessage> shown = new ArrayList<>();
+    for (int i = 0; i < messages.size(); i++) {
+      Message message = messages.get(i);
+      if (message.status() == Message.Status.COMPLETED) {
+        boolean picture = i >= messages.size() - PICTURES;
+        boolean past =
+            i < turn && message.toolCalls().stream().noneMatch(call -> recent.contains(call.id()));
+        add(shown, message, results, past, picture);
+      }
+    }
+    return shown;
+  }
+
+  /** Where the current turn started: after the other side's last message. */
+  private int beginOfTurn(List<Message> messages) {
+    for (int i = messages.size() - 1; i >= 0; i--) {
+      if (messages.get(i).role() == side.other().role()) {
+        return i;
+      }
+    }
+    return 0;
+  }
+
+  private void add(
+      List<ChatMessage> shown,
+      Message message,
+      Map<String, Message> results,
+      boolean past,
+      boolean picture)
+      throws InterruptedException {
+    if (message.role() == side.role()) {
+      own(shown, message, results, past);
+    } else if (message.role() == side.other().role()) {
+      List<Content> contents = contents(message, picture);
+      if (!contents.isEmpty()) {
+        shown.add(UserMessage.from(contents));
+      }
+    } else if (message.role() == Role.SYSTEM && !ThreadFold.blank(message.content())) {
+      shown.add(SystemMessage.from(String.valueOf(message.content())));
+    }
+  }
+
+  private void own(
+      List<ChatMessage> shown, Message message, Map<String, Message> results, boolean past) {
+    List<ToolExecutionRequest> calls =
+        past ? List.of() : message.toolCalls().stream().map(ModelRequest::request).toList();
+    String text = message.content();
+    if (calls.isEmpty()) {
+      if (!ThreadFold.blank(text)) {
+        shown.add(AiMessage.from(String.valueOf(text)));
+      }
+      return;
+    }
+    AiMessage.Builder said = AiMessage.builder().toolExecutionRequests(calls);
+    shown.add(ThreadFold.blank(text) ? said.build() : said.text(String.valueOf(text)).build());
+    for (int i = 0; i < calls.size(); i++) {
+      ToolExecutionRequest call = calls.get(i);
+      Message result = results.get(message.toolCalls().get(i).id());
+      String words = result == null ? MISSING : String.valueOf(result.content());
+      shown.add(ToolExecutionResultMessage.from(call, words));
+    }
+  }
+
+  private static ToolExecutionRequest request(RequestedCall call) {
+    return ToolExecutionRequest.builder()
+        .id(wire(call.id()))
+        .name(call.name())
+        .arguments(call.function().arguments())
+        .build();
+  }
+
+  /** The id of a call as every provider takes it; the same in every request. */
+  private static String wire(String id) {
+    return WIRE_ID.matcher(id).matches()
+        ? id
+        : UUID.nameUUIDFromBytes(id.getBytes(StandardCharsets.UTF_8)).toString();
+  }
+
+  private List<Content> contents(Message message, boolean pictures) throws InterruptedException {
+    List<Content> contents = new ArrayList<>();
+    StringBuilder text = new StringBuilder(message.content() == null ? "" : message.content());
+    for (String path : message.attachments()) {
+      ThreadStorage.StoredFile file = scribe.state().shelf().files().get(path);
+      if (file == null) {
+        continue;
+      }
+      text.append(text.isEmpty() ? "" : "\n").append("Attachment: ").append(path);
+      if (pictures && file.mimeType().startsWith("image/")) {
+        String data = Base64.getEncoder().encodeToString(scribe.bytes(file));
+        contents.add(ImageContent.from(data, file.mimeType()));
+      }
+    }
+    if (!text.toString().isBlank()) {
+      contents.add(0, TextContent.from(text.toString()));
+    }
+    return contents;
+  }
+
+  // --- what goes with it -----------------------------------------------------------------------
+
+  /** The instructions of a prompt, put together. */
+  static String instructions(Prompt prompt, ChangeRecorder scribe) {
+    return instructions(prompt, scribe, new HashSet<>());
+  }
+
+  private static String instructions(Prompt prompt, ChangeRecorder scribe, Set<Prompt> seen) {
+    List<String> pieces = new ArrayList<>();
+    seen.add(prompt);
+    for (Prompt.Part part : prompt.parts()) {
+      if (part instanceof Prompt.Text text) {
+        pieces.add(text.content());
+      } else if (part instanceof Prompt.Env env) {
+        String value = scribe.env(env.property());
+        pieces.add(value == null ? "" : value);
+      } else {
+        Prompt other = ((Prompt.Include) part).prompt();
+        if (!seen.contains(other)) {
+          pieces.add(instructions(other, scribe, seen));
+        }
+      }
+    }
+    seen.remove(prompt);
+    pieces.removeIf(String::isBlank);
+    return String.join("\n\n", pieces);
+  }
+
+  static List<ToolSpecification> tools(Prompt prompt) {
+    return prompt.tools().stream().map(ModelRequest::specification).toList();
+  }
+
+  private static ToolSpecification specification(Offered offered) {
+    ObjectNode schema = offered.arguments().json();
+    JsonObjectSchema.Builder parameters = JsonObjectSchema.builder();
+    schema
+        .path("properties")
+        .properties()
+        .forEach(
+            property ->
+                parameters.addProperty(
+                    property.getKey(), JsonRawSchema.from(Json.text(property.getValue()))));
+    List<String> required = new ArrayList<>();
+    schema.path("required").forEach(name -> required.add(name.asText()));
+    parameters.required(required);
+    if (schema.path("additionalProperties").isBoolean()) {
+      parameters.additionalProperties(schema.path("additionalProperties").booleanValue());
+    }
+    return ToolSpecification.builder()
+        .name(offered.name())
+        .description(offered.description())
+        .parameters(parameters.build())
+        .build();
+  }
+
+  static @Nullable String summary(History history) {
+    String summary = history.summary();
+    return summary == null ? null : "The conversation so far, in short:\n" + summary;
+  }
+}

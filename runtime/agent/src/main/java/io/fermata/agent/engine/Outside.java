@@ -1,0 +1,100 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadStorage;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a thread's effects need from their host. Effects that were cut off are repeated, so every
+ * method is idempotent by its keys.
+ */
+public interface Outside {
+  /** Milliseconds of the epoch. */
+  long now();
+
+  /** Publishes a part of a model's reply to the subscribers of the thread. */
+  void publish(Delta tiding);
+
+  /**
+   * A part of a reply while it streams; it is not journaled.
+   *
+   * @param messageId the message that it will be part of
+   * @param kind {@code text}, {@code thinking}, or {@code void}: the parts published so far are
+   *     invalid
+   */
+  record Delta(String messageId, String kind, String text) {}
+
+  /** A variable of the host's environment; null if it is not set. */
+  @Nullable String env(String property);
+
+  /**
+   * Calls a flow, or polls a call of it. The stage completes on a thread that author code may
+   * block.
+   */
+  CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments);
+
+  /** Passes a person's answer to a flow, like {@link #callFlow}. */
+  CompletionStage<FlowOutcome> answerFlow(
+      String flow, String callKey, String answerId, ObjectNode answers);
+
+  /** Withdraws a call of a flow, which compensates what it did. */
+  CompletionStage<Void> withdrawFlow(String flow, String callKey);
+
+  /** The outcome of a call of a flow. */
+  sealed interface FlowOutcome {
+    record Result(String text, boolean failed, List<ThreadEvent.Change> changes)
+        implements FlowOutcome {}
+
+    record Asking(JsonNode question) implements FlowOutcome {}
+
+    /** It continues by itself: poll again later. */
+    record Unfinished(String reason) implements FlowOutcome {}
+  }
+
+  /**
+   * Creates a child, if it does not exist, and posts a message to it, if that was not posted yet.
+   *
+   * @param principal the owner of a new child
+   * @param callKey names the child, if it is to be created, and the message
+   * @param child the child to continue with; null to create one
+   * @return the child's thread id
+   */
+  CompletionStage<String> delegate(
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message);
+
+  /** Deletes the child that a call creates, if it did. */
+  CompletionStage<Void> discardChild(String agent, String callKey);
+
+  /** Reports the result to the parent; completes when the parent has journaled it. */
+  CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
+
+  /** Reports the status of an unfinished thread to the parent, in the order of reports. */
+  CompletionStage<Void> reportStatus(ThreadEvent.Parent parent, long report, ChildThread.Status status);
+
+  /** Reports to the parent that this thread was deleted; completes when that is journaled. */
+  CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent);
+
+  /** Stops a child. */
+  CompletionStage<Void> stopChild(String threadId);
+
+  /**
+   * The journaled messages of the thread, the latest first.
+   *
+   * @param before the message before which they lie; null for the end
+   * @param depth the deepest to be listed
+   */
+  CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth);
+
+  /** The bytes of a file. */
+  CompletionStage<byte[]> file(ThreadStorage.StoredFile file);
+
+  /** Erases the thread and its children from the store. */
+  CompletionStage<Void> erase(List<String> children);
+}

@@ -1,0 +1,70 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.FlowState;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.json.Json;
+import java.util.List;
+import java.util.Optional;
+
+/** Access to a thread for a step of the flow that one of its calls runs. */
+public final class ThreadAccess {
+  private final ChangeRecorder scribe;
+  private final FlowState flow;
+
+  private ThreadAccess(ChangeRecorder scribe, FlowState flow) {
+    this.scribe = scribe;
+    this.flow = flow;
+  }
+
+  /**
+   * The thread with the changes of earlier steps.
+   *
+   * @param callKey the call of the flow; there is no access if it is not in progress
+   * @param step distinguishes the step from every other one of the flow
+   * @param before what earlier steps changed, as {@link #changes} returned it
+   */
+  public static Optional<ThreadAccess> of(
+      Agents agents,
+      ThreadState state,
+      Outside outside,
+      String callKey,
+      String step,
+      int attempt,
+      List<JsonNode> before) {
+    StepFrame frame = state.exists() ? state.frameOf(callKey) : null;
+    if (frame == null) {
+      return Optional.empty();
+    }
+    Agent agent = agents.get(state.agent());
+    ChangeRecorder scribe =
+        new ChangeRecorder(
+                agents,
+                agent,
+                state,
+                HookRunner.of(agents, agent, ChangeRecorder.prompt(agent, frame)),
+                outside,
+                callKey + "/" + step,
+                attempt)
+            .following(before.stream().map(ThreadAccess::change).toList());
+    return Optional.of(new ThreadAccess(scribe, new RecordingFlowState(scribe, frame.path())));
+  }
+
+  public FlowState flow() {
+    return flow;
+  }
+
+  /** The changes so far, to be journaled and handed to the thread. */
+  public List<JsonNode> changes() {
+    return scribe.changes().stream().map(Json::tree).toList();
+  }
+
+  /** Reads a change back. */
+  public static ThreadEvent.Change change(JsonNode kept) {
+    return (ThreadEvent.Change) Json.value(kept, ThreadEvent.class);
+  }
+}

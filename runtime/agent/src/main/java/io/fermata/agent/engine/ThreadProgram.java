@@ -1,0 +1,821 @@
+package io.fermata.agent.engine;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
+import io.fermata.agent.OutcomeUnknownException;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.Relations;
+import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StopCode;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.Retry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The program that runs the threads of a host's agents.
+ *
+ * <p>It holds no state of its own, so one instance serves any number of threads at once.
+ */
+public final class ThreadProgram
+    implements Program<
+        ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
+  /** Models have stall guards of their own and no limit on the whole reply. */
+  private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
+
+  private static final Policy TELLING =
+      Policy.DEFAULT
+          .timeout(Duration.ofMinutes(1))
+          .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
+
+  /** Delegating is idempotent, and the child may be working even if it seemed to fail. */
+  private static final Policy DELEGATING =
+      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(10, Duration.ofMillis(200)));
+
+  /** How often in a row work may be cut off before it fails. */
+  private static final int CUT_OFFS = 5;
+
+  private final Agents agents;
+
+  public ThreadProgram(Agents agents) {
+    this.agents = agents;
+  }
+
+  public Agents agents() {
+    return agents;
+  }
+
+  @Override
+  public ThreadState initial() {
+    return ThreadState.NONE;
+  }
+
+  @Override
+  public ThreadState apply(ThreadState state, List<ThreadEvent> events, long seq) {
+    return state.apply(events, seq);
+  }
+
+  // --- inputs ----------------------------------------------------------------------------------
+
+  @Override
+  public Acceptance<ThreadEvent> accept(ThreadState state, ThreadInput input) {
+    if (input instanceof ThreadInput.Create create) {
+      return create(state, create);
+    }
+    if (!state.exists()) {
+      return absent(state, input);
+    }
+    if (agents.find(state.agent()) == null && !(input instanceof ThreadInput.Delete)) {
+      return refused(
+          "unknown_agent",
+          "The thread's agent %s is not registered; register it to go on".formatted(state.agent()));
+    }
+    TurnLoop loop = new TurnLoop(agents, state, input.at());
+    Outcome.Failure refusal;
+    try {
+      refusal = take(loop, state, input);
+    } catch (RuntimeException e) {
+      return broken(state, input, AuthorFailures.reason(e));
+    }
+    if (refusal != null) {
+      return new Refused<>(refusal);
+    }
+    loop.reportStatus(state);
+    return new Accepted<>(loop.events());
+  }
+
+  /**
+   * An effect whose result cannot be applied has failed, and ends the turn; else it would repeat.
+   */
+  private Acceptance<ThreadEvent> broken(ThreadState state, ThreadInput input, String reason) {
+    boolean own =
+        input instanceof ThreadInput.EffectEnded
+            || input instanceof ThreadInput.EffectDue
+            || input instanceof ThreadInput.Recovered;
+    if (!own) {
+      return refused(StopCode.STEP_ERROR, "The thread could not take it in: " + reason);
+    }
+    TurnLoop loop = new TurnLoop(agents, state, input.at());
+    if (input instanceof ThreadInput.EffectEnded ended) {
+      new EffectResults(agents, loop)
+          .take(ended.effect(), new ThreadInput.Failed("failed", reason, null), ended.at());
+    }
+    if (loop.state().course().running() || !loop.state().frames().isEmpty()) {
+      ToolResult result = ToolResult.error(StopCode.STEP_ERROR, reason);
+      endCalls(loop, loop.state(), result, input.at());
+      loop.stop(null, StopCode.STEP_ERROR, reason, false);
+    }
+    return new Accepted<>(loop.events());
+  }
+
+  private static Acceptance<ThreadEvent> absent(ThreadState state, ThreadInput input) {
+    boolean late =
+        input instanceof ThreadInput.EffectEnded || input instanceof ThreadInput.EffectDue;
+    if (input instanceof ThreadInput.Recovered || (late && state.deleted())) {
+      return new Accepted<>(List.of());
+    }
+    return refused(
+        "unknown_thread", "There is no such thread; it was never created, or it was deleted");
+  }
+
+  private static Acceptance<ThreadEvent> refused(String code, String message) {
+    return new Refused<>(failure(code, message));
+  }
+
+  private static Outcome.Failure failure(String code, String message) {
+    return new Outcome.Failure(code, message, null, List.of(), null);
+  }
+
+  /** Applies an input; a failure rejects it without a change. */
+  private Outcome.@Nullable Failure take(TurnLoop loop, ThreadState state, ThreadInput input) {
+    if (input instanceof ThreadInput.Post post) {
+      return post(loop, state, post);
+    } else if (input instanceof ThreadInput.Stop stop) {
+      stop(loop, state, stop.at());
+      return null;
+    } else if (input instanceof ThreadInput.Proceed proceed) {
+      if (!state.course().running()) {
+        loop.proceed(proceed.side());
+        loop.advance();
+      }
+      return null;
+    } else if (input instanceof ThreadInput.Answer answer) {
+      return answer(loop, state, answer);
+    } else if (input instanceof ThreadInput.Change change) {
+      return change(loop, change);
+    } else if (input instanceof ThreadInput.Delete delete) {
+      if (agents.find(state.agent()) != null) {
+        state.frames().values().forEach(frame -> leaveBehind(loop, frame));
+      }
+      loop.emit(new ThreadEvent.Deleted(delete.at()));
+      return null;
+    } else if (input instanceof ThreadInput.Report report) {
+      return report(loop, state, report);
+    } else if (input instanceof ThreadInput.ChildStands stands) {
+      return childStatus(loop, state, stands);
+    } else if (input instanceof ThreadInput.ChildGone gone) {
+      return childGone(loop, state, gone);
+    } else if (input instanceof ThreadInput.EffectEnded ended) {
+      new EffectResults(agents, loop).take(ended.effect(), ended.result(), ended.at());
+      loop.advance();
+      return null;
+    } else if (input instanceof ThreadInput.EffectDue due) {
+      due(loop, state, due);
+      return null;
+    }
+    recovered(loop, state, (ThreadInput.Recovered) input);
+    loop.advance();
+    return null;
+  }
+
+  private Acceptance<ThreadEvent> create(ThreadState state, ThreadInput.Create create) {
+    if (state.created() != null) {
+      return state.deleted()
+          ? refused("unknown_thread", "The thread was deleted; choose another id")
+          : new Accepted<>(List.of());
+    }
+    Agent agent = agents.find(create.agent());
+    if (agent == null) {
+      return refused(
+          "unknown_agent",
+          "There is no agent %s; there are %s"
+              .formatted(create.agent(), agents.all().stream().map(Agent::name).toList()));
+    }
+    Outcome.Failure unfit = unfit(create.tags(), create.env());
+    if (unfit != null) {
+      return new Refused<>(unfit);
+    }
+    TurnLoop loop = new TurnLoop(agents, state, create.at());
+    loop.emit(
+        new ThreadEvent.Created(
+            create.threadId(),
+            create.agent(),
+            create.principal(),
+            Bounds.tags(create.tags()),
+            create.env(),
+            create.parent(),
+            agents.window(agent),
+            create.at()));
+    int n = 0;
+    for (Message message : create.messages()) {
+      Message placed = message.placed("m-i" + ++n, create.at() * 1000, 0, null);
+      loop.emit(new ThreadEvent.Said(StepFrame.TOP, placed, null));
+    }
+    if (!HookRunner.of(agents, agent, null).has(Hook.AfterThreadCreated.class)) {
+      loop.emit(new ThreadEvent.Greeted());
+    }
+    return new Accepted<>(loop.events());
+  }
+
+  private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
+    Outcome.Failure unnamed = unnamed(post.key());
+    if (unnamed != null) {
+      return unnamed;
+    } else if (post.key() != null && state.keys().containsKey(post.key())) {
+      return null;
+    } else if (post.message().role() == Role.TOOL) {
+      return failure("invalid_message", "A message of the role tool belongs to a call");
+    } else if (state.inbox().size() >= Bounds.INBOX) {
+      return failure(
+          "busy",
+          "%d messages wait for the step under way; send this one again later"
+              .formatted(state.inbox().size()));
+    }
+    String content = post.message().content();
+    if (content != null && content.length() > Bounds.TEXT) {
+      return failure(
+          "message_too_long",
+          "A message holds %d characters; this one has %d"
+              .formatted(Bounds.TEXT, content.length()));
+    }
+    Outcome.Failure attached = attach(loop, state, post);
+    if (attached != null) {
+      return attached;
+    }
+    String id = "m-u" + (state.received() + 1);
+    Message message =
+        post.message().attached(id, post.attachments()).placed(id, post.at() * 1000, 0, null);
+    boolean held = StopCode.ABORTED_BY_USER.equals(state.course().code());
+    if (held && message.role() == Role.USER) {
+      loop.emit(new ThreadEvent.Released());
+    }
+    loop.emit(new ThreadEvent.Received(post.key(), message, post.at()));
+    loop.advance();
+    return null;
+  }
+
+  private static Outcome.@Nullable Failure unnamed(@Nullable String key) {
+    return key == null || key.length() <= Bounds.KEY
+        ? null
+        : failure(
+            "invalid_key",
+            "A key has at most %d characters; this one has %d".formatted(Bounds.KEY, key.length()));
+  }
+
+  private static Outcome.@Nullable Failure attach(
+      TurnLoop loop, ThreadState state, ThreadInput.Post post) {
+    int files = state.shelf().files().size() + post.attachments().size();
+    if (files > Bounds.FILES) {
+      return failure("too_many_files", "A thread keeps at most %d files".formatted(Bounds.FILES));
+    }
+    String id = "m-u" + (state.received() + 1);
+    for (Attachment attachment : post.attachments()) {
+      if (attachment.data().length > Bounds.FILE) {
+        return failure(
+            "file_too_large",
+            "%s has %d bytes; a file has at most %d"
+                .formatted(attachment.name(), attachment.data().length, Bounds.FILE));
+      }
+    }
+    for (Attachment attachment : post.attachments()) {
+      loop.emit(
+          new ThreadEvent.FileWritten(
+              attachment.path(id), attachment.mimeType(), attachment.data(), post.at()));
+    }
+    return null;
+  }
+
+  /** Ends what is in progress: every unfinished call fails as stopped. */
+  private void stop(TurnLoop loop, ThreadState state, long at) {
+    if (!state.course().running() && state.frames().isEmpty()) {
+      if (!StopCode.ABORTED_BY_USER.equals(state.course().code()) && !state.inbox().isEmpty()) {
+        loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
+      }
+      return;
+    }
+    endCalls(loop, state, ToolResult.error("stopped", "Execution stopped by user"), at);
+    Message message =
+        Message.system("Execution stopped by user")
+            .placed("m-stop" + state.history().count(), at * 1000, 0, null);
+    loop.emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
+    loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
+  }
+
+  private static void endCalls(TurnLoop loop, ThreadState state, ToolResult result, long at) {
+    List<StepFrame> deepestFirst = new ArrayList<>(state.frames().values());
+    deepestFirst.sort((a, b) -> b.depth() - a.depth());
+    for (StepFrame frame : deepestFirst) {
+      for (CallState call : frame.calls()) {
+        if (!call.over()) {
+          loop.leaveBehind(frame, call);
+          Message message =
+              ToolCalls.result(frame, call, result, List.of())
+                  .placed("m-" + call.key(), at * 1000, frame.depth(), frame.parentId());
+          loop.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), at));
+        }
+      }
+    }
+  }
+
+  private static void leaveBehind(TurnLoop loop, StepFrame frame) {
+    frame.calls().stream()
+        .filter(call -> !call.over())
+        .forEach(call -> loop.leaveBehind(frame, call));
+  }
+
+  private static String open(ThreadState state) {
+    List<String> open = state.open().stream().map(CallState::key).toList();
+    return open.isEmpty() ? "no call waits for an answer" : "open are " + String.join(", ", open);
+  }
+
+  private Outcome.@Nullable Failure answer(
+      TurnLoop loop, ThreadState state, ThreadInput.Answer answer) {
+    CallState call = find(state, answer.call());
+    Outcome.Failure unnamed = unnamed(answer.answerId());
+    if (unnamed != null) {
+      return unnamed;
+    }
+    if (state.mailbox().answers().containsKey(answer.answerId())) {
+      return null;
+    }
+    if (call == null || !call.open()) {
+      return failure(
+          "no_open_question",
+          "Nobody is asked about the call %s; %s".formatted(answer.call(), open(state)));
+    }
+    boolean approval = call.phase() == CallState.Phase.APPROVING;
+    if (approval && answer.approved() == null) {
+      return failure("missing_approval", "Say whether the call may be made: approved");
+    } else if (!approval && answer.answers() == null) {
+      return failure("missing_answers", "The question wants answers, by field");
+    }
+    loop.emit(
+        new ThreadEvent.CallAnswered(
+            call.key(),
+            answer.answerId(),
+            approval ? answer.approved() : null,
+            approval ? null : answer.answers(),
+            answer.reason(),
+            answer.by(),
+            answer.at()));
+    if (approval && !Boolean.TRUE.equals(answer.approved())) {
+      StepFrame frame = loop.state().frameOf(call.key());
+      if (frame != null) {
+        loop.returned(frame, call, ToolResult.error("denied", denied(answer.reason())));
+      }
+    }
+    loop.advance();
+    return null;
+  }
+
+  private static String denied(@Nullable String reason) {
+    return reason == null || reason.isBlank()
+        ? "The person did not approve the call"
+        : "The person did not approve the call: " + reason;
+  }
+
+  /** A call by its key, or by the id that the model gave it while it is open. */
+  private static @Nullable CallState find(ThreadState state, String call) {
+    CallState known = state.call(call);
+    return known != null
+        ? known
+        : state.open().stream()
+            .filter(open -> open.call().id().equals(call))
+            .findFirst()
+            .orElse(null);
+  }
+
+  private static Outcome.@Nullable Failure unfit(
+      @Nullable Collection<String> tags, Map<String, String> env) {
+    try {
+      Bounds.tags(tags == null ? List.of() : tags);
+    } catch (IllegalArgumentException e) {
+      return failure("invalid_tags", String.valueOf(e.getMessage()));
+    }
+    try {
+      Bounds.requireEnv(env);
+    } catch (IllegalArgumentException e) {
+      return failure("invalid_env", String.valueOf(e.getMessage()));
+    }
+    return null;
+  }
+
+  private static Outcome.@Nullable Failure change(TurnLoop loop, ThreadInput.Change change) {
+    Map<String, String> env = new HashMap<>(loop.state().shelf().env());
+    env.putAll(change.env());
+    Outcome.Failure unfit = unfit(change.tags(), env);
+    if (unfit != null) {
+      return unfit;
+    }
+    if (change.tags() != null) {
+      loop.emit(new ThreadEvent.Tagged(Bounds.tags(change.tags())));
+    }
+    change
+        .env()
+        .forEach(
+            (property, value) ->
+                loop.emit(new ThreadEvent.EnvSet(property, value.isEmpty() ? null : value)));
+    return null;
+  }
+
+  private static Outcome.@Nullable Failure childStatus(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildStands stands) {
+    ChildThread child = state.children().get(stands.child());
+    if (delegating(loop, state, child)) {
+      return notYet();
+    } else if (child != null && !known(child, stands.report())) {
+      loop.emit(
+          new ThreadEvent.ChildStands(
+              stands.child(), stands.report(), stands.status(), stands.at()));
+    }
+    return null;
+  }
+
+  private static Outcome.Failure notYet() {
+    return failure("not_yet", "The call that the report is for is still being made; try again");
+  }
+
+  /** Whether this report, or a later one, has been applied. */
+  private static boolean known(ChildThread child, long report) {
+    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
+  }
+
+  private Outcome.@Nullable Failure report(
+      TurnLoop loop, ThreadState state, ThreadInput.Report report) {
+    ChildThread child = state.children().get(report.child());
+    if (delegating(loop, state, child)) {
+      return notYet();
+    } else if (child == null || known(child, report.report())) {
+      return null;
+    }
+    loop.emit(
+        new ThreadEvent.ChildReported(
+            report.child(), report.report(), report.failed(), report.text(), report.at()));
+    CallState waiting = waitingFor(state, report.child());
+    StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
+    if (waiting != null && frame != null) {
+      String text = "Reference: " + report.child() + "\n" + report.text();
+      loop.returned(
+          frame, waiting, report.failed() ? ToolResult.error(text) : ToolResult.success(text));
+    } else {
+      String text =
+          "Subagent (reference: %s) has %s:\n%s"
+              .formatted(
+                  report.child(),
+                  report.failed() ? "failed" : "returned the following result",
+                  report.text());
+      Message message =
+          Message.user(text)
+              .asSilent()
+              .placed("m-u" + (state.received() + 1), report.at() * 1000, 0, null);
+      loop.emit(new ThreadEvent.Received(null, message, report.at()));
+    }
+    loop.advance();
+    return null;
+  }
+
+  /** A call that waits for a deleted child fails. */
+  private static Outcome.@Nullable Failure childGone(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildGone gone) {
+    ChildThread child = state.children().get(gone.child());
+    if (delegating(loop, state, child)) {
+      return failure("not_yet", "The call that the child is for is still being made; try again");
+    } else if (child == null) {
+      return null;
+    }
+    boolean done =
+        child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
+    CallState waiting = waitingFor(state, gone.child());
+    StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
+    loop.emit(new ThreadEvent.ChildGone(gone.child(), gone.at()));
+    if (waiting != null && frame != null) {
+      String text = "Reference: " + gone.child() + "\nfailed: deleted";
+      loop.returned(frame, waiting, ToolResult.error("deleted", text));
+    } else if (!done) {
+      Message message =
+          Message.user("Subagent (reference: %s) has failed: deleted".formatted(gone.child()))
+              .asSilent()
+              .placed("m-u" + (state.received() + 1), gone.at() * 1000, 0, null);
+      loop.emit(new ThreadEvent.Received(null, message, gone.at()));
+    }
+    loop.advance();
+    return null;
+  }
+
+  private static @Nullable CallState waitingFor(ThreadState state, String child) {
+    for (StepFrame frame : state.frames().values()) {
+      for (CallState call : frame.calls()) {
+        if (call.phase() == CallState.Phase.DELEGATED && child.equals(call.child())) {
+          return call;
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Whether a call is being delegated to a child: to a new one, or one that it will wait for. */
+  private static boolean delegating(TurnLoop loop, ThreadState state, @Nullable ChildThread child) {
+    for (StepFrame frame : state.frames().values()) {
+      Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
+      for (CallState call : frame.calls()) {
+        boolean running = call.phase() == CallState.Phase.RUNNING;
+        if (running
+            && ToolCalls.offered(loop.agent(), prompt, call.call().name(), true)
+                instanceof SubAgent relation
+            && (relation.blocking() || child == null)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static void due(TurnLoop loop, ThreadState state, ThreadInput.EffectDue due) {
+    ThreadEffect effect = due.effect();
+    if (effect.kind() == ThreadEffect.Kind.DEFERRED) {
+      ScheduledEffect waiting = state.effects().get(effect.id());
+      if (waiting != null && waiting.status() == ScheduledEffect.Status.PENDING) {
+        loop.emit(new ThreadEvent.EffectBegan(waiting.id(), waiting.attempt() + 1, due.at()));
+      }
+      return;
+    }
+    Relations.Telling telling = state.relations().tellings().get(delivery(effect));
+    if (telling != null && telling.due() != null) {
+      loop.emit(new ThreadEvent.TellingBegan(delivery(effect), telling.attempt() + 1));
+    }
+    CallState call = effect.kind() == ThreadEffect.Kind.CALL ? state.call(effect.id()) : null;
+    if (call != null && call.phase() == CallState.Phase.RETRYING) {
+      loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, due.at()));
+    }
+  }
+
+  // --- after a crash ---------------------------------------------------------------------------
+
+  private void recovered(TurnLoop loop, ThreadState state, ThreadInput.Recovered recovered) {
+    long at = recovered.at();
+    Set<String> running = recovered.running();
+    loop.widen();
+    for (StepFrame frame : state.frames().values()) {
+      ThreadEffect turn = turn(frame);
+      boolean lost = turn != null && !running.contains(turn.key());
+      if (lost && frame.attempt() >= CUT_OFFS) {
+        failCutOff(loop, frame);
+      } else if (lost && frame.stage() == StepFrame.Stage.THINKING) {
+        loop.emit(
+            new ThreadEvent.StepBegan(
+                frame.path(),
+                frame.side(),
+                String.valueOf(frame.prompt()),
+                frame.step(),
+                frame.attempt() + 1,
+                String.valueOf(frame.messageId()),
+                at));
+      } else if (lost) {
+        loop.emit(
+            new ThreadEvent.TurnBegan(
+                frame.side(),
+                String.valueOf(frame.messageId()),
+                frame.step(),
+                frame.attempt() + 1,
+                at));
+      }
+      for (CallState call : frame.calls()) {
+        if (call.phase() == CallState.Phase.RUNNING
+            && !running.contains(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt()))) {
+          resume(loop, frame, call, at);
+        }
+      }
+    }
+    for (ScheduledEffect effect : state.effects().values()) {
+      if (effect.status() == ScheduledEffect.Status.RUNNING
+          && !running.contains(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
+        resume(loop, effect, at);
+      }
+    }
+  }
+
+  /** The key of an effect that has no timer. */
+  private static String effect(ThreadEffect.Kind kind, String id, int attempt) {
+    return effect(kind, id, attempt, Policy.DEFAULT).key();
+  }
+
+  /** What a frame's participant does now; null if it waits for calls. */
+  private static @Nullable ThreadEffect turn(StepFrame frame) {
+    return switch (frame.stage()) {
+      case THINKING -> effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG);
+      case HANDLING -> effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG);
+      default -> null;
+    };
+  }
+
+  private void resume(TurnLoop loop, StepFrame frame, CallState call, long at) {
+    Policy policy = policy(loop.agent(), frame, call);
+    Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
+    boolean tool =
+        ToolCalls.offered(loop.agent(), prompt, call.call().name(), call.queued()) instanceof Tool;
+    if (policy.once() || (tool && repeatedlyCutOff(policy, call.attempt()))) {
+      loop.returned(frame, call, unknown());
+    } else {
+      loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, at));
+    }
+  }
+
+  private static boolean repeatedlyCutOff(Policy policy, int attempt) {
+    return attempt >= policy.retry().attempts() - 1 + CUT_OFFS;
+  }
+
+  /** Fails a step, or a turn of code, that was cut off repeatedly. */
+  private static void failCutOff(TurnLoop loop, StepFrame frame) {
+    String reason = "It was cut off %d times in a row".formatted(frame.attempt());
+    if (frame.stage() == StepFrame.Stage.THINKING) {
+      loop.failStep(frame, "cut_off", reason, List.of());
+    }
+    if (frame.top()) {
+      loop.stop(frame.side(), StopCode.STEP_ERROR, reason, false);
+    } else {
+      loop.failSubPrompt(frame, reason);
+    }
+  }
+
+  static ToolResult unknown() {
+    return ToolResult.error(
+        OutcomeUnknownException.CODE,
+        "The call was cut off and may or may not have taken effect. It is not repeated by itself:"
+            + " find out before you call again.");
+  }
+
+  private void resume(TurnLoop loop, ScheduledEffect effect, long at) {
+    ScheduledHandler deferred = agents.find(effect);
+    if (deferred != null
+        && (deferred.policy().once() || repeatedlyCutOff(deferred.policy(), effect.attempt()))) {
+      loop.emit(new ThreadEvent.EffectEnded(effect.id(), "cut off; the outcome is unknown", at));
+    } else {
+      loop.emit(new ThreadEvent.EffectBegan(effect.id(), effect.attempt() + 1, at));
+    }
+  }
+
+  // --- effects ---------------------------------------------------------------------------------
+
+  @Override
+  public Next<ThreadEffect> next(ThreadState state) {
+    List<ThreadEffect> wanted = new ArrayList<>();
+    if (state.deleted()) {
+      wanted.add(effect(ThreadEffect.Kind.ERASE, "thread", 1, TELLING));
+      return new Perform<>(wanted);
+    }
+    Agent agent = state.exists() ? agents.find(state.agent()) : null;
+    if (agent == null) {
+      return new Pause<>(rest(state), List.of(), null);
+    }
+    if (!state.greeted()) {
+      wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
+    } else if (state.compacting() > 0) {
+      wanted.add(
+          effect(ThreadEffect.Kind.COMPACT, "s" + state.steps().count(), state.compacting(), LONG));
+    }
+    Message due = TurnLoop.due(state, agents);
+    if (due != null) {
+      wanted.add(effect(ThreadEffect.Kind.RECEIVE, due.id(), 1, Policy.DEFAULT));
+    }
+    for (StepFrame frame : state.frames().values()) {
+      of(agent, frame, wanted);
+    }
+    for (ScheduledEffect effect : state.effects().values()) {
+      of(effect, wanted);
+    }
+    if (!state.reports().isEmpty()) {
+      wanted.add(telling(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
+    }
+    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+      wanted.add(telling(state, ThreadEffect.Kind.WITHDRAW, left.call()));
+    }
+    return result(state, wanted);
+  }
+
+  private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
+    boolean works = wanted.stream().anyMatch(effect -> !effect.patient());
+    if (works) {
+      return new Perform<>(wanted);
+    }
+    Long until = wanted.stream().map(ThreadEffect::due).reduce(null, ThreadProgram::earlier);
+    return new Pause<>(rest(state), wanted, until);
+  }
+
+  private static @Nullable Long earlier(@Nullable Long a, @Nullable Long b) {
+    return a == null ? b : b == null ? a : (Long) Math.min(a, b);
+  }
+
+  private static Outcome rest(ThreadState state) {
+    return new Outcome.Complete(null, state.course().code());
+  }
+
+  private void of(Agent agent, StepFrame frame, List<ThreadEffect> wanted) {
+    ThreadEffect turn = turn(frame);
+    if (turn != null) {
+      wanted.add(turn);
+    }
+    for (CallState call : frame.calls()) {
+      if (call.phase() == CallState.Phase.RUNNING) {
+        wanted.add(
+            effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), policy(agent, frame, call)));
+      } else if (call.phase() == CallState.Phase.RETRYING) {
+        wanted.add(
+            new ThreadEffect(
+                ThreadEffect.Kind.CALL,
+                call.key(),
+                call.attempt(),
+                call.retryAt(),
+                policy(agent, frame, call)));
+      } else if (call.phase() == CallState.Phase.RETURNED) {
+        wanted.add(effect(ThreadEffect.Kind.STORE, call.key(), call.attempt(), Policy.DEFAULT));
+      }
+    }
+  }
+
+  private void of(ScheduledEffect effect, List<ThreadEffect> wanted) {
+    ScheduledHandler deferred = agents.find(effect);
+    Policy policy = deferred == null ? Policy.DEFAULT : deferred.policy();
+    if (effect.status() == ScheduledEffect.Status.RUNNING) {
+      wanted.add(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), policy));
+    } else if (effect.status() == ScheduledEffect.Status.PENDING) {
+      wanted.add(
+          new ThreadEffect(
+              ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), effect.due(), policy));
+    }
+  }
+
+  private static String delivery(ThreadEffect effect) {
+    return ThreadEffect.delivery(effect.kind(), effect.id());
+  }
+
+  private static ThreadEffect telling(ThreadState state, ThreadEffect.Kind kind, String id) {
+    Relations.Telling telling = state.relations().tellings().get(ThreadEffect.delivery(kind, id));
+    return telling == null
+        ? effect(kind, id, 1, TELLING)
+        : new ThreadEffect(kind, id, telling.attempt(), telling.due(), TELLING);
+  }
+
+  private static ThreadEffect effect(
+      ThreadEffect.Kind kind, String id, int attempt, Policy policy) {
+    return new ThreadEffect(kind, id, attempt, null, policy);
+  }
+
+  static Policy policy(Agent agent, StepFrame frame, CallState call) {
+    Offered offered =
+        ToolCalls.offered(agent, ChangeRecorder.prompt(agent, frame), call.call().name(), call.queued());
+    return offered instanceof Tool tool
+        ? tool.policy()
+        : offered instanceof SubAgent ? DELEGATING : LONG;
+  }
+
+  // --- performing ------------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<ThreadInput.Result> perform(
+      ThreadState state, ThreadEffect effect, Outside outside) {
+    return new EffectRunner(agents, state, outside).of(effect);
+  }
+
+  @Override
+  public ThreadInput.Failed failed(ThreadEffect effect, Throwable thrown) {
+    Throwable cause = AuthorFailures.survivable(thrown);
+    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString());
+  }
+
+  @Override
+  public ThreadInput.Failed timedOut(ThreadEffect effect) {
+    return new ThreadInput.Failed("timeout", "no result within " + effect.policy().timeout(), null);
+  }
+
+  @Override
+  public ThreadInput completed(ThreadEffect effect, ThreadInput.Result result, long at) {
+    return new ThreadInput.EffectEnded(effect, result, at);
+  }
+
+  @Override
+  public ThreadInput due(ThreadEffect timer, long at) {
+    return new ThreadInput.EffectDue(timer, at);
+  }
+
+  @Override
+  public ThreadInput recovered(Set<String> running, long at) {
+    return new ThreadInput.Recovered(running, at);
+  }
+}

@@ -1,0 +1,281 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowState;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.SubPrompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Executes one call of a tool and turns its outcome into changes of the thread. */
+public final class ToolCalls {
+  private static final String NO_WORDS = "Tool executed successfully";
+
+  /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
+  private static final long ASK_AGAIN = 2_000;
+
+  private final ChangeRecorder scribe;
+  private final RecordingFlowState flow;
+  private final StepFrame frame;
+  private final CallState call;
+
+  ToolCalls(ChangeRecorder scribe, StepFrame frame, CallState call) {
+    this.scribe = scribe;
+    this.frame = frame;
+    this.call = call;
+    this.flow = new RecordingFlowState(scribe, frame.path());
+  }
+
+  static @Nullable Offered offered(
+      Agent agent, @Nullable Prompt prompt, String name, boolean anywhere) {
+    Offered own = prompt == null ? null : offered(prompt, name);
+    return own == null && anywhere ? find(agent.offered(Offered.class), name) : own;
+  }
+
+  static @Nullable Offered offered(Prompt prompt, String name) {
+    return find(prompt.tools(), name);
+  }
+
+  private static @Nullable Offered find(List<? extends Offered> tools, String name) {
+    for (Offered offered : tools) {
+      if (offered.name().equals(name)) {
+        return offered;
+      }
+    }
+    return null;
+  }
+
+  /** The arguments of a call; null if they are not a JSON object. */
+  public static @Nullable ObjectNode arguments(RequestedCall call) {
+    String text = call.function().arguments();
+    if (text.isBlank()) {
+      return Json.object();
+    }
+    try {
+      return Json.parse(text) instanceof ObjectNode object ? object : null;
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  static String misfit(String tool, List<Violation> wrong) {
+    return wrong.stream()
+        .map(violation -> "[" + violation.field() + "] " + violation.message())
+        .collect(
+            Collectors.joining(
+                "; ", "The arguments of " + tool + " do not fit: ", ". Correct them."));
+  }
+
+  /** What is wrong with a call before it is made; null if nothing is. */
+  static @Nullable ToolResult refusal(
+      @Nullable Prompt prompt, @Nullable Offered offered, RequestedCall call) {
+    if (offered == null) {
+      List<String> known =
+          prompt == null ? List.of() : prompt.tools().stream().map(Offered::name).toList();
+      return ToolResult.error(
+          "unknown_tool",
+          "There is no tool " + call.name() + "; there are " + String.join(", ", known) + ".");
+    }
+    ObjectNode arguments = arguments(call);
+    if (arguments == null) {
+      return ToolResult.error(
+          "invalid_arguments", "The arguments of " + call.name() + " are not a JSON object.");
+    }
+    List<Violation> wrong = offered.arguments().check(arguments);
+    return wrong.isEmpty()
+        ? null
+        : ToolResult.error("invalid_arguments", misfit(call.name(), wrong));
+  }
+
+  /** Runs a tool's handler. */
+  static ToolResult run(Tool tool, FlowState flow, ObjectNode arguments) throws Exception {
+    List<Violation> wrong = tool.arguments().check(arguments);
+    if (!wrong.isEmpty()) {
+      return ToolResult.error("invalid_arguments", misfit(tool.name(), wrong));
+    }
+    Object result = tool.handler().run(flow, arguments);
+    return result instanceof ToolResult ready ? ready : ToolResult.success(result);
+  }
+
+  /**
+   * Executes the call. It holds no thread while a flow runs, because the flow needs threads too.
+   */
+  CompletionStage<ThreadInput.Result> make(Offered offered) throws Exception {
+    ObjectNode arguments = ChangeRecorder.object(arguments(call.call()));
+    if (!call.begun()) {
+      scribe.hooks().callStarted(flow, call.call(), arguments);
+    }
+    return offered instanceof FlowCall flowCall
+        ? asked(flowCall, arguments).thenApply(this::cameTo)
+        : CompletableFuture.completedFuture(made(offered, arguments));
+  }
+
+  private ThreadInput.Result made(Offered offered, ObjectNode arguments) throws Exception {
+    if (offered instanceof Tool tool) {
+      return ended(run(tool, flow, arguments));
+    } else if (offered instanceof SubAgent relation) {
+      return delegated(relation, arguments);
+    } else if (offered instanceof SubPrompt) {
+      return new ThreadInput.Delegated(null, scribe.changes());
+    }
+    return ended(ToolResult.success("Handoff complete"));
+  }
+
+  private CompletionStage<Outside.FlowOutcome> asked(FlowCall called, ObjectNode arguments) {
+    CallState.Answer answer = call.answer();
+    Outside outside = scribe.outside();
+    return answer == null || answer.answers() == null
+        ? outside.callFlow(called.name(), call.key(), arguments)
+        : outside.answerFlow(
+            called.name(), call.key(), answer.id(), ChangeRecorder.object(answer.answers()));
+  }
+
+  private ThreadInput.Result cameTo(Outside.FlowOutcome outcome) {
+    if (outcome instanceof Outside.FlowOutcome.Asking asking) {
+      return new ThreadInput.Asks(asking.question(), scribe.changes());
+    } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
+      return new ThreadInput.Later(scribe.now() + ASK_AGAIN, scribe.changes());
+    }
+    Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
+    result.changes().forEach(scribe::write);
+    return ended(
+        result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
+  }
+
+  private static List<ChildThread> of(SubAgent relation, Collection<ChildThread> children) {
+    return children.stream().filter(c -> c.relation().equals(relation.name())).toList();
+  }
+
+  /** The child that a call continues with; null if it needs a new one. */
+  static @Nullable String reference(
+      SubAgent relation, ObjectNode arguments, Collection<ChildThread> children) {
+    String reference = arguments.path("reference").textValue();
+    boolean goesOn = reference == null && relation.blocking() && relation.maxInstances() == 1;
+    List<ChildThread> mine = goesOn ? of(relation, children) : List.of();
+    return mine.isEmpty() ? reference : mine.get(0).threadId();
+  }
+
+  private ThreadInput.Result delegated(SubAgent relation, ObjectNode arguments)
+      throws InterruptedException {
+    List<ChildThread> mine = of(relation, flow.children());
+    String child = reference(relation, arguments, mine);
+    if (child != null && mine.stream().noneMatch(c -> c.threadId().equals(child))) {
+      return ended(
+          ToolResult.error(
+              "unknown_reference",
+              "There is no " + relation.name() + " with the reference " + child));
+    }
+    if (child == null && relation.maxInstances() > 0 && mine.size() >= relation.maxInstances()) {
+      return ended(
+          ToolResult.error(
+              "too_many_instances",
+              "There are %d of %s already; give the reference of one of them: %s"
+                  .formatted(
+                      mine.size(),
+                      relation.name(),
+                      mine.stream().map(ChildThread::threadId).toList())));
+    }
+    if (child == null && flow.children().size() >= Bounds.CHILDREN) {
+      return ended(
+          ToolResult.error(
+              "too_many_children",
+              "The thread has created %d others, and can create no more; give the reference of one of them"
+                  .formatted(Bounds.CHILDREN)));
+    }
+    String message = arguments.path("message").asText();
+    String principal = scribe.state().begun().principal();
+    String threadId =
+        AuthorFailures.await(scribe.outside().delegate(relation, principal, call.key(), child, message));
+    if (child == null) {
+      ChildThread born =
+          new ChildThread(
+              threadId, relation.name(), relation.agent(), ChildThread.Status.RUNNING, "");
+      scribe.write(new ThreadEvent.ChildCreated(born));
+      scribe.hooks().subagentCreated(flow, born);
+    }
+    return relation.blocking()
+        ? new ThreadInput.Delegated(threadId, scribe.changes())
+        : ended(ToolResult.success("Reference: " + threadId));
+  }
+
+  /** Completes the call with a result. */
+  ThreadInput.Result ended(ToolResult result) {
+    ToolResult kept = scribe.hooks().callEnded(flow, call.call(), result);
+    if (kept == null) {
+      return new ThreadInput.Called(null, null, scribe.changes(), List.of());
+    }
+    List<String> paths = attach(kept);
+    Message placed =
+        result(frame, call, kept, paths)
+            .placed("m-" + call.key(), scribe.now() * 1000, frame.depth(), frame.parentId());
+    Message message = scribe.beforeCreate(flow, placed);
+    scribe.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), scribe.now()));
+    scribe.afterCreate(flow, message);
+    return new ThreadInput.Called(message, kept.code(), scribe.before(), scribe.after());
+  }
+
+  private List<String> attach(ToolResult result) {
+    List<String> paths = new ArrayList<>();
+    for (Attachment attachment : result.attachments()) {
+      String path = "/attachments/" + call.key() + "/" + attachment.name();
+      flow.files().write(path, attachment.mimeType(), attachment.data());
+      paths.add(path);
+    }
+    return paths;
+  }
+
+  /** The message that holds the result of a call. */
+  static Message result(StepFrame frame, CallState call, ToolResult result, List<String> paths) {
+    String words = result.text();
+    StringBuilder text = new StringBuilder();
+    if (result.failed()) {
+      text.append("Failed to execute tool: ").append(words == null ? "no reason given" : words);
+    } else {
+      text.append(words == null ? NO_WORDS : words);
+    }
+    for (String path : paths) {
+      text.append("\nAttachment path: ").append(path);
+    }
+    String content = String.valueOf(Bounds.shortened(text.toString()));
+    Message message = Message.result(call.call(), frame.side(), content, result.failed(), paths);
+    return result.code() == null && result.data() == null
+        ? message
+        : message.withMetadata(details(result));
+  }
+
+  private static ObjectNode details(ToolResult result) {
+    ObjectNode details = Json.object();
+    if (result.code() != null) {
+      details.put("code", result.code());
+    }
+    if (!Bounds.fits(result.data())) {
+      details.put("data_left_out", "longer than " + Bounds.DATA + " characters");
+    } else if (result.data() != null) {
+      details.set("data", result.data());
+    }
+    return details;
+  }
+}

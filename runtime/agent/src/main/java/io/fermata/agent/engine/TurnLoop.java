@@ -1,0 +1,822 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Budget;
+import io.fermata.agent.Compaction;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.Handoff;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Participant;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.SubPrompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelError;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.History;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StopCode;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFold;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.agent.state.TurnState;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Advances a thread until it waits for an effect or a person, or rests. It decides by emitting
+ * events and performs nothing.
+ */
+final class TurnLoop {
+  /** How many calls in a row may fail with the same error. */
+  private static final int SAME_ERRORS = 8;
+
+  /** How many replies in a row may be empty. */
+  private static final int EMPTY_REPLIES = 3;
+
+  private final Agents agents;
+  private final long now;
+  private final List<ThreadEvent> events = new ArrayList<>();
+  private ThreadState state;
+
+  TurnLoop(Agents agents, ThreadState state, long now) {
+    this.agents = agents;
+    this.state = state;
+    this.now = now;
+  }
+
+  ThreadState state() {
+    return state;
+  }
+
+  List<ThreadEvent> events() {
+    return List.copyOf(events);
+  }
+
+  void emit(ThreadEvent event) {
+    ThreadEvent timed = timed(event);
+    state = ThreadFold.apply(state, timed, 0, events.size());
+    events.add(timed);
+  }
+
+  /** Gives messages the time that the conversation will give them. */
+  private ThreadEvent timed(ThreadEvent event) {
+    History history = state.history();
+    if (event instanceof ThreadEvent.Taken taken) {
+      return new ThreadEvent.Taken(history.timed(taken.message(), null));
+    } else if (event instanceof ThreadEvent.Said said && said.message().depth() == 0) {
+      Message message = history.timed(said.message(), said.before());
+      return new ThreadEvent.Said(said.frame(), message, said.before());
+    } else if (event instanceof ThreadEvent.StepEnded ended && ended.message().depth() == 0) {
+      Message message = history.timed(ended.message(), null);
+      return new ThreadEvent.StepEnded(ended.frame(), message, ended.calls(), ended.log());
+    } else if (event instanceof ThreadEvent.CallEnded ended && isNext(ended.call())) {
+      Message message = history.timed(ended.message(), null);
+      return new ThreadEvent.CallEnded(ended.call(), message, ended.code(), ended.at());
+    }
+    return event;
+  }
+
+  /** Whether the result of a call comes into the conversation as soon as it is there. */
+  private boolean isNext(String call) {
+    StepFrame top = state.top();
+    return top != null && !top.calls().isEmpty() && top.calls().get(0).key().equals(call);
+  }
+
+  Agent agent() {
+    return agents.get(state.agent());
+  }
+
+  /** Advances until something has to be waited for. */
+  void advance() {
+    while (decideNext()) {
+      // each round decides one thing, and its events are what the next one starts from
+    }
+  }
+
+  /** Decides one thing; false if there is nothing to decide. */
+  private boolean decideNext() {
+    if (!state.exists() || !state.greeted() || state.compacting() > 0) {
+      return false;
+    }
+    for (StepFrame frame : List.copyOf(state.frames().values())) {
+      if (frame.stage() == StepFrame.Stage.OPENED) {
+        beginSubPrompt(frame);
+        return true;
+      } else if (frame.stage() == StepFrame.Stage.CALLING && startsCall(frame)) {
+        return true;
+      } else if (frame.stage() == StepFrame.Stage.CALLING && frame.calls().isEmpty()) {
+        endStep(frame);
+        return true;
+      }
+    }
+    if (state.top() != null) {
+      return false;
+    }
+    if (!state.inbox().isEmpty() && admits()) {
+      return take();
+    }
+    if (!state.waiting().isEmpty() && !held()) {
+      makeWaiting();
+      return true;
+    }
+    return state.course().running() ? turn() : wakesByForce();
+  }
+
+  // --- messages from outside -------------------------------------------------------------------
+
+  /** Whether a client stopped it, so that everything waits for the next message. */
+  private boolean held() {
+    TurnState course = state.course();
+    return course.stopped() && StopCode.ABORTED_BY_USER.equals(course.code());
+  }
+
+  /** Whether messages that wait may come in: code has to answer each of them before the next. */
+  private boolean admits() {
+    TurnState course = state.course();
+    boolean codeIsDue = course.running() && agent().side(next()) instanceof Participant.Code;
+    return !held() && !codeIsDue;
+  }
+
+  /** Who acts next. */
+  private Side next() {
+    TurnState course = state.course();
+    Side forced = course.forced();
+    return forced == null ? course.side() : forced;
+  }
+
+  /** The message whose turn it is to come in; null if none is. */
+  static @Nullable Message due(ThreadState state, Agents agents) {
+    TurnLoop loop = new TurnLoop(agents, state, 0);
+    boolean between =
+        state.exists() && state.greeted() && state.compacting() == 0 && state.top() == null;
+    return between && !state.inbox().isEmpty() && loop.admits() ? state.inbox().get(0) : null;
+  }
+
+  /** The hooks that a message from outside passes: those of the side that is to answer it. */
+  static HookRunner hooks(Agents agents, ThreadState state, Message message) {
+    Agent agent = agents.get(state.agent());
+    Participant party = agent.side(Side.answering(message.role()));
+    Prompt prompt = party instanceof Participant.Speaker speaker ? speaker.prompt() : null;
+    return HookRunner.of(agents, agent, prompt);
+  }
+
+  private boolean take() {
+    Message message = state.inbox().get(0);
+    if (hooks(agents, state, message).seesMessages()) {
+      return false;
+    }
+    take(message);
+    return true;
+  }
+
+  /**
+   * A message comes into the conversation, and the side it speaks to acts next. The first of those
+   * that come in together decides that, and is the one turn of the person who sent them.
+   */
+  void take(Message message) {
+    boolean first = !state.course().running();
+    boolean decided = state.course().addressed();
+    boolean remark = message.role() == Role.SYSTEM;
+    Side to = Side.answering(message.role());
+    Side from = to.other();
+    emit(new ThreadEvent.Taken(message));
+    if (remark && agent().side(to) instanceof Participant.Code) {
+      return;
+    }
+    if (!decided) {
+      boolean person = agent().side(from) instanceof Participant.Person && !remark;
+      emit(new ThreadEvent.SideTurned(from, to, person));
+    }
+    if (first) {
+      wake();
+    }
+  }
+
+  /** Adopts the window of the agent's current definition. */
+  void widen() {
+    int window = agents.window(agent());
+    if (window != state.history().window()) {
+      emit(new ThreadEvent.Widened(window));
+    }
+  }
+
+  private void wake() {
+    widen();
+    emit(new ThreadEvent.Woke("f" + state.received() + "-" + state.steps().count(), now));
+  }
+
+  private boolean wakesByForce() {
+    if (state.course().forced() == null || held()) {
+      return false;
+    }
+    wake();
+    return true;
+  }
+
+  void proceed(@Nullable Side side) {
+    if (side != null) {
+      emit(new ThreadEvent.Forced(side));
+    }
+    wake();
+  }
+
+  // --- turns -----------------------------------------------------------------------------------
+
+  /** Lets the side act whose turn it is. */
+  private boolean turn() {
+    Side forced = state.course().forced();
+    Side side = next();
+    Participant party = agent().side(side);
+    if (party instanceof Participant.Person) {
+      stop(
+          null, forced == null ? StopCode.AWAITING_HUMAN : StopCode.FORCED_HUMAN_TURN, null, false);
+    } else if (party instanceof Participant.Code) {
+      emit(new ThreadEvent.TurnBegan(side, answered(side), state.steps().count() + 1, 1, now));
+    } else {
+      step(side, (Participant.Speaker) party);
+    }
+    return true;
+  }
+
+  /** The message that code on a side is to answer. */
+  private String answered(Side side) {
+    List<Message> messages = state.history().messages();
+    for (int i = messages.size() - 1; i >= 0; i--) {
+      if (messages.get(i).role() == side.other().role()) {
+        return messages.get(i).id();
+      }
+    }
+    return "";
+  }
+
+  private void step(Side side, Participant.Speaker speaker) {
+    TurnState course = state.course();
+    if (speaker.maxSteps() > 0 && course.steps(side) >= speaker.maxSteps()) {
+      stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(course.steps(side)), false);
+    } else if (course.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
+      stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(course.steps()), false);
+    } else if (spent(agent().budget(), state.usage())) {
+      stop(side, StopCode.BUDGET_SPENT, used(state.usage()), false);
+    } else if (needsSummary()) {
+      emit(new ThreadEvent.Compacting(1, now));
+    } else {
+      beginStep(StepFrame.TOP, side, speaker.prompt().name());
+    }
+  }
+
+  static boolean spent(Budget budget, Usage usage) {
+    boolean tokens =
+        budget.tokens() > 0 && usage.inputTokens() + usage.outputTokens() >= budget.tokens();
+    return tokens || (budget.cost() != null && usage.cost().compareTo(budget.cost()) >= 0);
+  }
+
+  private static String used(Usage usage) {
+    return "%d tokens and %s US dollars used"
+        .formatted(usage.inputTokens() + usage.outputTokens(), usage.cost().toPlainString());
+  }
+
+  private boolean needsSummary() {
+    Compaction compaction = agent().compaction();
+    return compaction != null
+        && state.history().since() >= compaction.after() + compaction.keep()
+        && state.history().old(compaction.keep()) > 0;
+  }
+
+  private void beginStep(String frame, Side side, String prompt) {
+    long step = state.steps().count() + 1;
+    emit(new ThreadEvent.StepBegan(frame, side, prompt, step, 1, "m-s" + step, now));
+  }
+
+  private void beginSubPrompt(StepFrame frame) {
+    if (spent(agent().budget(), state.usage())) {
+      failSubPrompt(frame, "The budget of the thread is spent: " + used(state.usage()));
+    } else {
+      beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
+    }
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  /** Starts the next call of a step, if it may begin now. */
+  private boolean startsCall(StepFrame frame) {
+    Prompt prompt = ChangeRecorder.prompt(agent(), frame);
+    boolean parallel = prompt != null && prompt.parallel();
+    List<CallState> before = new ArrayList<>();
+    for (CallState call : frame.calls()) {
+      boolean free = parallel && !call.queued();
+      if (!before.isEmpty() && !free) {
+        return false;
+      }
+      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(prompt, call, before)) {
+        start(frame, prompt, call);
+        return true;
+      }
+      if (!call.over()) {
+        before.add(call);
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Whether a call speaks to a child that works for an earlier one, or may have to: a child answers
+   * one call at a time, and how many there are is known when the earlier calls have theirs.
+   */
+  private boolean waitsForChild(@Nullable Prompt prompt, CallState call, List<CallState> before) {
+    return ToolCalls.offered(agent(), prompt, call.call().name(), call.queued())
+            instanceof SubAgent relation
+        && (relation.blocking() || relation.maxInstances() > 0)
+        && before.stream()
+            .filter(other -> other.call().name().equals(call.call().name()))
+            .anyMatch(other -> other.child() == null || shared(relation, call, other));
+  }
+
+  private static boolean shared(SubAgent relation, CallState call, CallState other) {
+    String reference = ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
+    return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
+  }
+
+  private void start(StepFrame frame, @Nullable Prompt prompt, CallState call) {
+    if (state.course().stopWanted()) {
+      returned(
+          frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
+      return;
+    }
+    Offered offered = ToolCalls.offered(agent(), prompt, call.call().name(), call.queued());
+    ToolResult refusal = refusal(frame, prompt, offered, call);
+    if (refusal != null || offered == null) {
+      returned(frame, call, Objects.requireNonNull(refusal));
+      return;
+    }
+    if (asksFirst(offered, frame, call)) {
+      return;
+    }
+    boolean watched = HookRunner.of(agents, agent(), prompt).has(Hook.ToolCallStarted.class);
+    if (offered instanceof SubPrompt sub && !watched) {
+      open(frame, sub, call);
+      return;
+    }
+    emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, now));
+  }
+
+  private static @Nullable ToolResult refusal(
+      StepFrame frame, @Nullable Prompt prompt, @Nullable Offered offered, CallState call) {
+    if (offered instanceof SubPrompt && frame.depth() >= Bounds.DEPTH) {
+      return ToolResult.error(
+          "too_deep", "Prompts call each other at most " + Bounds.DEPTH + " levels deep");
+    }
+    return call.attempt() == 0 ? ToolCalls.refusal(prompt, offered, call.call()) : null;
+  }
+
+  /** Asks a person to approve the call if its tool requires that. */
+  private boolean asksFirst(Offered offered, StepFrame frame, CallState call) {
+    Function<? super ObjectNode, @Nullable String> approval = approval(offered);
+    if (approval == null || call.approved() || call.begun()) {
+      return false;
+    }
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String question;
+    try {
+      question = approval.apply(arguments);
+    } catch (Throwable e) { // an Error in author code must not end the thread
+      returned(
+          frame,
+          call,
+          ToolResult.error(
+              "approval_failed",
+              "Whether the call needs approval could not be told: " + AuthorFailures.reason(e)));
+      return true;
+    }
+    if (question == null) {
+      return false;
+    }
+    ObjectNode asked = Json.object().put("question", question).put("tool", offered.name());
+    asked.set("arguments", arguments);
+    emit(new ThreadEvent.CallAsked(call.key(), true, asked, now));
+    return true;
+  }
+
+  private static @Nullable Function<? super ObjectNode, @Nullable String> approval(
+      Offered offered) {
+    if (offered instanceof Tool tool) {
+      return tool.approval();
+    }
+    return offered instanceof FlowCall flow ? flow.approval() : null;
+  }
+
+  /** A sub-prompt answers the call, a level deeper. */
+  void open(StepFrame frame, SubPrompt sub, CallState call) {
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String argument = sub.userMessage() == null ? onlyText(arguments) : sub.userMessage();
+    JsonNode one = argument == null ? null : arguments.get(argument);
+    String words =
+        one == null ? Json.text(arguments) : one.isTextual() ? one.textValue() : Json.text(one);
+    String parentId = "m-" + call.key();
+    Message asked =
+        Message.of(frame.side().other().role(), words)
+            .placed(parentId + ".in", now * 1000, frame.depth() + 1, parentId);
+    emit(new ThreadEvent.CallDelegated(call.key(), ""));
+    emit(
+        new ThreadEvent.FrameOpened(
+            call.key(),
+            sub.prompt().name(),
+            frame.side(),
+            frame.depth() + 1,
+            parentId,
+            null,
+            List.of(asked)));
+  }
+
+  /** The one argument of a call that has no other. */
+  private static @Nullable String onlyText(ObjectNode arguments) {
+    return arguments.size() == 1 && arguments.has("message") ? "message" : null;
+  }
+
+  /** A call came back; hooks see the result first, where there are any. */
+  void returned(StepFrame frame, CallState call, ToolResult result) {
+    HookRunner hooks = HookRunner.of(agents, agent(), ChangeRecorder.prompt(agent(), frame));
+    if (hooks.seesResults() || !result.attachments().isEmpty()) {
+      emit(new ThreadEvent.CallReturned(call.key(), result));
+      return;
+    }
+    Message message =
+        ToolCalls.result(frame, call, result, List.of())
+            .placed("m-" + call.key(), now * 1000, frame.depth(), frame.parentId());
+    emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
+  }
+
+  // --- the end of a step -----------------------------------------------------------------------
+
+  /** All calls of a step are over: what follows from it. */
+  private void endStep(StepFrame frame) {
+    if (!frame.top()) {
+      endSubPrompt(frame);
+    } else if (frame.step() == 0) {
+      emit(new ThreadEvent.FrameClosed(frame.path()));
+      if (state.course().stopWanted() && state.course().running()) {
+        stopWanted();
+      }
+    } else if (agent().side(frame.side()) instanceof Participant.Speaker speaker) {
+      endTopStep(frame, speaker);
+    } else {
+      emit(new ThreadEvent.FrameClosed(frame.path()));
+      String reason = "No model is on side " + frame.side() + " any more";
+      stop(frame.side(), StopCode.STEP_ERROR, reason, false);
+    }
+  }
+
+  private void endTopStep(StepFrame frame, Participant.Speaker speaker) {
+    Side side = frame.side();
+    if (state.course().streak().empty() >= EMPTY_REPLIES) {
+      String reason = "The model said nothing %d times in a row".formatted(EMPTY_REPLIES);
+      failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
+      stop(side, StopCode.STEP_ERROR, reason, false);
+      return;
+    }
+    Handoff handoff = handoff(frame, speaker.prompt());
+    if (handoff != null && !state.waiting().isEmpty() && !state.course().stopWanted()) {
+      state.waiting().forEach(call -> emit(new ThreadEvent.Queued(frame.path(), call)));
+      return;
+    }
+    publishStatus(frame, speaker.sessionStatus());
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (endsSession(frame, speaker)) {
+      return;
+    }
+    if (state.course().stopWanted()) {
+      stopWanted();
+      return;
+    }
+    if (state.course().streak().sameError() >= SAME_ERRORS) {
+      breakCircuit(side);
+      return;
+    }
+    boolean stopTool = called(frame, speaker.stopTool(), false);
+    boolean responded =
+        speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
+    Side forced = state.course().forced();
+    boolean done = stopTool || responded || (speaker.hasNoStopCondition() && saidSomething(frame));
+    if (handoff != null) {
+      handOver(frame, handoff);
+    } else if (forced != null) {
+      forced(side, forced, done);
+    } else if (done) {
+      turnOver(side, stopTool ? StopCode.STOP_TOOL : StopCode.STOP_ON_RESPONSE);
+    }
+  }
+
+  private static boolean saidSomething(StepFrame frame) {
+    return !frame.made().isEmpty() || !ThreadFold.blank(frame.text());
+  }
+
+  /** The turn of a side is over: the other side's, or a pause for the person there. */
+  private void turnOver(Side side, String code) {
+    emit(new ThreadEvent.SideTurned(side, side.other(), true));
+    if (!endsByTurns(side) && agent().side(side.other()) instanceof Participant.Person) {
+      stop(side, code, null, false);
+    }
+  }
+
+  /** The step of a side is over, and who acts next was decided by code. */
+  private void forced(Side side, Side forced, boolean turnIsOver) {
+    emit(new ThreadEvent.SideTurned(side, forced, turnIsOver));
+    if (!endsByTurns(side)) {
+      emit(new ThreadEvent.Forced(forced));
+    }
+  }
+
+  /** Whether the session is over because each side has had its turns. */
+  private boolean endsByTurns(Side side) {
+    int cap = agent().maxSessionTurns();
+    int turns = Math.min(state.course().turnsA(), state.course().turnsB());
+    boolean ends = cap > 0 && turns >= cap;
+    if (ends) {
+      stop(side, StopCode.MAX_SESSION_TURNS, turns + " turns of each side", true);
+    }
+    return ends;
+  }
+
+  /** Whether the session is over because of a tool that ends it. */
+  private boolean endsSession(StepFrame frame, Participant.Speaker speaker) {
+    Participant.Ending fail = speaker.sessionFail();
+    Participant.Ending end = speaker.sessionStop();
+    if (fail != null && called(frame, fail.tool(), true)) {
+      stop(frame.side(), StopCode.SESSION_FAIL, messageOf(frame, fail), true);
+      return true;
+    } else if (end != null && called(frame, end.tool(), true)) {
+      stop(frame.side(), StopCode.SESSION_STOP, messageOf(frame, end), true);
+      return true;
+    }
+    return false;
+  }
+
+  private void publishStatus(StepFrame frame, Participant.@Nullable Ending status) {
+    if (status != null && called(frame, status.tool(), true)) {
+      String text = messageOf(frame, status);
+      emit(new ThreadEvent.StatusSet(text == null ? status.tool() : text));
+    }
+  }
+
+  private static boolean called(StepFrame frame, @Nullable String tool, boolean well) {
+    return tool != null
+        && frame.made().stream()
+            .anyMatch(made -> made.call().name().equals(tool) && !(well && made.failed()));
+  }
+
+  /** The message of a tool that ends a session: its argument, or its result. */
+  private static @Nullable String messageOf(StepFrame frame, Participant.Ending ending) {
+    String text = null;
+    for (StepFrame.Made made : frame.made()) {
+      if (made.call().name().equals(ending.tool()) && !made.failed()) {
+        String property = ending.messageProperty();
+        JsonNode value =
+            property == null ? null : ChangeRecorder.object(ToolCalls.arguments(made.call())).get(property);
+        text =
+            value == null ? made.text() : value.isTextual() ? value.textValue() : Json.text(value);
+      }
+    }
+    return text;
+  }
+
+  private static @Nullable Handoff handoff(StepFrame frame, Prompt prompt) {
+    Handoff last = null;
+    for (StepFrame.Made made : frame.made()) {
+      Offered offered = ToolCalls.offered(prompt, made.call().name());
+      if (offered instanceof Handoff handoff && !made.failed()) {
+        last = handoff;
+      }
+    }
+    return last;
+  }
+
+  private void handOver(StepFrame frame, Handoff handoff) {
+    Agent next = agents.get(handoff.agent());
+    emit(new ThreadEvent.HandedOver(next.name(), agents.window(next)));
+    for (StepFrame.Made made : frame.made()) {
+      String words = ChangeRecorder.object(ToolCalls.arguments(made.call())).path("message").textValue();
+      if (made.call().name().equals(handoff.name()) && !ThreadFold.blank(words)) {
+        Message message =
+            Message.user(String.valueOf(words))
+                .asSilent()
+                .placed("m-s" + frame.step() + ".handoff", now * 1000, 0, null);
+        emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
+      }
+    }
+  }
+
+  private void stopWanted() {
+    TurnState.StopRequest request = Objects.requireNonNull(state.course().stopRequest());
+    stop(request.by(), StopCode.STATE_STOP_SESSION, request.reason(), true);
+  }
+
+  private void breakCircuit(Side side) {
+    String words =
+        "I've stopped because the same error came back %d times in a row: %s"
+            .formatted(SAME_ERRORS, state.course().streak().error());
+    Message message =
+        Message.of(side.role(), words)
+            .placed("m-s" + state.steps().count() + ".stop", now * 1000, 0, null);
+    emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
+    stop(side, StopCode.REPEATED_TOOL_ERROR, state.course().streak().error(), false);
+  }
+
+  /** What a sub-prompt said and did becomes the result of the call that it answers. */
+  private void endSubPrompt(StepFrame frame) {
+    StepFrame above = state.frameOf(frame.path());
+    CallState call = above == null ? null : above.call(frame.path());
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (above == null || call == null) {
+      return;
+    }
+    Prompt prompt = ChangeRecorder.prompt(agent(), above);
+    Offered offered = ToolCalls.offered(agent(), prompt, call.call().name(), true);
+    if (offered instanceof SubPrompt sub) {
+      returned(above, call, result(sub, frame));
+    } else {
+      returned(above, call, ToolResult.error("The prompt is no longer there"));
+    }
+  }
+
+  private static ToolResult result(SubPrompt sub, StepFrame frame) {
+    List<String> lines = new ArrayList<>();
+    long errors = frame.made().stream().filter(StepFrame.Made::failed).count();
+    if (sub.text() && !ThreadFold.blank(frame.text())) {
+      lines.add(String.valueOf(frame.text()));
+    }
+    List<String> executions = new ArrayList<>();
+    for (StepFrame.Made made : frame.made()) {
+      if (made.failed() ? sub.errors() : sub.toolCalls()) {
+        executions.add("- " + made.call().name() + ": " + made.text());
+      }
+    }
+    if (!executions.isEmpty()) {
+      lines.add("Tool Executions:");
+      lines.addAll(executions);
+    }
+    String text = String.join("\n", lines);
+    return errors == 0 || !sub.errors()
+        ? ToolResult.success(text)
+        : ToolResult.error(
+            "sub_prompt_failed",
+            "Sub-prompt failed with %d error(s)%s"
+                .formatted(errors, text.isEmpty() ? "" : "\n" + text));
+  }
+
+  /** No model answered; at top level, a message for clients says why. */
+  void failStep(StepFrame frame, String code, String reason, List<ModelAttempt> attempts) {
+    ObjectNode error = Json.object();
+    error.putObject("error").put("code", code).put("message", reason);
+    Message message =
+        Message.of(frame.side().role(), null)
+            .placed(String.valueOf(frame.messageId()), now * 1000, 0, null)
+            .withStatus(Message.Status.FAILED)
+            .from("s" + frame.step())
+            .withMetadata(error);
+    Message shown = frame.top() ? state.history().timed(message, null) : null;
+    emit(new ThreadEvent.StepFailed(frame.path(), code, reason, attempts, shown, now));
+  }
+
+  /** A sub-prompt whose model did not answer. */
+  void failSubPrompt(StepFrame frame, String reason) {
+    StepFrame above = state.frameOf(frame.path());
+    CallState call = above == null ? null : above.call(frame.path());
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (above != null && call != null) {
+      returned(above, call, ToolResult.error("sub_prompt_failed", reason));
+    }
+  }
+
+  /** Code has had its turn. */
+  void endHandling(Side side, boolean spoke) {
+    Side forced = state.course().forced();
+    if (state.course().stopWanted()) {
+      stopWanted();
+    } else if (forced != null) {
+      forced(side, forced, spoke);
+    } else if (spoke) {
+      turnOver(side, StopCode.STOP_ON_RESPONSE);
+    } else if (state.top() == null) {
+      stop(side, StopCode.HANDLER_IDLE, null, false);
+    }
+  }
+
+  // --- rest ------------------------------------------------------------------------------------
+
+  void stop(@Nullable Side by, String code, @Nullable String detail, boolean session) {
+    ThreadEvent.Parent parent = state.begun().parent();
+    emit(new ThreadEvent.Stopped(by, code, detail, session, now));
+    if (parent != null) {
+      boolean failed = StopCode.failed(code);
+      emit(new ThreadEvent.ReportOwed(state.reported() + 1, failed, report(code, detail)));
+    }
+  }
+
+  /** Reports to the parent when the thread starts or stops waiting for a person. */
+  void reportStatus(ThreadState before) {
+    boolean reported = state.reported() > before.reported();
+    boolean asks = state.asks();
+    if (!state.exists()
+        || state.begun().parent() == null
+        || asks == before.asks()
+        || (reported && !asks)) {
+      return;
+    }
+    ChildThread.Status standing = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
+    emit(new ThreadEvent.ReportOwed(state.reported() + 1, false, "", standing));
+  }
+
+  /** The report to a parent: the result of the session, or the last message. */
+  private String report(String code, @Nullable String detail) {
+    boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);
+    if (ending && detail != null) {
+      return detail;
+    }
+    List<Message> messages = state.history().messages();
+    for (int i = messages.size() - 1; i >= 0 && !StopCode.failed(code); i--) {
+      Message message = messages.get(i);
+      if (message.role() == Role.ASSISTANT && !ThreadFold.blank(message.content())) {
+        return String.valueOf(message.content());
+      }
+    }
+    return detail == null ? code : code + ": " + detail;
+  }
+
+  /** Applies the changes that author code made. */
+  void absorb(List<ThreadEvent.Change> changes) {
+    for (ThreadEvent.Change change : changes) {
+      emit(change instanceof ThreadEvent.Queued queued ? placed(queued) : change);
+    }
+  }
+
+  /** A call follows those of its step; where none are being made it waits. */
+  private ThreadEvent.Queued placed(ThreadEvent.Queued queued) {
+    StepFrame frame = queued.frame() == null ? null : state.frames().get(queued.frame());
+    return frame != null && frame.stage() == StepFrame.Stage.CALLING
+        ? queued
+        : new ThreadEvent.Queued(null, queued.call());
+  }
+
+  /** Calls that belong to no step get a message of their own to hang on. */
+  private void makeWaiting() {
+    List<RequestedCall> calls = state.waiting();
+    Side side = acting();
+    Message message =
+        Message.of(side.role(), null)
+            .asSilent()
+            .placed("m-" + calls.get(0).id() + ".calls", now * 1000, 0, null);
+    emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
+    emit(new ThreadEvent.FrameOpened(StepFrame.TOP, null, side, 0, null, message.id(), List.of()));
+    calls.forEach(call -> emit(new ThreadEvent.Queued(StepFrame.TOP, call)));
+  }
+
+  /** The side whose model sees calls that no model requested. */
+  private Side acting() {
+    boolean onlyB =
+        !(agent().side(Side.A) instanceof Participant.Speaker)
+            && agent().side(Side.B) instanceof Participant.Speaker;
+    return onlyB ? Side.B : Side.A;
+  }
+
+  /** Withdraws the work elsewhere for a call that was ended. */
+  void leaveBehind(StepFrame frame, CallState call) {
+    Prompt prompt = ChangeRecorder.prompt(agent(), frame);
+    Offered offered = ToolCalls.offered(agent(), prompt, call.call().name(), call.queued());
+    if (offered instanceof FlowCall && call.attempt() > 0) {
+      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null, null));
+    } else if (call.child() != null) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child(), null));
+    } else if (offered instanceof SubAgent relation && call.attempt() > 0) {
+      leaveDelegated(relation, call);
+    }
+  }
+
+  /** The call was being handed to a child, and may have reached it. */
+  private void leaveDelegated(SubAgent relation, CallState call) {
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String child = ToolCalls.reference(relation, arguments, state.children().values());
+    if (child == null) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, null, relation.agent()));
+    } else if (relation.blocking() && state.children().containsKey(child)) {
+      emit(new ThreadEvent.LeftBehind(call.key(), null, child, null));
+    }
+  }
+}

@@ -1,0 +1,104 @@
+package io.fermata.agent.message;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** What a thread can hold. Reaching a bound is a clear error that changes nothing. */
+public final class Bounds {
+  /** A message or the result of a tool, in characters. */
+  public static final int TEXT = 256 * 1024;
+
+  /** Context and storage together, in characters of JSON. */
+  public static final int SHELF = 256 * 1024;
+
+  /** One file, in bytes. */
+  public static final int FILE = 1024 * 1024;
+
+  public static final int FILES = 1_000;
+
+  /** Messages that wait for the end of a step. */
+  public static final int INBOX = 64;
+
+  /** Metadata of a message, or data of an event, in characters of JSON. */
+  public static final int DATA = 256 * 1024;
+
+  /** Effects that wait for their time. */
+  public static final int EFFECTS = 256;
+
+  /** The arguments of all of them, in characters of JSON. */
+  public static final int EFFECTS_ARGUMENTS = 256 * 1024;
+
+  /** Threads that one thread creates. */
+  public static final int CHILDREN = 1_000;
+
+  /** Calls that one step can have. */
+  public static final int CALLS = 128;
+
+  /** Levels of sub-prompts. */
+  public static final int DEPTH = 8;
+
+  /** The environment, in characters. */
+  public static final int ENV = 64 * 1024;
+
+  /** The key of a message or of an answer, in characters. */
+  public static final int KEY = 255;
+
+  public static final int TAGS = 32;
+
+  public static final int TAG = 64;
+
+  private Bounds() {}
+
+  public static void requireData(String what, @Nullable JsonNode data) {
+    if (!fits(data)) {
+      throw new IllegalArgumentException(
+          "The %s is longer than the %d characters of JSON that a thread takes; keep large things as files"
+              .formatted(what, DATA));
+    }
+  }
+
+  public static boolean fits(@Nullable JsonNode data) {
+    return data == null || Json.text(data).length() <= DATA;
+  }
+
+  public static String text(String what, String text) {
+    if (text.length() > TEXT) {
+      throw new IllegalArgumentException(
+          "A %s of %d characters is longer than the %d that a thread takes"
+              .formatted(what, text.length(), TEXT));
+    }
+    return text;
+  }
+
+  public static @Nullable String shortened(@Nullable String text) {
+    return text == null || text.length() <= TEXT
+        ? text
+        : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
+  }
+
+  /** Refuses an environment that is too large for a thread. */
+  public static void requireEnv(Map<String, String> env) {
+    long size = 0;
+    for (Map.Entry<String, String> entry : env.entrySet()) {
+      size += entry.getKey().length() + entry.getValue().length();
+    }
+    if (size > ENV) {
+      throw new IllegalArgumentException(
+          "The environment of a thread holds %d characters and this makes %d".formatted(ENV, size));
+    }
+  }
+
+  public static Set<String> tags(Collection<String> tags) {
+    Set<String> all = new TreeSet<>(tags);
+    if (all.size() > TAGS || all.stream().anyMatch(t -> t.isBlank() || t.length() > TAG)) {
+      throw new IllegalArgumentException(
+          "A thread has at most %d tags of 1 to %d characters".formatted(TAGS, TAG));
+    }
+    return all;
+  }
+}

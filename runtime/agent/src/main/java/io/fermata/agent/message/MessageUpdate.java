@@ -1,0 +1,23 @@
+package io.fermata.agent.message;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
+
+/** What changes in a message; what is null stays. */
+public record MessageUpdate(
+    @Nullable String content, @Nullable Boolean silent, @Nullable JsonNode metadata) {
+
+  public static MessageUpdate content(String value) {
+    return new MessageUpdate(value, null, null);
+  }
+
+  public static MessageUpdate silent(boolean value) {
+    return new MessageUpdate(null, value, null);
+  }
+
+  public Message of(Message message) {
+    Message changed = content == null ? message : message.withContent(content);
+    changed = silent == null ? changed : changed.silent(silent);
+    return metadata == null ? changed : changed.withMetadata(metadata);
+  }
+}

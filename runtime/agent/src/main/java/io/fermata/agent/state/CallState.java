@@ -1,0 +1,201 @@
+package io.fermata.agent.state;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.ToolResult;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call in progress, or one that waits for its turn.
+ *
+ * @param retryAt when the next attempt is due; null if none is
+ * @param question what a person is asked about it; null if nobody is
+ * @param answer what the person answered
+ * @param begun the hooks for its start have run, and what they did is journaled
+ * @param child the thread that works for it; null if there is none
+ * @param result what it returned, before hooks have seen it
+ * @param message its result in the conversation; null before it is over, or if a hook struck it out
+ */
+public record CallState(
+    Request request,
+    Phase phase,
+    int attempt,
+    @Nullable Long retryAt,
+    @Nullable JsonNode question,
+    @Nullable Answer answer,
+    boolean begun,
+    @Nullable String child,
+    @Nullable ToolResult result,
+    @Nullable Message message) {
+
+  /**
+   * What is called.
+   *
+   * @param key distinguishes it from every other call of the thread
+   * @param queued requested by author code, not by a model
+   */
+  public record Request(String key, RequestedCall call, boolean queued) {}
+
+  /** How far a call is. */
+  public enum Phase {
+    /** It waits for those before it. */
+    @JsonProperty("waiting")
+    WAITING,
+    @JsonProperty("running")
+    RUNNING,
+    /** It failed and is made again when its time comes. */
+    @JsonProperty("retrying")
+    RETRYING,
+    /** A person has to approve it. */
+    @JsonProperty("approving")
+    APPROVING,
+    /** The flow behind it asks a person. */
+    @JsonProperty("asking")
+    ASKING,
+    /** A sub-prompt or a child works for it. */
+    @JsonProperty("delegated")
+    DELEGATED,
+    /** It returned; the hooks for its result have not run yet. */
+    @JsonProperty("returned")
+    RETURNED,
+    @JsonProperty("over")
+    OVER
+  }
+
+  /** What a person said about a call. */
+  public record Answer(
+      String id,
+      @Nullable Boolean approved,
+      @Nullable JsonNode answers,
+      @Nullable String reason,
+      @Nullable String by) {}
+
+  static CallState of(String key, RequestedCall call, boolean queued) {
+    return new CallState(
+        new Request(key, call, queued),
+        Phase.WAITING,
+        0,
+        null,
+        null,
+        null,
+        false,
+        null,
+        null,
+        null);
+  }
+
+  public String key() {
+    return request.key();
+  }
+
+  public RequestedCall call() {
+    return request.call();
+  }
+
+  public boolean queued() {
+    return request.queued();
+  }
+
+  public boolean over() {
+    return phase == Phase.OVER;
+  }
+
+  /** Whether a person can say something about it now. */
+  public boolean open() {
+    return phase == Phase.APPROVING || phase == Phase.ASKING;
+  }
+
+  public boolean approved() {
+    return answer != null && Boolean.TRUE.equals(answer.approved());
+  }
+
+  CallState running(int newAttempt) {
+    return entering(Phase.RUNNING, draft -> draft.attempt = newAttempt);
+  }
+
+  CallState retrying(long due) {
+    return entering(Phase.RETRYING, draft -> draft.retryAt = due);
+  }
+
+  /** The flow behind it continues by itself. */
+  CallState waiting(long until) {
+    return entering(
+        Phase.RETRYING,
+        draft -> {
+          draft.retryAt = until;
+          draft.begun = true;
+        });
+  }
+
+  CallState asked(boolean approval, JsonNode what) {
+    return entering(
+        approval ? Phase.APPROVING : Phase.ASKING,
+        draft -> {
+          draft.question = what;
+          draft.begun |= !approval;
+        });
+  }
+
+  CallState answered(Answer given) {
+    return entering(Phase.WAITING, draft -> draft.answer = given);
+  }
+
+  CallState delegated(@Nullable String threadId) {
+    return entering(
+        Phase.DELEGATED,
+        draft -> {
+          draft.begun = true;
+          draft.child = threadId;
+        });
+  }
+
+  CallState returned(ToolResult what) {
+    return entering(Phase.RETURNED, draft -> draft.result = what);
+  }
+
+  CallState ended(@Nullable Message result) {
+    return entering(
+        Phase.OVER,
+        draft -> {
+          draft.question = null;
+          draft.answer = null;
+          draft.message = result;
+        });
+  }
+
+  private CallState entering(Phase next, Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.entering(next);
+  }
+
+  /** What may differ in the next phase; what only held in the one before is gone. */
+  private static final class Draft {
+    private final CallState before;
+    private int attempt;
+    private @Nullable Long retryAt;
+    private @Nullable JsonNode question;
+    private @Nullable Answer answer;
+    private boolean begun;
+    private @Nullable String child;
+    private @Nullable ToolResult result;
+    private @Nullable Message message;
+
+    Draft(CallState before) {
+      this.before = before;
+      attempt = before.attempt;
+      question = before.question;
+      answer = before.answer;
+      begun = before.begun;
+      child = before.child;
+    }
+
+    CallState entering(Phase phase) {
+      return new CallState(
+          before.request, phase, attempt, retryAt, question, answer, begun, child, result, message);
+    }
+  }
+}

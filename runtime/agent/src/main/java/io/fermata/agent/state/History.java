@@ -1,0 +1,161 @@
+package io.fermata.agent.state;
+
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The latest messages of a thread, and a summary of those before them. The journal has them all.
+ *
+ * @param count how many messages the thread has had at top level
+ * @param last the time of the newest message, in microseconds of the epoch
+ * @param summary a model's summary of the older ones; null if there is none
+ * @param upTo the last message that the summary covers
+ * @param since how many messages have come since
+ * @param turn how many of the latest messages belong to the current turn, including the one that
+ *     started it; they are kept however small the window is
+ */
+public record History(
+    List<Message> messages,
+    int window,
+    long count,
+    long last,
+    @Nullable String summary,
+    @Nullable String upTo,
+    int since,
+    int turn) {
+
+  /** How long a turn may become before its own beginning is left out. */
+  private static final int LONGEST_TURN = 1_024;
+
+  /** How many messages more than the window are kept, so that few of them have to be copied. */
+  private static final int SLACK = 16;
+
+  static History empty(int window) {
+    return new History(List.of(), window, 0, 0, null, null, 0, 0);
+  }
+
+  History widened(int newWindow) {
+    return new History(messages, newWindow, count, last, summary, upTo, since, turn);
+  }
+
+  /** Adds a message at the end, or before one that is still kept. */
+  History plus(Message message, @Nullable String before) {
+    int place = before == null ? -1 : indexOf(before);
+    Message placed = timed(message, before);
+    int keep = Math.max(window, turn + 1);
+    int drop = messages.size() >= keep + SLACK ? messages.size() - keep + 1 : 0;
+    List<Message> all = new ArrayList<>(messages.size() + 1 - drop);
+    all.addAll(messages.subList(drop, messages.size()));
+    if (place < 0) {
+      all.add(placed);
+    } else {
+      all.add(Math.max(0, place - drop), placed);
+    }
+    return new History(
+        Collections.unmodifiableList(all),
+        window,
+        count + 1,
+        Math.max(last, placed.createdAt()),
+        summary,
+        upTo,
+        since + 1,
+        Math.min(LONGEST_TURN, turn + 1));
+  }
+
+  /** The message with the time that it has at the end, or before another one. */
+  public Message timed(Message message, @Nullable String before) {
+    int place = before == null ? -1 : indexOf(before);
+    return message.at(
+        place < 0 ? Math.max(message.createdAt(), last + 1) : messages.get(place).createdAt() - 1);
+  }
+
+  History changed(String id, UnaryOperator<Message> change) {
+    int place = indexOf(id);
+    if (place < 0) {
+      return this;
+    }
+    List<Message> all = new ArrayList<>(messages);
+    all.set(place, change.apply(all.get(place)));
+    return new History(List.copyOf(all), window, count, last, summary, upTo, since, turn);
+  }
+
+  History without(String id) {
+    int place = indexOf(id);
+    if (place < 0) {
+      return this;
+    }
+    List<Message> all = new ArrayList<>(messages);
+    all.remove(place);
+    return new History(
+        List.copyOf(all),
+        window,
+        count - 1,
+        last,
+        summary,
+        upTo,
+        Math.max(0, since - 1),
+        Math.max(0, turn - 1));
+  }
+
+  /** Sums up what lies before and at a message. */
+  History compacted(String newSummary, String newUpTo) {
+    int rest = messages.size() - 1 - indexOf(newUpTo);
+    return new History(messages, window, count, last, newSummary, newUpTo, rest, turn);
+  }
+
+  /** Puts off the next summary. */
+  History notCompacted() {
+    return new History(messages, window, count, last, summary, upTo, 0, turn);
+  }
+
+  /** A turn starts with the last message; results stay with their calls. */
+  History turned() {
+    int begin = messages.size() - 1;
+    while (begin > 0 && messages.get(begin).role() == Role.TOOL) {
+      begin--;
+    }
+    int begun = messages.size() - Math.max(0, begin);
+    return new History(messages, window, count, last, summary, upTo, since, begun);
+  }
+
+  public @Nullable Message message(String id) {
+    int place = indexOf(id);
+    return place < 0 ? null : messages.get(place);
+  }
+
+  /** The latest messages that no summary covers: at most this many, or the whole current turn. */
+  public List<Message> tail(int most) {
+    int from = upTo == null ? 0 : indexOf(upTo) + 1;
+    int shown = messages.size() - Math.max(most, turn);
+    return messages.subList(Math.max(from, shown), messages.size());
+  }
+
+  /** How many of those are older than the latest {@code keep}; results stay with their calls. */
+  public int old(int keep) {
+    List<Message> all = tail(Integer.MAX_VALUE);
+    int old = Math.max(0, all.size() - keep);
+    while (old > 0 && all.get(old).role() == Role.TOOL) {
+      old--;
+    }
+    return old;
+  }
+
+  /** Whether there are messages that are neither kept here nor covered by a summary. */
+  public boolean hasGap() {
+    return upTo == null ? count > messages.size() : indexOf(upTo) < 0;
+  }
+
+  private int indexOf(String id) {
+    for (int i = messages.size() - 1; i >= 0; i--) {
+      if (messages.get(i).id().equals(id)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+}

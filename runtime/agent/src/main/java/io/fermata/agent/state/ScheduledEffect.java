@@ -1,0 +1,45 @@
+package io.fermata.agent.state;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.ScheduledHandler;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Scheduled work of an agent.
+ *
+ * @param agent whose work it is, whichever agent the thread has by then
+ * @param effect the name of the {@link ScheduledHandler} work
+ * @param due when it is to run, in milliseconds of the epoch
+ * @param error why it failed; null if it did not
+ */
+public record ScheduledEffect(
+    String id,
+    String agent,
+    String effect,
+    JsonNode arguments,
+    long due,
+    Status status,
+    int attempt,
+    @Nullable String error) {
+
+  /** How far it is. */
+  public enum Status {
+    @JsonProperty("pending")
+    PENDING,
+    @JsonProperty("running")
+    RUNNING,
+    @JsonProperty("completed")
+    COMPLETED,
+    @JsonProperty("failed")
+    FAILED
+  }
+
+  public boolean over() {
+    return status == Status.COMPLETED || status == Status.FAILED;
+  }
+
+  ScheduledEffect now(Status next, int newAttempt, long newDue, @Nullable String why) {
+    return new ScheduledEffect(id, agent, effect, arguments, newDue, next, newAttempt, why);
+  }
+}

@@ -1,0 +1,201 @@
+package io.fermata.agent.state;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A step of a thread in progress: at top level, or of a sub-prompt inside a call.
+ *
+ * @param step the step's number; 0 if no model was asked
+ * @param messageId the message that the model's reply becomes, or that code answers
+ * @param calls the calls of the step, in order; finished ones leave at the front
+ * @param made the calls that have left
+ * @param said the messages inside a sub-prompt
+ * @param text what the model said in this step
+ */
+public record StepFrame(
+    Level level,
+    Stage stage,
+    int attempt,
+    long step,
+    @Nullable String messageId,
+    List<CallState> calls,
+    List<Made> made,
+    List<Message> said,
+    @Nullable String text) {
+
+  public static final String TOP = "";
+
+  /**
+   * Which side and prompt speak in a frame, and how deep it is nested.
+   *
+   * @param path empty at top level, else the key of the call that a sub-prompt answers
+   * @param prompt the prompt that speaks; null where code acts, or calls were queued at rest
+   * @param parentId the message of the call that a sub-prompt answers
+   */
+  public record Level(
+      String path, @Nullable String prompt, Side side, int depth, @Nullable String parentId) {
+    static Level top(@Nullable String prompt, Side side) {
+      return new Level(TOP, prompt, side, 0, null);
+    }
+  }
+
+  /** What a step is doing. */
+  public enum Stage {
+    /** A sub-prompt is about to ask its model. */
+    @JsonProperty("opened")
+    OPENED,
+    /** A model is asked. */
+    @JsonProperty("thinking")
+    THINKING,
+    /** Code has the turn. */
+    @JsonProperty("handling")
+    HANDLING,
+    /** Tools are called. */
+    @JsonProperty("calling")
+    CALLING
+  }
+
+  /** A call of the step that is over. */
+  public record Made(RequestedCall call, boolean failed, @Nullable String text, boolean queued) {}
+
+  static StepFrame of(Level level, Stage stage) {
+    return new StepFrame(level, stage, 0, 0, null, List.of(), List.of(), List.of(), null);
+  }
+
+  public String path() {
+    return level.path();
+  }
+
+  public @Nullable String prompt() {
+    return level.prompt();
+  }
+
+  public Side side() {
+    return level.side();
+  }
+
+  public int depth() {
+    return level.depth();
+  }
+
+  public @Nullable String parentId() {
+    return level.parentId();
+  }
+
+  public boolean top() {
+    return path().equals(TOP);
+  }
+
+  public @Nullable CallState call(String key) {
+    for (CallState call : calls) {
+      if (call.key().equals(key)) {
+        return call;
+      }
+    }
+    return null;
+  }
+
+  StepFrame with(CallState changed) {
+    List<CallState> all = new ArrayList<>(calls.size());
+    for (CallState call : calls) {
+      all.add(call.key().equals(changed.key()) ? changed : call);
+    }
+    return withCalls(all);
+  }
+
+  StepFrame withCalls(List<CallState> all) {
+    return with(draft -> draft.calls = all);
+  }
+
+  /** The frame without the calls at its front that are over. */
+  StepFrame without(int over, List<Made> whatTheyCameTo) {
+    List<Made> all = new ArrayList<>(made);
+    all.addAll(whatTheyCameTo);
+    return with(
+        draft -> {
+          draft.calls = calls.subList(over, calls.size());
+          draft.made = all;
+        });
+  }
+
+  StepFrame saying(List<Message> all) {
+    return with(draft -> draft.said = all);
+  }
+
+  StepFrame answered(@Nullable String words, List<CallState> wanted) {
+    List<CallState> all = new ArrayList<>(wanted);
+    all.addAll(calls);
+    return with(
+        draft -> {
+          draft.stage = Stage.CALLING;
+          draft.calls = all;
+          draft.text = words;
+        });
+  }
+
+  /** An attempt at a step: a model is asked, or code acts. */
+  StepFrame attempting(Stage what, int newAttempt, long newStep, String message) {
+    return with(
+        draft -> {
+          draft.stage = what;
+          draft.attempt = newAttempt;
+          draft.step = newStep;
+          draft.messageId = message;
+        });
+  }
+
+  StepFrame replyingTo(@Nullable String message) {
+    return with(draft -> draft.messageId = message);
+  }
+
+  private StepFrame with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.frame();
+  }
+
+  /** What changes in a frame during its step. */
+  private static final class Draft {
+    private final StepFrame before;
+    private Stage stage;
+    private int attempt;
+    private long step;
+    private @Nullable String messageId;
+    private List<CallState> calls;
+    private List<Made> made;
+    private List<Message> said;
+    private @Nullable String text;
+
+    Draft(StepFrame before) {
+      this.before = before;
+      stage = before.stage;
+      attempt = before.attempt;
+      step = before.step;
+      messageId = before.messageId;
+      calls = before.calls;
+      made = before.made;
+      said = before.said;
+      text = before.text;
+    }
+
+    StepFrame frame() {
+      return new StepFrame(
+          before.level,
+          stage,
+          attempt,
+          step,
+          messageId,
+          List.copyOf(calls),
+          List.copyOf(made),
+          List.copyOf(said),
+          text);
+    }
+  }
+}

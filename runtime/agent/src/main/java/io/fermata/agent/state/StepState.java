@@ -1,0 +1,90 @@
+package io.fermata.agent.state;
+
+import io.fermata.agent.message.RequestedCall;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The steps of a thread that are in progress.
+ *
+ * @param frames by path: the step at top level, and those of sub-prompts
+ * @param waiting calls that author code queued outside of a step
+ * @param count how often a model or a turn handler has been asked in the life of the thread
+ * @param compacting the attempt at a summary that is in progress; 0 if there is none
+ */
+public record StepState(Map<String, StepFrame> frames, List<RequestedCall> waiting, long count, int compacting) {
+
+  static final StepState NONE = new StepState(Map.of(), List.of(), 0, 0);
+
+  StepState with(StepFrame frame) {
+    Map<String, StepFrame> all = new LinkedHashMap<>(frames);
+    all.put(frame.path(), frame);
+    return new StepState(all, waiting, count, compacting);
+  }
+
+  StepState without(String path) {
+    Map<String, StepFrame> all = new LinkedHashMap<>(frames);
+    all.remove(path);
+    return new StepState(all, waiting, count, compacting);
+  }
+
+  /** Everything in progress was ended; queued calls stay. */
+  StepState stopped() {
+    return new StepState(Map.of(), waiting, count, 0);
+  }
+
+  StepState counted(long step) {
+    return new StepState(frames, waiting, step, compacting);
+  }
+
+  StepState compacting(int attempt) {
+    return new StepState(frames, waiting, count, attempt);
+  }
+
+  StepState waiting(RequestedCall call) {
+    List<RequestedCall> all = new ArrayList<>(notWaiting(call).waiting);
+    all.add(call);
+    return new StepState(frames, List.copyOf(all), count, compacting);
+  }
+
+  StepState notWaiting(RequestedCall call) {
+    List<RequestedCall> all = new ArrayList<>(waiting);
+    all.removeIf(other -> other.id().equals(call.id()));
+    return new StepState(frames, List.copyOf(all), count, compacting);
+  }
+
+  @Nullable StepFrame top() {
+    return frames.get(StepFrame.TOP);
+  }
+
+  /** The frame that a call belongs to. */
+  @Nullable StepFrame frameOf(String call) {
+    for (StepFrame frame : frames.values()) {
+      if (frame.call(call) != null) {
+        return frame;
+      }
+    }
+    return null;
+  }
+
+  @Nullable CallState call(String key) {
+    StepFrame frame = frameOf(key);
+    return frame == null ? null : frame.call(key);
+  }
+
+  /** The calls that wait for a person. */
+  List<CallState> open() {
+    List<CallState> open = new ArrayList<>();
+    for (StepFrame frame : frames.values()) {
+      for (CallState call : frame.calls()) {
+        if (call.open()) {
+          open.add(call);
+        }
+      }
+    }
+    return List.copyOf(open);
+  }
+}

@@ -1,0 +1,409 @@
+package io.fermata.agent.state;
+
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.FlowState;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.Usage;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What happened in a thread. A thread's state is the fold of its events and nothing else, and an
+ * event carries all that the fold needs, so a journal is replayed without the agent's code.
+ *
+ * <p>Names are part of the journal's format: they never change. Times are milliseconds of the
+ * epoch.
+ */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "e")
+@JsonSubTypes({
+  @JsonSubTypes.Type(value = ThreadEvent.Created.class, name = "created"),
+  @JsonSubTypes.Type(value = ThreadEvent.Greeted.class, name = "greeted"),
+  @JsonSubTypes.Type(value = ThreadEvent.Widened.class, name = "widened"),
+  @JsonSubTypes.Type(value = ThreadEvent.Received.class, name = "received"),
+  @JsonSubTypes.Type(value = ThreadEvent.Taken.class, name = "taken"),
+  @JsonSubTypes.Type(value = ThreadEvent.Released.class, name = "released"),
+  @JsonSubTypes.Type(value = ThreadEvent.Woke.class, name = "woke"),
+  @JsonSubTypes.Type(value = ThreadEvent.StepBegan.class, name = "step_began"),
+  @JsonSubTypes.Type(value = ThreadEvent.StepEnded.class, name = "step_ended"),
+  @JsonSubTypes.Type(value = ThreadEvent.StepFailed.class, name = "step_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.TurnBegan.class, name = "turn_began"),
+  @JsonSubTypes.Type(value = ThreadEvent.FrameOpened.class, name = "frame_opened"),
+  @JsonSubTypes.Type(value = ThreadEvent.FrameClosed.class, name = "frame_closed"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallBegan.class, name = "call_began"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallFailed.class, name = "call_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallWaits.class, name = "call_waits"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallAsked.class, name = "call_asked"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallAnswered.class, name = "call_answered"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallDelegated.class, name = "call_delegated"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallReturned.class, name = "call_returned"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallEnded.class, name = "call_ended"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallStruck.class, name = "call_struck"),
+  @JsonSubTypes.Type(value = ThreadEvent.SideTurned.class, name = "side_turned"),
+  @JsonSubTypes.Type(value = ThreadEvent.HandedOver.class, name = "handed_over"),
+  @JsonSubTypes.Type(value = ThreadEvent.Stopped.class, name = "stopped"),
+  @JsonSubTypes.Type(value = ThreadEvent.Compacting.class, name = "compacting"),
+  @JsonSubTypes.Type(value = ThreadEvent.Compacted.class, name = "compacted"),
+  @JsonSubTypes.Type(value = ThreadEvent.EffectBegan.class, name = "effect_began"),
+  @JsonSubTypes.Type(value = ThreadEvent.EffectEnded.class, name = "effect_ended"),
+  @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildStands.class, name = "child_stands"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildGone.class, name = "child_gone"),
+  @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
+  @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
+  @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.TellingBegan.class, name = "telling_began"),
+  @JsonSubTypes.Type(value = ThreadEvent.LeftBehind.class, name = "left_behind"),
+  @JsonSubTypes.Type(value = ThreadEvent.TakenBack.class, name = "taken_back"),
+  @JsonSubTypes.Type(value = ThreadEvent.Deleted.class, name = "deleted"),
+  @JsonSubTypes.Type(value = ThreadEvent.Said.class, name = "said"),
+  @JsonSubTypes.Type(value = ThreadEvent.Updated.class, name = "updated"),
+  @JsonSubTypes.Type(value = ThreadEvent.Queued.class, name = "queued"),
+  @JsonSubTypes.Type(value = ThreadEvent.Forced.class, name = "forced"),
+  @JsonSubTypes.Type(value = ThreadEvent.StopWanted.class, name = "stop_wanted"),
+  @JsonSubTypes.Type(value = ThreadEvent.ContextSet.class, name = "context_set"),
+  @JsonSubTypes.Type(value = ThreadEvent.Stored.class, name = "stored"),
+  @JsonSubTypes.Type(value = ThreadEvent.EnvSet.class, name = "env_set"),
+  @JsonSubTypes.Type(value = ThreadEvent.Tagged.class, name = "tagged"),
+  @JsonSubTypes.Type(value = ThreadEvent.StatusSet.class, name = "status_set"),
+  @JsonSubTypes.Type(value = ThreadEvent.FileWritten.class, name = "file_written"),
+  @JsonSubTypes.Type(value = ThreadEvent.FileRemoved.class, name = "file_removed"),
+  @JsonSubTypes.Type(value = ThreadEvent.FileMoved.class, name = "file_moved"),
+  @JsonSubTypes.Type(value = ThreadEvent.Scheduled.class, name = "scheduled"),
+  @JsonSubTypes.Type(value = ThreadEvent.Unscheduled.class, name = "unscheduled"),
+  @JsonSubTypes.Type(value = ThreadEvent.Emitted.class, name = "emitted"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildCreated.class, name = "child_created"),
+  @JsonSubTypes.Type(value = ThreadEvent.HookFailed.class, name = "hook_failed")
+})
+public sealed interface ThreadEvent {
+
+  /** A change that author code made through its {@link FlowState}. */
+  sealed interface Change extends ThreadEvent {}
+
+  // --- the thread ------------------------------------------------------------------------------
+
+  /**
+   * A thread began.
+   *
+   * @param window how many of the latest messages its state keeps
+   * @param parent the thread that created it, and the call that it did it for
+   */
+  record Created(
+      String threadId,
+      String agent,
+      String principal,
+      Set<String> tags,
+      Map<String, String> env,
+      @Nullable Parent parent,
+      int window,
+      long at)
+      implements ThreadEvent {}
+
+  /** The thread that a thread reports to. */
+  record Parent(String threadId, String relation, String call) {}
+
+  /** The hooks for a new thread have been called. */
+  record Greeted() implements ThreadEvent {}
+
+  /** The agent's current definition shows its models more, or less, of the conversation. */
+  record Widened(int window) implements ThreadEvent {}
+
+  /** It was deleted, with all that it keeps. */
+  record Deleted(long at) implements ThreadEvent {}
+
+  // --- messages from outside -------------------------------------------------------------------
+
+  /**
+   * A message was received and waits for the end of the current step.
+   *
+   * @param key the sender's name for it, so that it counts once; null if it has none
+   */
+  record Received(@Nullable String key, Message message, long at) implements ThreadEvent {}
+
+  /** A message that had arrived was taken into the conversation. */
+  record Taken(Message message) implements ThreadEvent {}
+
+  /** A message arrived for a thread that a client had stopped. */
+  record Released() implements ThreadEvent {}
+
+  // --- turns and steps -------------------------------------------------------------------------
+
+  /** The thread began to act. */
+  record Woke(String flowId, long at) implements ThreadEvent {}
+
+  /**
+   * Code takes the turn of a side.
+   *
+   * @param step how many steps there have been in the thread, this one included
+   * @param messageId the message that it is to answer; empty if there is none
+   */
+  record TurnBegan(Side side, String messageId, long step, int attempt, long at)
+      implements ThreadEvent {}
+
+  /**
+   * A model is asked for the next message.
+   *
+   * @param frame empty at top level, else the call that a sub-prompt answers
+   * @param step how many steps there have been in the thread, this one included
+   * @param messageId the message that it will become; pending until then
+   */
+  record StepBegan(
+      String frame, Side side, String prompt, long step, int attempt, String messageId, long at)
+      implements ThreadEvent {}
+
+  /**
+   * A model answered.
+   *
+   * @param calls the calls that it requests, in order
+   * @param log how the step went
+   */
+  record StepEnded(String frame, Message message, List<RequestedCall> calls, StepLog log)
+      implements ThreadEvent {}
+
+  /**
+   * What a step took.
+   *
+   * @param failed the attempts that failed
+   */
+  record StepLog(
+      String id,
+      String model,
+      String finish,
+      Usage usage,
+      List<ModelAttempt> failed,
+      long began,
+      long ended) {}
+
+  /**
+   * No model answered.
+   *
+   * @param message reports it in the conversation; null in a sub-prompt, whose call reports it
+   */
+  record StepFailed(
+      String frame,
+      String code,
+      String reason,
+      List<ModelAttempt> failed,
+      @Nullable Message message,
+      long at)
+      implements ThreadEvent {}
+
+  /** A frame was opened: for a sub-prompt, or for calls that no model requested. */
+  record FrameOpened(
+      String frame,
+      @Nullable String prompt,
+      Side side,
+      int depth,
+      @Nullable String parentId,
+      @Nullable String messageId,
+      List<Message> said)
+      implements ThreadEvent {}
+
+  /** The calls of a step are all over. */
+  record FrameClosed(String frame) implements ThreadEvent {}
+
+  /** The turn of a side is over. */
+  record SideTurned(Side from, Side to, boolean counts) implements ThreadEvent {}
+
+  /** Another agent took the thread over. */
+  record HandedOver(String agent, int window) implements ThreadEvent {}
+
+  /**
+   * The thread rests.
+   *
+   * @param by the side that brought it about; null if neither did
+   * @param session whether the session is over, which resets its counters
+   */
+  record Stopped(@Nullable Side by, String code, @Nullable String detail, boolean session, long at)
+      implements ThreadEvent {}
+
+  /** A summary of the older messages was started. */
+  record Compacting(int attempt, long at) implements ThreadEvent {}
+
+  /**
+   * The older messages were summarized.
+   *
+   * @param upTo the last message that the summary covers; null if it could not be made
+   */
+  record Compacted(@Nullable String summary, @Nullable String upTo, Usage usage, long at)
+      implements ThreadEvent {}
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  /** A call is made. */
+  record CallBegan(String call, int attempt, long at) implements ThreadEvent {}
+
+  /** An attempt failed and will be followed by another. */
+  record CallFailed(String call, int attempt, String reason, long retryAt) implements ThreadEvent {}
+
+  /** The flow behind a call continues by itself: it is polled again then. */
+  record CallWaits(String call, long until) implements ThreadEvent {}
+
+  /**
+   * A person is asked about a call.
+   *
+   * @param approval whether the call may be made; otherwise the flow behind it asks
+   */
+  record CallAsked(String call, boolean approval, JsonNode question, long at)
+      implements ThreadEvent {}
+
+  /**
+   * A person answered.
+   *
+   * @param approved whether the call may be made; null if that was not the question
+   * @param by who answered, as the host knows it; null if it does not
+   */
+  record CallAnswered(
+      String call,
+      String answerId,
+      @Nullable Boolean approved,
+      @Nullable JsonNode answers,
+      @Nullable String reason,
+      @Nullable String by,
+      long at)
+      implements ThreadEvent {}
+
+  /** A call waits for what a child comes to. */
+  record CallDelegated(String call, String threadId) implements ThreadEvent {}
+
+  /** A call returned; the hooks for its result have not run yet. */
+  record CallReturned(String call, ToolResult result) implements ThreadEvent {}
+
+  /** A call is over; the message holds its result. */
+  record CallEnded(String call, Message message, @Nullable String code, long at)
+      implements ThreadEvent {}
+
+  /** A hook removed a call. */
+  record CallStruck(String call, long at) implements ThreadEvent {}
+
+  /**
+   * A call was ended while a flow or a child works for it, which must be withdrawn.
+   *
+   * @param flow the flow; null if a child works for it
+   * @param unborn the agent of a child that may have been created for the call but is not known
+   *     yet; null if there is none
+   */
+  record LeftBehind(
+      String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
+      implements ThreadEvent {}
+
+  /** The work for a call that was ended is withdrawn. */
+  record TakenBack(String call) implements ThreadEvent {}
+
+  // --- scheduled effects -----------------------------------------------------------------------
+
+  record EffectBegan(String id, int attempt, long at) implements ThreadEvent {}
+
+  record EffectDelayed(String id, int attempt, String reason, long due) implements ThreadEvent {}
+
+  /**
+   * An effect is over.
+   *
+   * @param error what went wrong; null if nothing did
+   */
+  record EffectEnded(String id, @Nullable String error, long at) implements ThreadEvent {}
+
+  // --- parents and children --------------------------------------------------------------------
+
+  /** A child reported its result. */
+  record ChildReported(String threadId, long report, boolean failed, String text, long at)
+      implements ThreadEvent {}
+
+  /** An unfinished child reported its status. */
+  record ChildStands(String threadId, long report, ChildThread.Status status, long at)
+      implements ThreadEvent {}
+
+  /**
+   * A report to the parent is due.
+   *
+   * @param standing the status of an unfinished thread; null if it reports a result
+   */
+  record ReportOwed(long report, boolean failed, String text, ChildThread.@Nullable Status standing)
+      implements ThreadEvent {
+
+    public ReportOwed(long report, boolean failed, String text) {
+      this(report, failed, text, null);
+    }
+  }
+
+  /** A child was deleted. */
+  record ChildGone(String threadId, long at) implements ThreadEvent {}
+
+  /** The parent acknowledged a report. */
+  record Reported(long report) implements ThreadEvent {}
+
+  /**
+   * A delivery failed.
+   *
+   * @param what the effect that delivers
+   */
+  record TellingFailed(String what, int attempt, String reason, long due) implements ThreadEvent {}
+
+  /** A delivery is retried. */
+  record TellingBegan(String what, int attempt) implements ThreadEvent {}
+
+  // --- changes by author code -----------------------------------------------------------------
+
+  /**
+   * A message was put into the conversation.
+   *
+   * @param before the message that it precedes; null for the end
+   */
+  record Said(String frame, Message message, @Nullable String before) implements Change {}
+
+  record Updated(String messageId, MessageUpdate update) implements Change {}
+
+  /**
+   * A call was queued that no model requested.
+   *
+   * @param frame the step whose calls it follows; null if it waits for a place of its own
+   * @param call its id is unique in the thread
+   */
+  record Queued(@Nullable String frame, RequestedCall call) implements Change {}
+
+  record Forced(Side side) implements Change {}
+
+  record StopWanted(@Nullable Side by, @Nullable String reason) implements Change {}
+
+  record ContextSet(String key, @Nullable JsonNode value) implements Change {}
+
+  record Stored(String key, @Nullable JsonNode value) implements Change {}
+
+  record EnvSet(String key, @Nullable String value) implements Change {}
+
+  record Tagged(Set<String> tags) implements Change {}
+
+  record StatusSet(String text) implements Change {}
+
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares files, and copies would be large
+  record FileWritten(String path, String mimeType, byte[] data, long at) implements Change {}
+
+  record FileRemoved(String path) implements Change {}
+
+  record FileMoved(String path, String to) implements Change {}
+
+  /**
+   * Work was scheduled.
+   *
+   * @param agent whose effect it is, whichever agent the thread has by then
+   */
+  record Scheduled(String id, String agent, String effect, JsonNode arguments, long due)
+      implements Change {}
+
+  record Unscheduled(String id) implements Change {}
+
+  record Emitted(String type, @Nullable JsonNode data, long at) implements Change {}
+
+  record ChildCreated(ChildThread child) implements Change {}
+
+  record HookFailed(String hook, String point, String reason) implements Change {}
+}

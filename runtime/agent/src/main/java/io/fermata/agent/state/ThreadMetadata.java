@@ -1,0 +1,22 @@
+package io.fermata.agent.state;
+
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Data about a thread.
+ *
+ * @param agent the agent that acts in it now
+ * @param origin the agent that it began with
+ * @param principal who it belongs to
+ * @param createdAt milliseconds of the epoch
+ * @param parent the thread that created it; null if it was created from outside
+ */
+public record ThreadMetadata(
+    String threadId,
+    String agent,
+    String origin,
+    String principal,
+    Set<String> tags,
+    long createdAt,
+    @Nullable String parent) {}

@@ -1,0 +1,305 @@
+package io.fermata.agent.state;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.model.Usage;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The fold of a thread's events.
+ *
+ * @param mailbox messages and answers from outside
+ * @param history the latest messages of the conversation
+ * @param course whose turn it is, or why the thread rests
+ * @param steps what is in progress
+ * @param shelf what author code keeps with the thread
+ * @param effects scheduled work, by id
+ * @param relations the thread's children, and what it owes its parent
+ */
+public record ThreadState(
+    Lifecycle lifecycle,
+    Mailbox mailbox,
+    History history,
+    TurnState course,
+    StepState steps,
+    ThreadStorage shelf,
+    Map<String, ScheduledEffect> effects,
+    Relations relations,
+    Usage usage) {
+
+  public static final ThreadState NONE =
+      new ThreadState(
+          Lifecycle.NONE,
+          Mailbox.EMPTY,
+          History.empty(0),
+          TurnState.REST,
+          StepState.NONE,
+          ThreadStorage.EMPTY,
+          Map.of(),
+          Relations.NONE,
+          Usage.ZERO);
+
+  // --- lifecycle -------------------------------------------------------------------------------
+
+  /** Whether there is such a thread. */
+  public boolean exists() {
+    return created() != null && !deleted();
+  }
+
+  public ThreadEvent.@Nullable Created created() {
+    return lifecycle.created();
+  }
+
+  public ThreadEvent.Created begun() {
+    ThreadEvent.Created created = created();
+    if (created == null) {
+      throw new IllegalStateException("There is no thread yet");
+    }
+    return created;
+  }
+
+  @JsonIgnore
+  public String threadId() {
+    return begun().threadId();
+  }
+
+  /** The name of the agent that acts now. */
+  public String agent() {
+    return lifecycle.agent();
+  }
+
+  public boolean greeted() {
+    return lifecycle.greeted();
+  }
+
+  public boolean deleted() {
+    return lifecycle.deleted();
+  }
+
+  public ThreadMetadata metadata() {
+    ThreadEvent.Created first = begun();
+    ThreadEvent.Parent parent = first.parent();
+    return new ThreadMetadata(
+        first.threadId(),
+        agent(),
+        first.agent(),
+        first.principal(),
+        shelf.tags(),
+        first.at(),
+        parent == null ? null : parent.threadId());
+  }
+
+  // --- messages --------------------------------------------------------------------------------
+
+  /** The messages that wait for the end of the current step. */
+  public List<Message> inbox() {
+    return mailbox.inbox();
+  }
+
+  /** The ids of the latest messages that have a key, by key. */
+  public Map<String, String> keys() {
+    return mailbox.keys();
+  }
+
+  /** How many messages have been received. */
+  public long received() {
+    return mailbox.received();
+  }
+
+  /** Whether the key belongs to a message with another content. */
+  public boolean contradicts(String key, Message message, List<Attachment> attachments) {
+    return mailbox.contradicts(key, message, attachments);
+  }
+
+  /** One of the latest messages, or one of a step in progress. */
+  public @Nullable Message message(String id) {
+    Message found = history.message(id);
+    for (StepFrame frame : frames().values()) {
+      for (Message said : frame.said()) {
+        found = said.id().equals(id) ? said : found;
+      }
+      for (CallState call : frame.calls()) {
+        Message result = call.message();
+        found = result != null && result.id().equals(id) ? result : found;
+      }
+    }
+    return found;
+  }
+
+  // --- steps and calls -------------------------------------------------------------------------
+
+  public Map<String, StepFrame> frames() {
+    return steps.frames();
+  }
+
+  /** The calls that author code queued outside of a step. */
+  public List<RequestedCall> waiting() {
+    return steps.waiting();
+  }
+
+  public int compacting() {
+    return steps.compacting();
+  }
+
+  public @Nullable StepFrame top() {
+    return steps.top();
+  }
+
+  public @Nullable StepFrame frameOf(String call) {
+    return steps.frameOf(call);
+  }
+
+  public @Nullable CallState call(String key) {
+    return steps.call(key);
+  }
+
+  /** The calls that wait for a person. */
+  public List<CallState> open() {
+    return steps.open();
+  }
+
+  // --- children and parent ---------------------------------------------------------------------
+
+  public Map<String, ChildThread> children() {
+    return relations.children();
+  }
+
+  /** The reports that the parent has yet to acknowledge. */
+  public List<ThreadEvent.ReportOwed> reports() {
+    return relations.reports();
+  }
+
+  /** How many reports there have been. */
+  public long reported() {
+    return relations.reported();
+  }
+
+  public List<ThreadEvent.LeftBehind> leftBehind() {
+    return relations.leftBehind();
+  }
+
+  /** The children that calls wait for while they wait for a person. */
+  public List<ChildThread> askingIn() {
+    List<ChildThread> asking = new ArrayList<>();
+    for (StepFrame frame : frames().values()) {
+      for (CallState call : frame.calls()) {
+        ChildThread child =
+            call.phase() == CallState.Phase.DELEGATED && call.child() != null
+                ? children().get(call.child())
+                : null;
+        if (child != null && child.status() == ChildThread.Status.ASKING) {
+          asking.add(child);
+        }
+      }
+    }
+    return List.copyOf(asking);
+  }
+
+  /** Whether it waits for a person, itself or in a child. */
+  public boolean asks() {
+    return !open().isEmpty() || !askingIn().isEmpty();
+  }
+
+  // --- change ----------------------------------------------------------------------------------
+
+  /**
+   * The state after events.
+   *
+   * @param seq the number of the journal entry that holds them
+   */
+  public ThreadState apply(List<ThreadEvent> events, long seq) {
+    ThreadState state = this;
+    for (int i = 0; i < events.size(); i++) {
+      state = ThreadFold.apply(state, events.get(i), seq, i);
+    }
+    return state;
+  }
+
+  static <T> Map<String, T> put(Map<String, T> map, String key, @Nullable T value) {
+    Map<String, T> changed = new LinkedHashMap<>(map);
+    if (value == null) {
+      changed.remove(key);
+    } else {
+      changed.put(key, value);
+    }
+    return changed;
+  }
+
+  ThreadState with(Lifecycle value) {
+    return with(draft -> draft.lifecycle = value);
+  }
+
+  ThreadState with(Mailbox value) {
+    return with(draft -> draft.mailbox = value);
+  }
+
+  ThreadState with(History value) {
+    return with(draft -> draft.history = value);
+  }
+
+  ThreadState with(TurnState value) {
+    return with(draft -> draft.course = value);
+  }
+
+  ThreadState with(StepState value) {
+    return with(draft -> draft.steps = value);
+  }
+
+  ThreadState with(StepFrame frame) {
+    return with(steps.with(frame));
+  }
+
+  ThreadState with(ThreadStorage value) {
+    return with(draft -> draft.shelf = value);
+  }
+
+  ThreadState with(Relations value) {
+    return with(draft -> draft.relations = value);
+  }
+
+  ThreadState withEffects(Map<String, ScheduledEffect> value) {
+    return with(draft -> draft.effects = value);
+  }
+
+  ThreadState with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.state();
+  }
+
+  static final class Draft {
+    Lifecycle lifecycle;
+    Mailbox mailbox;
+    History history;
+    TurnState course;
+    StepState steps;
+    ThreadStorage shelf;
+    Map<String, ScheduledEffect> effects;
+    Relations relations;
+    Usage usage;
+
+    private Draft(ThreadState from) {
+      lifecycle = from.lifecycle;
+      mailbox = from.mailbox;
+      history = from.history;
+      course = from.course;
+      steps = from.steps;
+      shelf = from.shelf;
+      effects = from.effects;
+      relations = from.relations;
+      usage = from.usage;
+    }
+
+    private ThreadState state() {
+      return new ThreadState(
+          lifecycle, mailbox, history, course, steps, shelf, effects, relations, usage);
+    }
+  }
+}

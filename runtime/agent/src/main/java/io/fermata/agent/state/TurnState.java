@@ -1,0 +1,243 @@
+package io.fermata.agent.state;
+
+import io.fermata.agent.message.Side;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where a thread is in its turns.
+ *
+ * @param flowId the current execution; null while the thread rests
+ * @param side the side that acts, or acted last
+ * @param forced the side that acts next, out of turn; null if none was forced
+ * @param addressed a message since the last step has decided which side acts
+ * @param rest why the thread rests; null if it does not, or never acted
+ * @param stopRequest author code wants the thread to rest at the end of the step; null if not
+ */
+public record TurnState(
+    @Nullable String flowId,
+    Side side,
+    @Nullable Side forced,
+    boolean addressed,
+    @Nullable Rest rest,
+    @Nullable StopRequest stopRequest,
+    Counts counts,
+    Streak streak) {
+
+  static final TurnState REST =
+      new TurnState(null, Side.A, null, false, null, null, Counts.ZERO, Streak.NONE);
+
+  /**
+   * Why a thread rests until somebody speaks.
+   *
+   * @param by the side that stopped it; null if neither did
+   * @param code one of {@link StopCode}
+   */
+  public record Rest(@Nullable Side by, String code, @Nullable String detail) {}
+
+  /** A stop that takes effect at the end of the step. */
+  public record StopRequest(@Nullable Side by, @Nullable String reason) {}
+
+  /**
+   * What the limits count.
+   *
+   * @param steps how often models were called in this execution
+   * @param turnsA the turns of side A in this session
+   */
+  public record Counts(int steps, int stepsA, int stepsB, int turnsA, int turnsB) {
+    static final Counts ZERO = new Counts(0, 0, 0, 0, 0);
+
+    Counts stepped(Side by) {
+      return new Counts(
+          steps + 1, stepsA + one(by, Side.A), stepsB + one(by, Side.B), turnsA, turnsB);
+    }
+
+    Counts turned(Side by) {
+      return new Counts(steps, stepsA, stepsB, turnsA + one(by, Side.A), turnsB + one(by, Side.B));
+    }
+
+    Counts newExecution() {
+      return new Counts(0, 0, 0, turnsA, turnsB);
+    }
+
+    Counts newSession() {
+      return new Counts(steps, stepsA, stepsB, 0, 0);
+    }
+
+    private static int one(Side by, Side side) {
+      return by == side ? 1 : 0;
+    }
+  }
+
+  /**
+   * Fruitless replies and calls in a row.
+   *
+   * @param empty how many replies had neither text nor calls
+   * @param error the text of the latest error, normalized; null if the latest call succeeded
+   * @param sameError how many calls failed with that text
+   */
+  public record Streak(int empty, @Nullable String error, int sameError) {
+    static final Streak NONE = new Streak(0, null, 0);
+
+    Streak replied(boolean nothing) {
+      return new Streak(nothing ? empty + 1 : 0, error, sameError);
+    }
+
+    /** After a call; null stands for a success. */
+    Streak called(@Nullable String failure) {
+      int same = failure == null ? 0 : failure.equals(error) ? sameError + 1 : 1;
+      return new Streak(empty, failure, same);
+    }
+  }
+
+  /** Whether the thread acts, or waits for what it has started. */
+  public boolean running() {
+    return flowId != null;
+  }
+
+  public boolean stopped() {
+    return rest != null;
+  }
+
+  public @Nullable Side stoppedBy() {
+    return rest == null ? null : rest.by();
+  }
+
+  public @Nullable String code() {
+    return rest == null ? null : rest.code();
+  }
+
+  public @Nullable String detail() {
+    return rest == null ? null : rest.detail();
+  }
+
+  public boolean stopWanted() {
+    return stopRequest != null;
+  }
+
+  public int steps() {
+    return counts.steps();
+  }
+
+  public int steps(Side of) {
+    return of == Side.A ? counts.stepsA() : counts.stepsB();
+  }
+
+  public int turnsA() {
+    return counts.turnsA();
+  }
+
+  public int turnsB() {
+    return counts.turnsB();
+  }
+
+  TurnState woken(String flow) {
+    return with(
+        draft -> {
+          draft.flowId = flow;
+          draft.rest = null;
+          draft.stopRequest = null;
+          draft.counts = counts.newExecution();
+          draft.streak = Streak.NONE;
+        });
+  }
+
+  /** A side acts: a model, or code. */
+  TurnState acting(Side who) {
+    return with(
+        draft -> {
+          draft.side = who;
+          draft.forced = null;
+          draft.addressed = false;
+        });
+  }
+
+  /** A model is asked. */
+  TurnState stepped(Side by) {
+    return acting(by).with(draft -> draft.counts = counts.stepped(by));
+  }
+
+  TurnState forced(Side next) {
+    return with(draft -> draft.forced = next);
+  }
+
+  TurnState counted(Side by) {
+    return with(draft -> draft.counts = counts.turned(by));
+  }
+
+  TurnState turnedTo(Side next) {
+    return with(
+        draft -> {
+          draft.side = next;
+          draft.forced = null;
+        });
+  }
+
+  /** A message from outside arrived. */
+  TurnState spokenTo() {
+    return with(draft -> draft.addressed = true);
+  }
+
+  TurnState wantingStop(@Nullable Side by, @Nullable String reason) {
+    return with(draft -> draft.stopRequest = new StopRequest(by, reason));
+  }
+
+  TurnState resting(Rest why, boolean session) {
+    return with(
+        draft -> {
+          draft.flowId = null;
+          draft.forced = null;
+          draft.addressed = false;
+          draft.rest = why;
+          draft.stopRequest = null;
+          draft.counts = session ? counts.newSession() : counts;
+          draft.streak = Streak.NONE;
+        });
+  }
+
+  /** A message arrived after the thread was stopped from outside. */
+  TurnState released() {
+    return with(draft -> draft.rest = null);
+  }
+
+  TurnState said(boolean nothing) {
+    return with(draft -> draft.streak = streak.replied(nothing));
+  }
+
+  /** After a call; null stands for a success. */
+  TurnState called(@Nullable String failure) {
+    return with(draft -> draft.streak = streak.called(failure));
+  }
+
+  private TurnState with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.course();
+  }
+
+  private static final class Draft {
+    @Nullable String flowId;
+    Side side;
+    @Nullable Side forced;
+    boolean addressed;
+    @Nullable Rest rest;
+    @Nullable StopRequest stopRequest;
+    Counts counts;
+    Streak streak;
+
+    Draft(TurnState from) {
+      flowId = from.flowId;
+      side = from.side;
+      forced = from.forced;
+      addressed = from.addressed;
+      rest = from.rest;
+      stopRequest = from.stopRequest;
+      counts = from.counts;
+      streak = from.streak;
+    }
+
+    TurnState course() {
+      return new TurnState(flowId, side, forced, addressed, rest, stopRequest, counts, streak);
+    }
+  }
+}

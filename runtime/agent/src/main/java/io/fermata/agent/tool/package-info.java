@@ -1,0 +1,7 @@
+/**
+ * Tools made of the annotated methods of an object.
+ */
+@NullMarked
+package io.fermata.agent.tool;
+
+import org.jspecify.annotations.NullMarked;

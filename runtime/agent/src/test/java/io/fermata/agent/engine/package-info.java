@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.engine;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.message;
+
+import org.jspecify.annotations.NullMarked;

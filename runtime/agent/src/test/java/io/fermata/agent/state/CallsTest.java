@@ -1,0 +1,979 @@
+package io.fermata.agent.state;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Conversation;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Scripted;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.World;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.flow.json.Json;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of a call that a model asks for. */
+class CallsTest {
+  private record Order(String number, int copies) {}
+
+  private final List<String> ran = new ArrayList<>();
+  private final Scripted model = new Scripted();
+
+  private final Tool order =
+      Tool.of(
+          "order",
+          "Orders",
+          Order.class,
+          (flow, args) -> {
+            ran.add(args.number() + " x" + args.copies());
+            return Map.of("ordered", args.copies());
+          });
+
+  private Tool tool(String name) {
+    return Tool.of(
+        name,
+        "Does " + name,
+        (flow, args) -> {
+          ran.add(name);
+          return name + " done";
+        });
+  }
+
+  private Prompt prompt(Offered... tools) {
+    return Prompt.of("support", model.model()).tools(tools);
+  }
+
+  private Conversation talk(Offered... tools) {
+    return Conversation.with(Agent.aiHuman("desk", prompt(tools)));
+  }
+
+  private Conversation parallel(Offered... tools) {
+    return Conversation.with(Agent.aiHuman("desk", prompt(tools).parallelToolCalls()));
+  }
+
+  private static Predicate<ThreadEffect> call(String key) {
+    return effect -> effect.kind() == ThreadEffect.Kind.CALL && effect.id().equals(key);
+  }
+
+  private static ThreadEffect ready(Conversation talk, String key) {
+    return talk.ready().stream().filter(call(key)).findFirst().orElseThrow();
+  }
+
+  private static void ends(Conversation talk, ThreadEffect effect, ThreadInput.Result result) {
+    talk.accept(new ThreadInput.EffectEnded(effect, result, talk.now()));
+  }
+
+  // --- what a model sends ----------------------------------------------------------------------
+
+  @Test
+  void argumentsThatDoNotFitNeverReachTheToolAndTheModelIsToldWhich() {
+    model.call("order", Map.of("number", "A1", "copies", "two", "colour", "red")).say("Sorry.");
+
+    Conversation talk = talk(order).say("Go");
+
+    assertThat(ran).isEmpty();
+    assertThat(model.lastRequest().get(2))
+        .startsWith("result of order: Failed to execute tool: ")
+        .contains("[copies]", "[colour]", "Correct them");
+    assertThat(talk.messages().get(2).metadata()).isEqualTo(code("invalid_arguments"));
+  }
+
+  @Test
+  void aMissingArgumentIsNamed() {
+    model.call("order", Map.of("number", "A1")).say("Sorry.");
+
+    talk(order).say("Go");
+
+    assertThat(model.lastRequest().get(2)).contains("[copies] is required");
+  }
+
+  private static ObjectNode code(String code) {
+    return Json.object().put("code", code);
+  }
+
+  private void calls(String name, String arguments) {
+    model.then(
+        request ->
+            AiMessage.from(
+                ToolExecutionRequest.builder().id("c1").name(name).arguments(arguments).build()));
+  }
+
+  @Test
+  void argumentsThatAreNoJsonObjectAreToldSo() {
+    calls("order", "{\"number\": ");
+    calls("order", "[1]");
+    calls("order", "{\"number\":\"A1\",\"copies\":1} and more");
+    model.say("Sorry.");
+
+    talk(order).say("Go");
+
+    assertThat(ran).isEmpty();
+    assertThat(model.lastRequest())
+        .filteredOn(line -> line.startsWith("result"))
+        .hasSize(3)
+        .allMatch(line -> line.contains("are not a JSON object"));
+  }
+
+  @Test
+  void anUnknownToolIsToldTogetherWithTheKnownOnes() {
+    model.call("refund").say("Sorry.");
+
+    talk(order, tool("one")).say("Go");
+
+    assertThat(model.lastRequest().get(2)).contains("no tool refund", "order, one");
+  }
+
+  @Test
+  void idsThatAModelUsesAgainInEveryReplyAreTakenApart() {
+    calls("one", "{}");
+    calls("two", "{}");
+    model.say("Done.");
+
+    Conversation talk = talk(tool("one"), tool("two")).say("Go");
+
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: Go",
+            "assistant: [one]",
+            "result of one: one done",
+            "assistant: [two]",
+            "result of two: two done");
+    assertThat(talk.messages().stream().flatMap(m -> m.toolCalls().stream()))
+        .extracting(RequestedCall::id)
+        .doesNotHaveDuplicates();
+  }
+
+  @Test
+  void idsOfCallsAreWhatEveryProviderTakes() {
+    Tool queues = Tool.of("queues", "Queues", (flow, args) -> flow.queueTool("one", Map.of()).id());
+    model.call("queues").say("Done.");
+
+    talk(queues, tool("one")).say("Go");
+
+    List<ToolExecutionRequest> told = new ArrayList<>();
+    model.requests().get(1).messages().stream()
+        .filter(AiMessage.class::isInstance)
+        .forEach(message -> told.addAll(((AiMessage) message).toolExecutionRequests()));
+    assertThat(told).hasSize(2);
+    assertThat(told)
+        .extracting(ToolExecutionRequest::id)
+        .allMatch(id -> id.matches("[a-zA-Z0-9_-]{1,40}"));
+  }
+
+  @Test
+  void aStepHasAtMostSoManyCalls() {
+    String[] many = new String[200];
+    java.util.Arrays.fill(many, "one");
+    model.calls(many).say("Done.");
+
+    Conversation talk = talk(tool("one")).say("Go");
+
+    assertThat(ran).hasSize(Bounds.CALLS);
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aToolThatQueuesItselfComesToAnEnd() {
+    Tool again =
+        Tool.of(
+            "again",
+            "Again",
+            (flow, args) -> {
+              ran.add("again");
+              flow.queueTool("again", Map.of());
+              return "queued";
+            });
+    model.call("again").say("Done.");
+
+    Conversation talk = talk(again).say("Go");
+
+    assertThat(ran).hasSizeLessThanOrEqualTo(Bounds.CALLS);
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  // --- what tools come to ----------------------------------------------------------------------
+
+  @Test
+  void aResultIsToldAsTextOrAsJsonOrAsASuccess() {
+    Tool nothing = Tool.of("nothing", "Nothing", (flow, args) -> null);
+    model.calls("one", "nothing").call("order", Map.of("number", "A1", "copies", 2)).say("Done.");
+
+    Conversation talk = talk(tool("one"), nothing, order).say("Go");
+
+    assertThat(talk.lines())
+        .contains("one: one done", "nothing: Tool executed successfully", "order: {\"ordered\":2}");
+  }
+
+  @Test
+  void anExceptionIsAResultAndTheTurnGoesOn() {
+    Tool broken =
+        Tool.of(
+            "broken",
+            "Breaks",
+            (flow, args) -> {
+              flow.storage().put("half", "done");
+              throw new IllegalStateException("no paper");
+            });
+    model.calls("broken", "one").say("Done.");
+
+    Conversation talk = talk(broken, tool("one")).say("Go");
+
+    assertThat(talk.lines())
+        .containsSubsequence(
+            "broken failed: Failed to execute tool: no paper", "one: one done", "assistant: Done.");
+    assertThat(talk.state().shelf().storage()).isEmpty();
+  }
+
+  @Test
+  void anErrorKeepsItsCodeAndItsData() {
+    Tool broken =
+        Tool.of(
+            "broken",
+            "Breaks",
+            (flow, args) ->
+                ToolResult.error("sold_out", "None left").withData(Json.object().put("left", 0)));
+    model.call("broken").say("Done.");
+
+    Conversation talk = talk(broken).say("Go").crash();
+
+    Message told = talk.messages().get(2);
+    JsonNode details = Objects.requireNonNull(told.metadata());
+    assertThat(told.failed()).isTrue();
+    assertThat(details.path("code").textValue()).isEqualTo("sold_out");
+    assertThat(details.path("data")).isEqualTo(Json.object().put("left", 0));
+    assertThat(talk.events(ThreadEvent.CallEnded.class).get(0).code()).isEqualTo("sold_out");
+  }
+
+  @Test
+  void attachmentsBecomeFilesAndTheModelIsToldTheirPaths() {
+    byte[] bytes = "hello".getBytes(StandardCharsets.UTF_8);
+    Tool draws =
+        Tool.of(
+            "draws",
+            "Draws",
+            (flow, args) ->
+                ToolResult.success("drawn").attach(new Attachment("a.txt", "text/plain", bytes)));
+    Tool reads =
+        Tool.of("reads", "Reads", (flow, args) -> flow.files().readText("/attachments/s1.0/a.txt"));
+    model.call("draws").call("reads").say("Done.");
+
+    Conversation talk = talk(draws, reads).say("Go").crash();
+
+    assertThat(talk.lines())
+        .contains("draws: drawn\nAttachment path: /attachments/s1.0/a.txt", "reads: hello");
+    assertThat(talk.messages().get(2).attachments()).containsExactly("/attachments/s1.0/a.txt");
+  }
+
+  @Test
+  void aHugeResultIsShortened() {
+    Tool huge = Tool.of("huge", "Huge", (flow, args) -> "x".repeat(Bounds.TEXT * 2));
+    model.call("huge").say("Done.");
+
+    Conversation talk = talk(huge).say("Go");
+
+    assertThat(talk.messages().get(2).content())
+        .hasSizeLessThanOrEqualTo(Bounds.TEXT)
+        .endsWith("(shortened, " + Bounds.TEXT * 2 + " characters in all)");
+  }
+
+  // --- retries and time ------------------------------------------------------------------------
+
+  @Test
+  void aFailureIsFollowedByAnotherAttemptAfterAWaitThatDoubles() {
+    Tool flaky =
+        Tool.of(
+                "flaky",
+                "Fails",
+                (flow, args) -> {
+                  ran.add("attempt " + flow.attempt());
+                  throw new IllegalStateException("not now");
+                })
+            .retry(3, Duration.ofSeconds(10));
+    model.call("flaky").say("Gave up.");
+    Conversation talk = talk(flaky).say("Go");
+
+    talk.pass(Duration.ofSeconds(11));
+    assertThat(ran).containsExactly("attempt 1", "attempt 2");
+    talk.pass(Duration.ofSeconds(11));
+    assertThat(ran).containsExactly("attempt 1", "attempt 2");
+    talk.pass(Duration.ofSeconds(10));
+
+    assertThat(ran).containsExactly("attempt 1", "attempt 2", "attempt 3");
+    assertThat(talk.events(ThreadEvent.CallFailed.class)).hasSize(2);
+    assertThat(talk.lines())
+        .containsSubsequence(
+            "flaky failed: Failed to execute tool: not now", "assistant: Gave up.");
+  }
+
+  @Test
+  void aCallThatTakesTooLongFails() {
+    model.call("one").say("Too slow.");
+    Conversation talk = talk(tool("one")).post("Go").runUntil(call("s1.0"));
+    ThreadEffect effect = ready(talk, "s1.0");
+
+    ends(talk, effect, talk.program().timedOut(effect));
+    talk.run();
+
+    assertThat(talk.lines().get(2)).contains("no result within PT1M");
+    assertThat(talk.messages().get(2).metadata()).isEqualTo(code("timeout"));
+  }
+
+  @Test
+  void aCallThatTakesTooLongIsTriedAgainWhereItsToolMayBe() {
+    model.call("one").say("Done.");
+    Conversation talk = talk(tool("one").retry(2, Duration.ofSeconds(1)));
+    talk.post("Go").runUntil(call("s1.0"));
+    ThreadEffect effect = ready(talk, "s1.0");
+
+    ends(talk, effect, talk.program().timedOut(effect));
+    talk.pass(Duration.ofSeconds(2));
+    ends(talk, effect, new ThreadInput.Failed("failed", "late", null));
+
+    assertThat(talk.lines()).contains("one: one done", "assistant: Done.");
+  }
+
+  @Test
+  void aCallThatMayBeMadeOnceAndTakesTooLongIsUnknown() {
+    model.call("one").say("I will look.");
+    Conversation talk = talk(tool("one").once().retry(3, Duration.ofSeconds(1)));
+    talk.post("Go").runUntil(call("s1.0"));
+    ThreadEffect effect = ready(talk, "s1.0");
+
+    ends(talk, effect, talk.program().timedOut(effect));
+    talk.run();
+
+    assertThat(ran).isEmpty();
+    assertThat(talk.messages().get(2).metadata()).isEqualTo(code("outcome_unknown"));
+  }
+
+  // --- side by side ----------------------------------------------------------------------------
+
+  @Test
+  void withoutLeaveCallsAreMadeOneAfterTheOther() {
+    model.calls("one", "two").say("Done.");
+    Conversation talk = talk(tool("one"), tool("two")).post("Go").runUntil(call("s1.0"));
+
+    assertThat(talk.ready()).hasSize(1);
+  }
+
+  @Test
+  void callsSideBySideGiveTheirResultsInDeclaredOrderHoweverTheyEnd() {
+    model.calls("one", "two", "three").say("Done.");
+    Conversation talk = parallel(tool("one"), tool("two"), tool("three"));
+    talk.post("Go").runUntil(call("s1.0"));
+    assertThat(talk.ready()).hasSize(3);
+
+    talk.lastFirst().run().crash();
+
+    assertThat(ran).containsExactly("three", "two", "one");
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Go",
+            "assistant: [one, two, three]",
+            "one: one done",
+            "two: two done",
+            "three: three done",
+            "assistant: Done.");
+    assertThat(talk.messages()).extracting(Message::createdAt).isSorted().doesNotHaveDuplicates();
+  }
+
+  @Test
+  void aQueuedCallFollowsAllTheCallsOfItsStep() {
+    Tool queues = Tool.of("queues", "Queues", (flow, args) -> flow.queueTool("one", Map.of()).id());
+    model.calls("queues", "two").say("Done.");
+    Conversation talk = parallel(queues, tool("one"), tool("two"));
+
+    talk.post("Go").runUntil(call("s1.0"));
+    talk.perform(ready(talk, "s1.0"));
+
+    assertThat(talk.ready()).extracting(ThreadEffect::id).containsExactly("s1.1");
+    talk.run();
+    assertThat(ran).containsExactly("two", "one");
+  }
+
+  // --- approval --------------------------------------------------------------------------------
+
+  @Test
+  void aCallThatNeedsNoApprovalIsMade() {
+    model.call("order", Map.of("number", "A1", "copies", 1)).say("Done.");
+
+    talk(order.approval(args -> args.path("copies").asInt() > 10 ? "So many?" : null)).say("Go");
+
+    assertThat(ran).containsExactly("A1 x1");
+  }
+
+  @Test
+  void aCallThatNeedsApprovalIsMadeWhenItIsGiven() {
+    model.call("order", Map.of("number", "A1", "copies", 11)).say("Done.");
+    Conversation talk =
+        talk(order.approval(args -> args.path("copies").asInt() > 10 ? "So many?" : null))
+            .say("Go");
+    JsonNode question = Objects.requireNonNull(talk.state().open().get(0).question());
+    assertThat(question.path("question").textValue()).isEqualTo("So many?");
+    assertThat(question.path("arguments").path("copies").intValue()).isEqualTo(11);
+    assertThat(ran).isEmpty();
+
+    talk.approve("s1.0").run();
+
+    assertThat(ran).containsExactly("A1 x11");
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aCallThatIsDeniedIsNotMadeAndTheModelIsToldWhy() {
+    model.call("one").say("All right.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go");
+
+    talk.deny("c1", "too dear").run();
+
+    assertThat(ran).isEmpty();
+    assertThat(model.lastRequest().get(2)).contains("did not approve the call: too dear");
+    assertThat(talk.messages().get(2).metadata()).isEqualTo(code("denied"));
+  }
+
+  @Test
+  void anAnswerThatIsRepeatedCountsOnceAlsoWhenTheCallIsOver() {
+    model.call("one").say("Done.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go");
+
+    talk.approve("s1.0").approve("s1.0");
+    assertThat(talk.refusal()).isNull();
+    talk.run().crash().approve("s1.0").run();
+
+    assertThat(talk.refusal()).isNull();
+    assertThat(ran).containsExactly("one");
+  }
+
+  @Test
+  void anAnswerToSomethingThatNobodyAskedNamesWhatIsOpen() {
+    model.call("one").say("Done.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go");
+
+    talk.approve("s9.9");
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("no_open_question");
+    assertThat(Objects.requireNonNull(talk.refusal()).message()).contains("s9.9", "open are s1.0");
+
+    talk.approve("s1.0");
+    talk.answer("s9.8", "a2", Json.object());
+    assertThat(Objects.requireNonNull(talk.refusal()).message())
+        .isEqualTo("Nobody is asked about the call s9.8; no call waits for an answer");
+  }
+
+  @Test
+  void aToolThatNeedsApprovalCannotBeInvokedPastIt() {
+    Tool sly = Tool.of("sly", "Sly", (flow, args) -> flow.invokeTool("one", Map.of()).text());
+    model.call("sly").say("Done.");
+
+    Conversation talk = talk(sly, tool("one").approval("May I?")).say("Go");
+
+    assertThat(ran).isEmpty();
+    assertThat(talk.messages().get(2).content()).contains("has to approve", "queueTool");
+  }
+
+  // --- other agents ----------------------------------------------------------------------------
+
+  private static final Agent WORKER =
+      Agent.aiHuman("worker", Prompt.of("work", Scripted.saying().model()));
+  private static final SubAgent BLOCKING = SubAgent.of("worker", "Works").asBlocking();
+
+  private Conversation parent(Prompt prompt) {
+    return Conversation.with(Agent.aiHuman("desk", prompt), WORKER);
+  }
+
+  @Test
+  void aChildThatIsWaitedForBringsTheResultOfTheCall() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.lines()).endsWith("worker: Reference: child-s1.0\na hole", "assistant: Done.");
+    assertThat(talk.state().children().get("child-s1.0"))
+        .extracting(ChildThread::status)
+        .isEqualTo(ChildThread.Status.IDLE);
+  }
+
+  @Test
+  void aChildThatFailedFailsTheCall() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+
+    talk.report("child-s1.0", 1, true, "rock").run();
+
+    assertThat(talk.messages().get(2).failed()).isTrue();
+    assertThat(talk.messages().get(2).content()).contains("rock");
+  }
+
+  @Test
+  void aChildThatIsNotWaitedForReportsLaterAndWakesTheThread() {
+    model.call("worker", Map.of("message", "dig")).say("Begun.").say("It is dug.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+    assertThat(talk.lines()).endsWith("worker: Reference: child-s1.0", "assistant: Begun.");
+
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.last().content()).isEqualTo("It is dug.");
+    assertThat(talk.messages().get(talk.messages().size() - 2).silent()).isTrue();
+  }
+
+  @Test
+  void aReportThatComesWhileTheCallIsBeingMadeIsToComeAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    talk.report("child-s1.0", 1, false, "a hole");
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+    talk.run().report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aReportOfAChildWhoseCallWasStoppedIsTakenAndChangesNothing() {
+    model.call("worker", Map.of("message", "dig"));
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    talk.stop().run().report("child-s1.0", 1, false, "a hole");
+
+    assertThat(talk.refusal()).isNull();
+    assertThat(talk.lines()).noneMatch(line -> line.contains("a hole"));
+  }
+
+  @Test
+  void aReferenceGoesOnWithAChildAndAnUnknownOneIsRefused() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
+        .call("worker", Map.of("message", "who", "reference", "nobody"))
+        .say("Done.");
+
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig", "child-s1.0: deeper");
+    assertThat(talk.state().children()).hasSize(1);
+    assertThat(talk.lines()).anyMatch(line -> line.contains("no worker with the reference nobody"));
+  }
+
+  @Test
+  void thereAreNoMoreChildrenThanAllowed() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "more"))
+        .say("Done.");
+
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works").atMost(1))).say("Go");
+
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig");
+    assertThat(talk.lines()).anyMatch(line -> line.contains("child-s1.0") && line.contains("1 of"));
+  }
+
+  @Test
+  void thereAreNoMoreChildrenThanAllowedWhenCallsAreMadeSideBySide() {
+    twoAtOnce();
+
+    Conversation talk =
+        parent(prompt(SubAgent.of("worker", "Works").atMost(1)).parallelToolCalls()).say("Go");
+
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig");
+  }
+
+  private void twoAtOnce() {
+    model
+        .then(
+            request ->
+                AiMessage.from(
+                    model.wants("worker", Map.of("message", "dig")),
+                    model.wants("worker", Map.of("message", "deeper"))))
+        .say("Done.");
+  }
+
+  @Test
+  void aChildAnswersOneCallAfterTheOther() {
+    twoAtOnce();
+    Conversation talk = parent(prompt(BLOCKING.atMost(1)).parallelToolCalls()).say("Go");
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig");
+
+    talk.report("child-s1.0", 1, false, "a hole").run();
+    talk.report("child-s1.0", 2, false, "a pit").run().crash();
+
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig", "child-s1.0: deeper");
+    assertThat(talk.lines())
+        .endsWith(
+            "worker: Reference: child-s1.0\na hole",
+            "worker: Reference: child-s1.0\na pit",
+            "assistant: Done.");
+  }
+
+  @Test
+  void aChildThatIsWaitedForIsStoppedWithItsParent() {
+    model.call("worker", Map.of("message", "dig"));
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+
+    talk.stop().run().crash().run();
+
+    assertThat(talk.world().stoppedChildren).containsExactly("child-s1.0");
+    assertThat(talk.state().leftBehind()).isEmpty();
+  }
+
+  @Test
+  void aParentThatCannotBeReachedIsToldLaterAndNotAtOnceAgain() {
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt()))
+            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+            .run();
+    model.say("Found.");
+    talk.post("Find").runUntil(effect -> effect.kind() == ThreadEffect.Kind.REPORT);
+
+    ends(talk, talk.ready().get(0), new ThreadInput.Failed("failed", "not_yet", null));
+    assertThat(talk.ready()).isEmpty();
+    talk.crash();
+    assertThat(talk.ready()).isEmpty();
+    talk.pass(Duration.ofSeconds(1));
+
+    assertThat(talk.world().reports).containsExactly("1: Found.");
+    assertThat(talk.state().reports()).isEmpty();
+    assertThat(talk.state().relations().tellings()).isEmpty();
+  }
+
+  private Conversation child(Offered... offered) {
+    return Conversation.of(Agent.aiHuman("desk", prompt(offered)))
+        .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+        .run();
+  }
+
+  @Test
+  void aChildThatAsksTellsItsParentAndTellsItAgainWhenItIsAnswered() {
+    model.call("quote", Map.of()).say("Quoted.");
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> asking("seats");
+
+    talk.say("Quote");
+    assertThat(talk.world().reports).containsExactly("1 ASKING");
+    talk.crash().run().answer("s1.0", "a1", Json.object().put("seats", 3)).run();
+
+    assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Quoted.");
+    assertThat(talk.state().reports()).isEmpty();
+  }
+
+  @Test
+  void aChildThatIsStoppedWhileItAsksTellsItsEndAlone() {
+    model.call("quote", Map.of());
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> asking("seats");
+
+    talk.say("Quote").stop().run();
+
+    assertThat(talk.world().reports).hasSize(2);
+    assertThat(talk.world().reports.get(1)).startsWith("2");
+    assertThat(talk.world().reports.get(1)).doesNotContain("RUNNING");
+  }
+
+  private static Conversation stands(Conversation talk, long number, ChildThread.Status status) {
+    return talk.accept(new ThreadInput.ChildStands("child-s1.0", number, status, talk.now()));
+  }
+
+  @Test
+  void aThreadThatWaitsForAChildThatAsksKnowsWhereAndTellsItsOwnParent() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt(BLOCKING)), WORKER)
+            .create(new ThreadEvent.Parent("t0", "desk", "s1.0"))
+            .run()
+            .say("Go");
+
+    stands(talk, 1, ChildThread.Status.ASKING).run();
+    assertThat(talk.state().askingIn())
+        .extracting(ChildThread::threadId)
+        .containsExactly("child-s1.0");
+    stands(talk, 2, ChildThread.Status.RUNNING).run();
+    stands(talk, 1, ChildThread.Status.ASKING).run();
+    assertThat(talk.state().askingIn()).isEmpty();
+    talk.report("child-s1.0", 3, false, "a hole").run();
+
+    assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Done.");
+  }
+
+  @Test
+  void whatAChildAsksWhileItsCallIsBeingMadeIsToBeToldAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    stands(talk, 1, ChildThread.Status.ASKING);
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+  }
+
+  // --- what is deleted, or given up while it is handed over ------------------------------------
+
+  @Test
+  void aCallWhoseChildWasDeletedFailsAndTheChildIsNotChosenAgain() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "again"))
+        .say("Done.");
+    Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run().crash();
+
+    assertThat(talk.messages().get(2).content()).contains("child-s1.0", "deleted");
+    assertThat(talk.state().children()).containsOnlyKeys("child-s2.0");
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig", "child-s2.0: again");
+  }
+
+  @Test
+  void aThreadThatLearnsOfADeletedChildThatItDoesNotWaitForIsToldSilently() {
+    model.call("worker", Map.of("message", "dig")).say("Begun.").say("A pity.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+
+    assertThat(talk.lines())
+        .endsWith(
+            "user (silent): Subagent (reference: child-s1.0) has failed: deleted",
+            "assistant: A pity.");
+    assertThat(talk.state().children()).isEmpty();
+  }
+
+  @Test
+  void aChildThatIsDeletedWhenItIsDoneIsForgottenWithoutAWord() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+
+    assertThat(talk.state().children()).isEmpty();
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aThreadThatIsDeletedTellsItsParentWhatItOwesAndThatItIsGone() {
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt()))
+            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+            .run();
+    model.say("Found.");
+    talk.post("Find").runUntil(effect -> effect.kind() == ThreadEffect.Kind.REPORT);
+
+    talk.delete().perform(talk.ready().get(0));
+
+    assertThat(talk.world().reports).containsExactly("1: Found.", "gone");
+  }
+
+  @Test
+  void aThreadThatIsDeletedWithdrawsTheFlowsOfItsCalls() {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+
+    talk.say("Go").delete().crash().perform(talk.ready().get(0));
+
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void aThreadThatIsDeletedStillWithdrawsWhatAStopLeftBehind() {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+
+    talk.say("Go").stop().delete().perform(talk.ready().get(0));
+
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void aChildThatCannotBeReachedIsTriedAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    ends(talk, ready(talk, "s1.0"), new ThreadInput.Failed("failed", "busy", null));
+    talk.pass(Duration.ofSeconds(1)).report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.lines()).endsWith("worker: Reference: child-s1.0\na hole", "assistant: Done.");
+  }
+
+  @Test
+  void aChildThatMayHaveBeenBornWhenItsCallWasStoppedIsDiscarded() {
+    model.call("worker", Map.of("message", "dig"));
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+    talk.outcome(ready(talk, "s1.0"));
+
+    talk.stop().crash().run();
+
+    assertThat(talk.world().discarded).containsExactly("worker s1.0");
+    assertThat(talk.state().leftBehind()).isEmpty();
+  }
+
+  @Test
+  void aChildThatMayHaveBeenBornWhenItsParentWasDeletedIsDiscarded() {
+    model.call("worker", Map.of("message", "dig"));
+    Conversation talk =
+        parent(prompt(SubAgent.of("worker", "Works"))).post("Go").runUntil(call("s1.0"));
+
+    talk.delete().perform(talk.ready().get(0));
+
+    assertThat(talk.world().discarded).containsExactly("worker s1.0");
+  }
+
+  @Test
+  void aChildThatACallGoesOnWithIsStoppedWhenTheCallIsGivenUpWhileItIsHandedOver() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"));
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").runUntil(call("s2.0"));
+
+    talk.stop().run();
+
+    assertThat(talk.world().stoppedChildren).containsExactly("child-s1.0");
+    assertThat(talk.world().discarded).isEmpty();
+  }
+
+  // --- flows -----------------------------------------------------------------------------------
+
+  private static final FlowCall QUOTE =
+      FlowCall.of("quote", "Makes a quote", Json.object().put("type", "object"));
+
+  @Test
+  void aFlowIsCalledLikeATool() {
+    model.call("quote", Map.of("seats", 3)).say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> World.result("30 for " + args.path("seats"));
+
+    talk.say("Go");
+
+    assertThat(talk.lines()).contains("quote: 30 for 3");
+  }
+
+  @Test
+  void aFlowMayAskAgainAndAgain() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+    talk.world().flowAnswer =
+        answers -> answers.has("email") ? asking("seats") : World.result("30");
+
+    talk.say("Go").answer("s1.0", "a1", Json.object().put("email", "a@b.c")).run();
+    assertThat(talk.state().open()).extracting(CallState::question).containsExactly(name("seats"));
+    talk.answer("s1.0", "a1", Json.object().put("email", "a@b.c")).run();
+    assertThat(talk.state().open()).hasSize(1);
+    talk.answer("s1.0", "a2", Json.object().put("seats", 3)).run();
+
+    assertThat(talk.lines()).contains("quote: 30", "assistant: Done.");
+  }
+
+  private static Outside.FlowOutcome asking(String field) {
+    return new Outside.FlowOutcome.Asking(name(field));
+  }
+
+  private static ObjectNode name(String field) {
+    return Json.object().put("field", field);
+  }
+
+  @Test
+  void aFlowThatGoesOnByItselfIsAskedAgainLater() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");
+    talk.say("Go").crash().run();
+    assertThat(talk.world().flowCalls).hasSize(1);
+
+    talk.world().flow = args -> World.result("30");
+    talk.pass(Duration.ofSeconds(3));
+
+    assertThat(talk.world().flowCalls).hasSize(2);
+    assertThat(talk.lines()).contains("quote: 30", "assistant: Done.");
+  }
+
+  @Test
+  void aFlowThatAsksIsWithdrawnWhenTheThreadIsStopped() {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+
+    talk.say("Go").stop().crash().run();
+
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+    assertThat(talk.state().leftBehind()).isEmpty();
+    assertThat(talk.state().open()).isEmpty();
+  }
+
+  @Test
+  void aFlowWhoseCallFailedIsWithdrawn() {
+    model.call("quote").say("Sorry.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow =
+        args -> {
+          throw new IllegalStateException("unreachable");
+        };
+
+    talk.say("Go");
+
+    assertThat(talk.messages().get(2).content()).contains("unreachable");
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void anAnswerWithoutAnswersIsRefused() {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+
+    talk.say("Go").approve("s1.0");
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("missing_answers");
+  }
+
+  @Test
+  void anApprovalThatAlsoHasAnswersStartsTheFlowAndDoesNotAnswerIt() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE.approval("May I?"));
+
+    talk.say("Go")
+        .accept(new ThreadInput.Answer("s1.0", "a1", true, Json.object(), null, "ann", talk.now()))
+        .run();
+
+    assertThat(talk.world().flowCalls).containsExactly("quote s1.0 {}");
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void anErrorInWhetherACallNeedsApprovalFailsTheCallAlone() {
+    model.call("one").say("Sorry.");
+    Conversation talk =
+        talk(
+            tool("one")
+                .approval(
+                    args -> {
+                      throw new AssertionError("broken");
+                    }));
+
+    talk.say("Go");
+
+    assertThat(ran).isEmpty();
+    assertThat(talk.messages().get(2).metadata()).isEqualTo(code("approval_failed"));
+    assertThat(talk.last().content()).isEqualTo("Sorry.");
+  }
+}

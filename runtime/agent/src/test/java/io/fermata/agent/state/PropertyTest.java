@@ -1,0 +1,376 @@
+package io.fermata.agent.state;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Conversation;
+import io.fermata.agent.RandomAgents;
+import io.fermata.agent.World;
+import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+import java.util.function.LongConsumer;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** What holds of every thread of every agent, whatever people, tools, hooks or a crash do. */
+@Tag("slow")
+class PropertyTest {
+  private static final int SEEDS = 120;
+
+  /** What depends on when, and how often, something was tried. */
+  private static final Set<String> CHANCE =
+      Set.of("createdAt", "at", "due", "attempt", "seq", "last", "retryAt");
+
+  /** The seeds are the same in every build; to look further, begin with another, -Dseed=1000. */
+  private static void forEverySeed(int seeds, LongConsumer property) {
+    long first = Long.getLong("seed", 0);
+    LongStream.range(first, first + seeds)
+        .forEach(
+            seed -> {
+              try {
+                property.accept(seed);
+              } catch (AssertionError | RuntimeException e) {
+                throw new AssertionError("with seed " + seed + ": " + e.getMessage(), e);
+              }
+            });
+  }
+
+  @Test
+  void theInvariantsHoldWhateverHappens() {
+    Set<Class<?>> seen = new HashSet<>();
+    forEverySeed(
+        SEEDS,
+        seed -> {
+          Conversation talk = new Walk(seed, false).order(new Random(seed)).end();
+          invariants(talk);
+          talk.events().forEach(event -> seen.add(event.getClass()));
+        });
+    assertThat(seen)
+        .as("what happened")
+        .contains(
+            ThreadEvent.CallStruck.class,
+            ThreadEvent.HookFailed.class,
+            ThreadEvent.HandedOver.class,
+            ThreadEvent.Compacted.class,
+            ThreadEvent.CallAnswered.class,
+            ThreadEvent.ChildReported.class,
+            ThreadEvent.EffectEnded.class,
+            ThreadEvent.StepFailed.class,
+            ThreadEvent.TakenBack.class);
+  }
+
+  @Test
+  void aThreadThatDiesDuringEveryEffectComesToTheSameEnd() {
+    forEverySeed(
+        SEEDS / 2,
+        seed -> {
+          Conversation whole = new Walk(seed, false).end();
+          Conversation broken = new Walk(seed, false).dyingAlways().end();
+          invariants(broken);
+          same(broken, whole);
+        });
+  }
+
+  @Test
+  void aThreadThatDiesOnceAnywhereComesToTheSameEnd() {
+    forEverySeed(
+        SEEDS / 8,
+        seed -> {
+          Conversation whole = new Walk(seed, false).end();
+          int records = whole.records();
+          int from = new Random(seed).nextInt(7);
+          for (int record = from; record < records; record += 7) {
+            Conversation broken = new Walk(seed, false).dyingAfter(record).end();
+            same(broken, whole);
+          }
+        });
+  }
+
+  @Test
+  void callsSideBySideGiveTheSameHistoryInWhateverOrderTheyEnd() {
+    forEverySeed(
+        SEEDS / 2,
+        seed -> {
+          Conversation one = new Walk(seed, true).end();
+          Conversation other = new Walk(seed, true).order(new Random(seed)).end();
+          assertThat(told(other)).isEqualTo(told(one));
+        });
+  }
+
+  // --- what is compared ------------------------------------------------------------------------
+
+  private static List<String> told(Conversation talk) {
+    return talk.everything().stream()
+        .map(message -> message.id() + " " + Conversation.line(message))
+        .toList();
+  }
+
+  private static void same(Conversation broken, Conversation whole) {
+    assertThat(told(broken)).isEqualTo(told(whole));
+    JsonNode end = withoutChance(Conversation.JOURNAL.valueToTree(whole.state()));
+    withoutChance(Conversation.JOURNAL.valueToTree(broken.state()))
+        .properties()
+        .forEach(
+            field ->
+                assertThat(field.getValue()).as(field.getKey()).isEqualTo(end.get(field.getKey())));
+  }
+
+  private static JsonNode withoutChance(JsonNode tree) {
+    if (tree instanceof ObjectNode object) {
+      ObjectNode rest = Json.object();
+      object
+          .properties()
+          .forEach(
+              entry -> {
+                if (!CHANCE.contains(entry.getKey())) {
+                  rest.set(entry.getKey(), withoutChance(entry.getValue()));
+                }
+              });
+      return rest;
+    } else if (tree.isArray()) {
+      var rest = Json.object().putArray("all");
+      tree.forEach(item -> rest.add(withoutChance(item)));
+      return rest;
+    }
+    return tree;
+  }
+
+  // --- invariants ------------------------------------------------------------------------------
+
+  private static void invariants(Conversation talk) {
+    List<Message> all = talk.everything();
+    assertThat(all).extracting(Message::id).doesNotHaveDuplicates();
+    assertThat(talk.allMessages()).extracting(Message::id).doesNotHaveDuplicates();
+    timesRise(talk, all);
+    everyCallHasItsResult(talk, all);
+    assertThat(rewound(talk)).isEqualTo(shape(all));
+    for (ThreadEvent.EffectBegan began : talk.events(ThreadEvent.EffectBegan.class)) {
+      assertThat(talk.events(ThreadEvent.EffectEnded.class))
+          .extracting(ThreadEvent.EffectEnded::id)
+          .contains(began.id());
+    }
+    if (talk.wanted().isEmpty() && talk.state().open().isEmpty()) {
+      assertThat(talk.state().frames()).isEmpty();
+      assertThat(talk.state().waiting()).isEmpty();
+      assertThat(talk.state().course().running()).isFalse();
+    }
+  }
+
+  private static void timesRise(Conversation talk, List<Message> all) {
+    Set<String> inserted = new HashSet<>();
+    talk.events(ThreadEvent.Said.class).stream()
+        .filter(said -> said.before() != null)
+        .forEach(said -> inserted.add(said.message().id()));
+    assertThat(all)
+        .filteredOn(message -> !inserted.contains(message.id()))
+        .extracting(Message::createdAt)
+        .isSorted()
+        .doesNotHaveDuplicates();
+  }
+
+  private static void everyCallHasItsResult(Conversation talk, List<Message> all) {
+    Map<String, Integer> results = new LinkedHashMap<>();
+    for (int i = 0; i < all.size(); i++) {
+      String call = all.get(i).toolCallId();
+      if (call != null) {
+        assertThat(results.put(call, i)).as("a second result of " + call).isNull();
+      }
+    }
+    Set<String> open = new HashSet<>();
+    talk.state().frames().values().stream()
+        .map(StepFrame::calls)
+        .flatMap(Collection::stream)
+        .forEach(call -> open.add(call.call().id()));
+    for (int i = 0; i < all.size(); i++) {
+      int last = i;
+      for (RequestedCall call : all.get(i).toolCalls()) {
+        Integer place = results.remove(call.id());
+        if (place == null) {
+          assertThat(open).contains(call.id());
+        } else {
+          assertThat(place).as("the result of " + call.id()).isGreaterThan(last);
+          last = place;
+        }
+      }
+    }
+    assertThat(results).as("results without a call").isEmpty();
+  }
+
+  /** The history as it is read back from the journal, from its end. */
+  private static List<String> rewound(Conversation talk) {
+    HistoryReader rewind = new HistoryReader(null, Integer.MAX_VALUE, 0, true);
+    for (int record = talk.records(); record > 0; record--) {
+      rewind.take(talk.record(record));
+    }
+    List<Message> found = new ArrayList<>(rewind.messages());
+    Collections.reverse(found);
+    return shape(found);
+  }
+
+  private static List<String> shape(List<Message> messages) {
+    return messages.stream()
+        .map(m -> m.id() + " " + Conversation.line(m) + " " + m.toolCallId() + " " + m.status())
+        .toList();
+  }
+
+  // --- a life ----------------------------------------------------------------------------------
+
+  /**
+   * Leads a thread from its creation to its rest: messages come and it is stopped after so many
+   * effects, questions are answered and children report when nothing else goes on.
+   */
+  private static final class Walk {
+    private static final int MOST = 400;
+
+    private final Conversation talk;
+    private final Map<Integer, Runnable> inputs = new LinkedHashMap<>();
+    private final List<Runnable> later = new ArrayList<>();
+    private final boolean stubborn;
+    private boolean stopsWhenAsked;
+    private boolean dyingAlways;
+    private int dyingAfter = Integer.MAX_VALUE;
+    private int answers;
+    private int reports;
+
+    Walk(long seed, boolean quiet) {
+      talk = Conversation.of(new RandomAgents(seed, quiet).next());
+      Random random = new Random(seed * 31);
+      talk.world().flow =
+          arguments ->
+              Math.floorMod(arguments.toString().hashCode(), 3) == 0
+                  ? World.result("flowed")
+                  : new Outside.FlowOutcome.Asking(Json.object().put("field", "x"));
+      talk.world().flowAnswer = given -> World.result("answered " + given);
+      stubborn = random.nextInt(4) == 0;
+      for (int i = 0; i < 2 + random.nextInt(3); i++) {
+        String text = "hi " + random.nextInt(50);
+        Runnable post = () -> talk.post(text, Message.user(text));
+        if (quiet || random.nextInt(3) == 0) {
+          later.add(post);
+        } else {
+          inputs.put(random.nextInt(15), post);
+        }
+      }
+      if (!quiet && random.nextInt(5) == 0) {
+        inputs.put(random.nextInt(15), this::stop);
+      }
+      stopsWhenAsked = !quiet && random.nextInt(4) == 0;
+    }
+
+    Walk order(Random random) {
+      talk.order(ready -> ready.get(random.nextInt(ready.size())));
+      return this;
+    }
+
+    /** It dies before the end of every effect reaches it. */
+    Walk dyingAlways() {
+      dyingAlways = true;
+      return this;
+    }
+
+    Walk dyingAfter(int record) {
+      dyingAfter = record;
+      return this;
+    }
+
+    Conversation end() {
+      talk.create();
+      for (int i = 0; i < MOST; i++) {
+        Runnable input = inputs.remove(i);
+        if (input != null) {
+          input.run();
+          die();
+        }
+        if (!talk.ready().isEmpty()) {
+          act();
+        } else if (!idle()) {
+          break;
+        }
+        die();
+      }
+      return talk;
+    }
+
+    private void act() {
+      if (dyingAlways) {
+        talk.outcome(talk.ready().get(0));
+        talk.crash();
+      }
+      talk.step();
+    }
+
+    private void die() {
+      if (talk.records() >= dyingAfter) {
+        dyingAfter = Integer.MAX_VALUE;
+        talk.crash();
+      }
+    }
+
+    private void stop() {
+      talk.stop();
+      later.add(() -> talk.post("go on"));
+    }
+
+    /** What happens when the thread does nothing by itself; false if nothing does. */
+    private boolean idle() {
+      if (!talk.state().open().isEmpty() && stopsWhenAsked) {
+        stopsWhenAsked = false;
+        stop();
+        return true;
+      } else if (!talk.state().open().isEmpty()) {
+        answer(talk.state().open().get(0));
+        return true;
+      }
+      for (StepFrame frame : talk.state().frames().values()) {
+        for (CallState call : frame.calls()) {
+          String child = call.phase() == CallState.Phase.DELEGATED ? call.child() : null;
+          if (child != null) {
+            talk.report(child, ++reports, reports % 3 == 0, "report " + reports);
+            return true;
+          }
+        }
+      }
+      if (!inputs.isEmpty()) {
+        inputs.remove(inputs.keySet().iterator().next()).run();
+        return true;
+      } else if (!later.isEmpty()) {
+        later.remove(0).run();
+        return true;
+      }
+      ThreadEffect timer =
+          talk.wanted().stream()
+              .min(Comparator.comparingLong(effect -> Objects.requireNonNull(effect.due())))
+              .orElse(null);
+      if (timer != null) {
+        talk.accept(new ThreadInput.EffectDue(timer, Objects.requireNonNull(timer.due())));
+      }
+      return timer != null;
+    }
+
+    private void answer(CallState call) {
+      String id = "a" + ++answers;
+      if (call.phase() == CallState.Phase.APPROVING) {
+        talk.accept(
+            new ThreadInput.Answer(call.key(), id, !stubborn, null, "so", "ann", talk.now()));
+      } else {
+        talk.answer(call.key(), id, Json.object().put("x", answers));
+      }
+    }
+  }
+}

@@ -1,0 +1,469 @@
+package io.fermata.agent.state;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Budget;
+import io.fermata.agent.Conversation;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Participant;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Scripted;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** What lets a thread rest, and what it is then. */
+class StopTest {
+  private record Words(String text) {}
+
+  private static final Tool DONE = Tool.of("done", "Ends.", Words.class, (flow, args) -> "done");
+
+  private static final Tool BROKEN =
+      Tool.of(
+          "done",
+          "Ends.",
+          Words.class,
+          (flow, args) -> {
+            throw new IllegalStateException("not now");
+          });
+
+  private static Prompt prompt(Scripted model, Offered... tools) {
+    return Prompt.of("support", model.model()).tools(tools);
+  }
+
+  private static Conversation desk(Participant.Speaker side) {
+    return Conversation.with(Agent.of("desk", side, Participant.person()));
+  }
+
+  private static Scripted done() {
+    return new Scripted().call("done", Map.of("text", "Bye."));
+  }
+
+  @Test
+  void wordsWithoutCallsEndTheTurn() {
+    Tool look = Tool.of("look", "Looks.", (flow, args) -> "ok");
+    Scripted model = new Scripted().sayAndCall("One moment.", "look", Map.of()).say("There.");
+    Conversation talk = desk(Participant.prompt(prompt(model, look)));
+
+    talk.say("Hi");
+
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi", "assistant: One moment. [look]", "look: ok", "assistant: There.");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.A);
+    assertThat(talk.state().frames()).isEmpty();
+  }
+
+  @Test
+  void theStopToolEndsTheTurnEvenIfItFails() {
+    Conversation talk = desk(Participant.prompt(prompt(done(), BROKEN)).stopTool("done"));
+
+    talk.say("Hi");
+
+    assertThat(talk.lines()).endsWith("done failed: Failed to execute tool: not now");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_TOOL);
+  }
+
+  @Test
+  void anArgumentOfTheStopToolIsWhatTheSideSays() {
+    Conversation talk = desk(Participant.prompt(prompt(done(), DONE)).stopTool("done", "text"));
+
+    talk.say("Hi");
+
+    assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Bye. [done]", "done: done");
+  }
+
+  @Test
+  void theSessionEndsWellByAToolThatSucceeds() {
+    Conversation talk = desk(Participant.prompt(prompt(done(), DONE)).sessionStop("done", "text"));
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.SESSION_STOP);
+    assertThat(talk.state().course().detail()).isEqualTo("Bye.");
+    assertThat(talk.state().course().turnsB()).isZero();
+  }
+
+  @Test
+  void aToolThatFailsDoesNotEndTheSession() {
+    Scripted model = done().say("Sorry.");
+    Conversation talk =
+        desk(
+            Participant.prompt(prompt(model, BROKEN))
+                .sessionStop("done", "text")
+                .sessionFail("done", null));
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+    assertThat(talk.lines()).endsWith("assistant: Sorry.");
+  }
+
+  @Test
+  void aSessionThatFailsFailsThoughAnotherToolWouldEndItWell() {
+    Tool fail = Tool.of("fail", "Fails.", (flow, args) -> "It cannot be done.");
+    Tool well = Tool.of("well", "Ends.", (flow, args) -> "fine");
+    Scripted model = new Scripted().calls("well", "fail");
+    Conversation talk =
+        desk(
+            Participant.prompt(prompt(model, well, fail))
+                .sessionStop("well", null)
+                .sessionFail("fail", null));
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.SESSION_FAIL);
+    assertThat(talk.state().course().detail()).isEqualTo("It cannot be done.");
+  }
+
+  @Test
+  void aThreadWhoseSessionEndedGoesOnWithTheNextMessage() {
+    Scripted model = done().say("Hello again.");
+    Conversation talk = desk(Participant.prompt(prompt(model, DONE)).sessionStop("done", "text"));
+
+    talk.say("Hi").say("One more thing");
+
+    assertThat(talk.lines()).endsWith("user: One more thing", "assistant: Hello again.");
+  }
+
+  @Test
+  void aStatusToolTellsHowThingsStand() {
+    Scripted model = done().say("On it.");
+    Conversation talk = desk(Participant.prompt(prompt(model, DONE)).sessionStatus("done", "text"));
+
+    talk.say("Hi");
+
+    assertThat(talk.state().shelf().status()).isEqualTo("Bye.");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+  }
+
+  @Test
+  void aSideMayBeAskedSoOftenInOneExecution() {
+    Tool look = Tool.of("look", "Looks.", (flow, args) -> "ok");
+    Scripted model = new Scripted();
+    model.always(request -> AiMessage.from(model.wants("look", Map.of())));
+    Conversation talk = desk(Participant.prompt(prompt(model, look)).maxSteps(3));
+
+    talk.say("Hi");
+    assertThat(talk.code()).isEqualTo(StopCode.MAX_SIDE_STEPS);
+    assertThat(model.requests()).hasSize(3);
+
+    talk.say("Go on");
+    assertThat(model.requests()).hasSize(6);
+  }
+
+  @Test
+  void bothSidesTogetherMayBeAskedSoOften() {
+    Scripted both = new Scripted().always(request -> AiMessage.from("again"));
+    Conversation talk =
+        Conversation.with(
+            Agent.dualAi("debate", Prompt.of("a", both.model()), Prompt.of("b", both.model()))
+                .maxSteps(7));
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.MAX_TOTAL_STEPS);
+    assertThat(both.requests()).hasSize(7);
+  }
+
+  @Test
+  void aToolCanStopTheThreadAndTheCallsAfterItAreNotMade() {
+    List<String> made = new ArrayList<>();
+    Tool stop =
+        Tool.of(
+            "stop",
+            "Stops.",
+            (flow, args) -> {
+              flow.stop("enough");
+              made.add("stop " + flow.stopped() + " " + flow.stoppedBy());
+              return "stopped";
+            });
+    Tool look =
+        Tool.of(
+            "look",
+            "Looks.",
+            (flow, args) -> {
+              made.add("look");
+              return "ok";
+            });
+    Conversation talk =
+        desk(Participant.prompt(prompt(new Scripted().calls("stop", "look"), stop, look)));
+
+    talk.say("Hi");
+
+    assertThat(made).containsExactly("stop true A");
+    assertThat(talk.code()).isEqualTo(StopCode.STATE_STOP_SESSION);
+    assertThat(talk.state().course().detail()).isEqualTo("enough");
+    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.A);
+    assertThat(talk.lines()).hasSize(4);
+    assertThat(talk.last().failed()).isTrue();
+    assertThat(talk.last().content()).contains("stopped before it was made");
+  }
+
+  @Test
+  void theSameErrorEightTimesInARowStopsTheThread() {
+    Scripted model = new Scripted();
+    model.always(request -> AiMessage.from(model.wants("done", Map.of("text", "x"))));
+    int[] times = {0};
+    Tool broken =
+        Tool.of(
+            "done",
+            "Ends.",
+            Words.class,
+            (flow, args) -> {
+              throw new IllegalStateException("Out of paper at  " + ++times[0]);
+            });
+    Conversation talk = desk(Participant.prompt(prompt(model, broken)));
+
+    talk.say("Hi");
+
+    assertThat(model.requests()).hasSize(8);
+    assertThat(talk.code()).isEqualTo(StopCode.REPEATED_TOOL_ERROR);
+    assertThat(talk.last().role()).isEqualTo(Role.ASSISTANT);
+    assertThat(talk.last().content()).startsWith("I've stopped because");
+  }
+
+  @Test
+  void anotherErrorOrASuccessInBetweenDoesNotStopIt() {
+    Scripted model = new Scripted();
+    int[] times = {0};
+    Tool flaky =
+        Tool.of(
+            "done",
+            "Ends.",
+            Words.class,
+            (flow, args) -> {
+              if (++times[0] % 8 == 0) {
+                return "fine";
+              }
+              throw new IllegalStateException("not now");
+            });
+    for (int i = 0; i < 15; i++) {
+      model.call("done", Map.of("text", "x"));
+    }
+    model.say("Enough.");
+    Conversation talk = desk(Participant.prompt(prompt(model, flaky)));
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+  }
+
+  @Test
+  void anEmptyReplyIsAskedForAgain() {
+    Scripted model = new Scripted().silence().say("Hello.");
+    Conversation talk = desk(Participant.prompt(prompt(model)));
+
+    talk.say("Hi");
+
+    assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Hello.");
+    assertThat(model.lastRequest()).hasSize(2).last().asString().contains("empty");
+  }
+
+  @Test
+  void aModelThatSaysNothingAgainAndAgainFailsTheStep() {
+    Scripted model = new Scripted().silence().silence().silence();
+    Conversation talk = desk(Participant.prompt(prompt(model)));
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+    assertThat(model.requests()).hasSize(3);
+    assertThat(talk.last().status()).isEqualTo(Message.Status.FAILED);
+    assertThat(error(talk.last()).get("message").textValue()).contains("said nothing");
+  }
+
+  @Test
+  void aModelThatDoesNotAnswerLeavesAFailedMessageWithAnErrorThatClientsCanRead() {
+    Scripted model =
+        new Scripted().fail(new IllegalStateException("The provider is on fire")).say("Better.");
+    Conversation talk = desk(Participant.prompt(prompt(model)));
+
+    talk.say("Hi");
+
+    Message failed = talk.last();
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+    assertThat(failed.status()).isEqualTo(Message.Status.FAILED);
+    assertThat(failed.role()).isEqualTo(Role.ASSISTANT);
+    assertThat(error(failed).get("code").textValue()).isEqualTo("failed");
+    assertThat(error(failed).get("message").textValue()).contains("The provider is on fire");
+
+    talk.say("Now?");
+    assertThat(model.lastRequest()).containsExactly("user: Hi", "user: Now?");
+    assertThat(talk.lines()).endsWith("assistant: Better.");
+  }
+
+  private static JsonNode error(Message message) {
+    return Objects.requireNonNull(message.metadata()).path("error");
+  }
+
+  @Test
+  void aThreadThatHasUsedItsTokensStopsBeforeTheNextStep() {
+    Scripted model = Scripted.saying("1", "2", "3");
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", prompt(model)).budget(Budget.tokens(30)));
+
+    talk.say("one").say("two").say("three");
+
+    assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
+    assertThat(talk.state().course().detail()).contains("30 tokens");
+    assertThat(model.requests()).hasSize(2);
+    assertThat(talk.state().usage().inputTokens()).isEqualTo(20);
+  }
+
+  @Test
+  void aThreadThatHasSpentItsMoneyStopsBeforeTheNextStep() {
+    Scripted model = Scripted.saying("1", "2");
+    Prompt priced = Prompt.of("support", model.model().price("1000", "2000", "0"));
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", priced).budget(Budget.cost("0.02")));
+
+    talk.say("one").say("two");
+
+    assertThat(talk.state().usage().cost()).isEqualByComparingTo("0.02");
+    assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
+    assertThat(talk.crash().code()).isEqualTo(StopCode.BUDGET_SPENT);
+  }
+
+  // --- from outside ----------------------------------------------------------------------------
+
+  @Test
+  void aThreadStoppedWhileItsModelIsAskedHasNoReplyAndSaysSo() {
+    Scripted model = new Scripted();
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    model.then(
+        request -> {
+          talk.stop();
+          return AiMessage.from("Too late.");
+        });
+
+    talk.create().say("Hi");
+
+    assertThat(talk.lines()).containsExactly("user: Hi", "system: Execution stopped by user");
+    assertThat(talk.code()).isEqualTo(StopCode.ABORTED_BY_USER);
+    assertThat(talk.ready()).isEmpty();
+  }
+
+  @Test
+  void aThreadStoppedAmidItsToolsTellsOfEveryCallThatWasNotOver() {
+    List<String> made = new ArrayList<>();
+    Conversation[] talk = new Conversation[1];
+    Tool first =
+        Tool.of(
+            "first",
+            "First.",
+            (flow, args) -> {
+              made.add("first");
+              return "ok";
+            });
+    Tool second =
+        Tool.of(
+            "second",
+            "Second.",
+            (flow, args) -> {
+              made.add("second");
+              flow.storage().put("late", true);
+              talk[0].stop();
+              return "too late";
+            });
+    Scripted model = new Scripted().calls("first", "second", "first");
+    talk[0] = Conversation.with(Agent.aiHuman("desk", prompt(model, first, second)));
+
+    talk[0].say("Hi");
+
+    assertThat(made).containsExactly("first", "second");
+    assertThat(talk[0].lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [first, second, first]",
+            "first: ok",
+            "second failed: Failed to execute tool: Execution stopped by user",
+            "first failed: Failed to execute tool: Execution stopped by user",
+            "system: Execution stopped by user");
+    assertThat(talk[0].state().shelf().storage()).isEmpty();
+    assertThat(talk[0].state().frames()).isEmpty();
+    talk[0].crash();
+  }
+
+  @Test
+  void whatArrivedMeanwhileWaitsForTheNextUserMessage() {
+    Scripted model = new Scripted();
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    model.then(
+        request -> {
+          talk.post("meanwhile").stop();
+          return AiMessage.from("Too late.");
+        });
+    model.say("Now.");
+    talk.create().say("Hi");
+    talk.post(null, Message.system("A remark")).run();
+    assertThat(model.requests()).hasSize(1);
+
+    talk.crash().run();
+    assertThat(talk.lines()).containsExactly("user: Hi", "system: Execution stopped by user");
+
+    talk.say("Go on");
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi",
+            "system: Execution stopped by user",
+            "user: meanwhile",
+            "system: A remark",
+            "user: Go on",
+            "assistant: Now.");
+  }
+
+  @Test
+  void aStoppedThreadCanBeToldToContinue() {
+    Scripted model = new Scripted();
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    model.then(
+        request -> {
+          talk.stop();
+          return AiMessage.from("Too late.");
+        });
+    model.say("Where was I?");
+    talk.create().say("Hi");
+
+    talk.proceed(null).run();
+
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi", "system: Execution stopped by user", "assistant: Where was I?");
+  }
+
+  @Test
+  void aThreadCanBeToldWhichSideGoesOn() {
+    Scripted model = Scripted.saying("Hello.", "And another thing.");
+    Conversation talk = desk(Participant.prompt(prompt(model)));
+    talk.say("Hi");
+
+    talk.proceed(null).run();
+    assertThat(talk.code()).isEqualTo(StopCode.AWAITING_HUMAN);
+
+    talk.proceed(Side.A).run();
+    assertThat(talk.lines()).endsWith("assistant: And another thing.");
+  }
+
+  @Test
+  void stoppingAThreadAtRestChangesNothing() {
+    Conversation talk = desk(Participant.prompt(prompt(Scripted.saying("Hello."))));
+    talk.say("Hi");
+    int records = talk.records();
+
+    talk.stop();
+
+    assertThat(talk.records()).isEqualTo(records);
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+  }
+}

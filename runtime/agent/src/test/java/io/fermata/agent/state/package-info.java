@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.state;
+
+import org.jspecify.annotations.NullMarked;

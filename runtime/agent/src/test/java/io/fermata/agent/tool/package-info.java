@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.tool;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,10 @@
+package io.fermata.flow.action;
+
+/**
+ * What an act node does. It may block: it never runs on an actor's thread. What it writes is
+ * committed when it returns, all of it or, when it throws, nothing.
+ */
+@FunctionalInterface
+public interface Action<S extends Record> {
+  void perform(Run<S> run) throws Exception;
+}

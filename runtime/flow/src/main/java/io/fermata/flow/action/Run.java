@@ -1,0 +1,281 @@
+package io.fermata.flow.action;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.event.Tagging;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.schema.StateSchema;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an action sees of its run and how it writes to the state. Writes are collected and committed
+ * together when the action succeeds; a handle that is kept beyond that is refused.
+ *
+ * <p>Not safe for use by several threads at once.
+ */
+public final class Run<S extends Record> {
+  private static final int MOST_EMITTED = 100;
+
+  private final StateSchema<S> schema;
+  private final RunState run;
+  private final StepEffect effect;
+  private final String prefix;
+  private final List<String> allowed;
+  private final Progress progress;
+  private final Caller caller;
+  private final List<Write> writes = new ArrayList<>();
+  private final Set<String> reads = new LinkedHashSet<>();
+  private final List<Event.Emitted> emitted = new ArrayList<>();
+  private Tagging tagging = Tagging.NONE;
+  private @Nullable String ends;
+  private ObjectNode data;
+  private @Nullable S view;
+  private boolean closed;
+
+  /**
+   * @param data the state of the flow that the action belongs to
+   * @param prefix what stands before its fields in the state of the run
+   * @param allowed all that the action may read; empty for everything
+   */
+  public Run(
+      StateSchema<S> schema,
+      RunState run,
+      StepEffect effect,
+      ObjectNode data,
+      String prefix,
+      List<String> allowed,
+      Progress progress,
+      Caller caller) {
+    this.schema = schema;
+    this.run = run;
+    this.effect = effect;
+    this.prefix = prefix;
+    this.allowed = allowed;
+    this.progress = progress;
+    this.caller = caller;
+    this.data = data;
+    allowed.forEach(field -> reads.add(prefix + field));
+  }
+
+  /**
+   * The state as it was when the action began, with what the action has written since. An action
+   * that declares what it reads finds nothing else in it. Its lists and maps are read where the
+   * action looks at them and cannot be changed: a change is written.
+   */
+  public S state() {
+    if (view == null) {
+      if (allowed.isEmpty()) {
+        reads.add(prefix.isEmpty() ? "" : prefix.substring(0, prefix.length() - 1));
+      }
+      view = schema.view(readable());
+    }
+    return view;
+  }
+
+  private ObjectNode readable() {
+    if (allowed.isEmpty()) {
+      return data;
+    }
+    ObjectNode part = Json.object();
+    for (String field : allowed) {
+      JsonNode value = Paths.get(data, field);
+      part = value.isMissingNode() ? part : Paths.set(part, field, value);
+    }
+    for (Write write : writes) {
+      part = write.applyTo(part);
+    }
+    return part;
+  }
+
+  /** One value of the state; null if there is none. The journal then tells what the action read. */
+  public <T> @Nullable T get(String path, Class<T> type) {
+    schema.requireWritable(path);
+    if (!allowed.isEmpty() && allowed.stream().noneMatch(field -> Paths.related(field, path))) {
+      throw new IllegalArgumentException(
+          "Step " + effect.place() + " does not declare that it reads " + path);
+    }
+    reads.add(prefix + path);
+    JsonNode value = Paths.get(data, path);
+    return Paths.filled(value) ? Json.value(value, type) : null;
+  }
+
+  /** Why the user started this run, in the words the client gave. */
+  public String intent() {
+    return run.intent();
+  }
+
+  /** The run's name. It tells a signal from outside where it belongs. */
+  public String id() {
+    return run.runId();
+  }
+
+  /**
+   * The same for every attempt of this step and different for every other step: hand it to the
+   * system that the action calls, so that a repeated attempt is recognised there.
+   */
+  public String idempotencyKey() {
+    String reminder = effect.kind() == StepEffect.Kind.REMIND ? "/reminder/" + effect.field() : "";
+    return run.runId() + "/" + effect.place() + reminder;
+  }
+
+  /** In a compensation the {@link #idempotencyKey} that the action had which is to be undone. */
+  public String undoes() {
+    return run.runId() + "/" + effect.place().undone();
+  }
+
+  /** 1 for the first attempt. A crash in the middle of an attempt counts it. */
+  public int attempt() {
+    return effect.attempt();
+  }
+
+  /** The how-manieth pass this is, where the node lies in a loop. */
+  public int visit() {
+    return effect.place().visit();
+  }
+
+  /**
+   * Whoever called the flow as a tool, if it did and is such a thing: a thread of an agent is met
+   * as its {@code FlowState}. What is done to it here is kept when the step succeeds, later steps
+   * see it, and the caller has it when the run is over; it comes to nothing if the run fails.
+   */
+  public <T> Optional<T> caller(Class<T> type) {
+    requireOpen("does to its caller");
+    return caller.as(type);
+  }
+
+  /** Replaces the value at a path. Null deletes it. */
+  public Run<S> set(String path, @Nullable Object value) {
+    return value == null ? delete(path) : write(Write.Verb.SET, path, Json.tree(value));
+  }
+
+  /** Merges an object into the one at a path, recursively. */
+  public Run<S> merge(String path, Object value) {
+    return write(Write.Verb.MERGE, path, Json.tree(value));
+  }
+
+  /** Appends an element to the list at a path. */
+  public Run<S> append(String path, Object element) {
+    return write(Write.Verb.APPEND, path, Json.tree(element));
+  }
+
+  public Run<S> delete(String path) {
+    return write(Write.Verb.DELETE, path, null);
+  }
+
+  /**
+   * Tells of something by name. Clients that listen hear it at once; recorders hear it when the
+   * action has succeeded.
+   */
+  public Run<S> emit(String name, @Nullable Object payload) {
+    requireOpen("tells");
+    Event.Emitted told = new Event.Emitted(name, payload == null ? null : Json.tree(payload));
+    if (told.toCaller()) {
+      throw new IllegalArgumentException(name + " is a name that Fermata keeps; take another");
+    }
+    if (emitted.size() >= MOST_EMITTED) {
+      throw new IllegalStateException(
+          "Step " + effect.place() + " emits more than " + MOST_EMITTED + " events; emit fewer");
+    }
+    emitted.add(told);
+    progress.emitted(effect.place(), name, told.payload());
+    return this;
+  }
+
+  /**
+   * Gives the run a tag, by which it is found in the directory of runs once the action has
+   * succeeded. A run has up to {@value Tagging#MOST} tags of up to {@value Tagging#LENGTH}
+   * characters, and keeps them until they are taken away.
+   */
+  public Run<S> tag(String tag) {
+    requireOpen("tags");
+    return tagging(tagging.add(tag));
+  }
+
+  /** Takes a tag away. */
+  public Run<S> untag(String tag) {
+    requireOpen("tags");
+    return tagging(tagging.remove(tag));
+  }
+
+  private Run<S> tagging(Tagging changed) {
+    if (!changed.fits(run.tags())) {
+      throw new IllegalStateException(
+          "Step %s gives the run more than %d tags; take others away with untag(…)"
+              .formatted(effect.place(), Tagging.MOST));
+    }
+    tagging = changed;
+    return this;
+  }
+
+  /** The tags that the run has, with what the action has done to them. */
+  public List<String> tags() {
+    return tagging.of(run.tags());
+  }
+
+  /** Sends a piece of text to clients that listen. It is not journaled. */
+  public Run<S> stream(String text) {
+    requireOpen("streams");
+    progress.streamed(effect.place(), text);
+    return this;
+  }
+
+  /**
+   * Ends the flow early when the action has succeeded; in a sub-flow the flow around it goes on.
+   *
+   * @param reason for the journal, and for the client if the run ends by it
+   */
+  public Run<S> end(String reason) {
+    requireOpen("ends");
+    ends = reason;
+    return this;
+  }
+
+  private Run<S> write(Write.Verb verb, String path, @Nullable JsonNode value) {
+    requireOpen("writes");
+    schema.requireWritable(path);
+    Write write = new Write(verb, path, value);
+    writes.add(write);
+    data = write.applyTo(data);
+    view = null;
+    return this;
+  }
+
+  private void requireOpen(String does) {
+    if (closed) {
+      throw new IllegalStateException(
+          "Step " + effect.place() + " is over; what it " + does + " after that would be lost");
+    }
+  }
+
+  /** The writes in the state of the whole run. */
+  private List<Write> journaled() {
+    if (prefix.isEmpty()) {
+      return List.copyOf(writes);
+    }
+    List<Write> whole = new ArrayList<>(writes.size());
+    for (Write write : writes) {
+      whole.add(write.under(prefix));
+    }
+    return whole;
+  }
+
+  public Input.Wrote close() {
+    closed = true;
+    List<JsonNode> changes = caller.changes();
+    if (!changes.isEmpty()) {
+      emitted.add(Event.Emitted.toCaller(changes));
+    }
+    return new Input.Wrote(journaled(), List.copyOf(reads), List.copyOf(emitted), tagging, ends);
+  }
+}

@@ -1,0 +1,176 @@
+package io.fermata.flow.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Graph;
+import io.fermata.flow.Step;
+import io.fermata.flow.event.Phase;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StateMemory;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Violation;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells an answer to an open question from one that was given before: a repeated delivery must not
+ * become the answer to the next question, and an earlier answer changes only by a correction.
+ */
+final class Answers {
+  private final Graph graph;
+  private final RunState state;
+  private @Nullable Set<String> ahead;
+
+  Answers(Graph graph, RunState state) {
+    this.graph = graph;
+    this.state = state;
+  }
+
+  /** What the run may still come to; most answers are to what is open, and need not know it. */
+  private Set<String> ahead() {
+    Set<String> known = ahead;
+    if (known == null) {
+      known =
+          graph.reachable(
+              state.places().entrySet().stream()
+                  .filter(entry -> !entry.getKey().undoes())
+                  .flatMap(entry -> onward(entry.getKey(), entry.getValue()).stream())
+                  .toList());
+      ahead = known;
+    }
+    return known;
+  }
+
+  /** What a fork's branches lead through, they say themselves. */
+  private List<String> onward(Place place, PlaceState at) {
+    return at.phase().busy() instanceof Phase.Forked forked
+        ? graph.beyond(place.node(), forked.list())
+        : graph.targets(place.node());
+  }
+
+  /** The values for items that a list at work does not have. */
+  List<Violation> misplaced(Set<String> fields) {
+    List<Violation> misplaced = new ArrayList<>();
+    state
+        .places()
+        .forEach(
+            (place, at) -> {
+              if (at.phase().busy() instanceof Phase.Forked forked && forked.list()) {
+                fields.stream()
+                    .map(field -> misplaced(field, fieldOf(place), forked.labels()))
+                    .filter(Objects::nonNull)
+                    .forEach(misplaced::add);
+              }
+            });
+    return misplaced;
+  }
+
+  private static @Nullable Violation misplaced(String field, String list, List<String> items) {
+    String item = field.startsWith(list) ? field.substring(list.length()).split("\\.", -1)[0] : "";
+    return item.isEmpty() || items.contains(item)
+        ? null
+        : new Violation(field, "is of no item; there are " + items.size() + ", counted from 0");
+  }
+
+  /** What stands before the items of a list in the names of their fields. */
+  private String fieldOf(Place list) {
+    return graph.step(list).scope().prefix(list) + list.name() + ".";
+  }
+
+  /** The values that would change an answer which the run has already built on. */
+  List<Violation> conflicts(Map<String, JsonNode> values) {
+    List<Violation> conflicts = new ArrayList<>();
+    values.forEach(
+        (field, value) -> {
+          if (settled(field) && !known(field, value)) {
+            conflicts.add(new Violation(field, "was answered before"));
+          }
+        });
+    return conflicts;
+  }
+
+  /**
+   * The values without those that only repeat what the run knows. In a loop the question may come
+   * again, but a repeat cannot be told from a second delivery, so it is not kept for the next pass:
+   * asking once more is safer than taking one answer for two.
+   */
+  Map<String, JsonNode> news(Map<String, JsonNode> values) {
+    Map<String, JsonNode> news = new LinkedHashMap<>(values);
+    news.entrySet().removeIf(e -> known(e.getKey(), e.getValue()) && !awaited(e.getKey()));
+    return news;
+  }
+
+  /** Whether the run waits for an answer to the field right now. */
+  private boolean awaited(String field) {
+    return state.places().entrySet().stream()
+        .anyMatch(
+            entry ->
+                asks(entry.getKey(), field)
+                    && !acceptedAt(entry.getValue(), field)
+                    && !checkedAt(entry.getValue(), field));
+  }
+
+  /**
+   * Whether an answer to the field stands: its question was passed and will not come again, or was
+   * answered in this visit. A field that nobody asks for stands once the run went on with it.
+   */
+  private boolean settled(String field) {
+    for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {
+      if (asks(entry.getKey(), field)) {
+        return acceptedAt(entry.getValue(), field);
+      }
+    }
+    List<String> askers = graph.askers(field).stream().map(Step::path).toList();
+    if (askers.isEmpty()) {
+      return builtOn(field);
+    }
+    return askers.stream().noneMatch(ahead()::contains)
+        && state.branches().values().stream()
+            .anyMatch(b -> askers.stream().anyMatch(b.memory().left()::containsKey));
+  }
+
+  private boolean asks(Place place, String field) {
+    return !place.undoes() && Graph.concerns(graph.step(place), place, field);
+  }
+
+  private static boolean acceptedAt(PlaceState at, String field) {
+    return at.accepted().stream().anyMatch(accepted -> Paths.related(accepted, field));
+  }
+
+  private static boolean checkedAt(PlaceState at, String field) {
+    return at.phase() instanceof Phase.Working working
+        && working.field() != null
+        && Paths.related(working.field(), field);
+  }
+
+  /** Whether a node was left since the field was given, so that something may rest on it. */
+  private boolean builtOn(String field) {
+    return state.branches().values().stream().anyMatch(branch -> builtOn(branch.memory(), field));
+  }
+
+  private static boolean builtOn(StateMemory memory, String field) {
+    StateMemory.Answer given = memory.answers().get(field);
+    return given != null
+        && memory.left().entrySet().stream()
+            .anyMatch(e -> !e.getKey().equals(Flow.START) && e.getValue() > given.tick());
+  }
+
+  private boolean known(String field, JsonNode value) {
+    return state.branches().values().stream()
+        .anyMatch(branch -> known(branch.memory(), field, value));
+  }
+
+  private static boolean known(StateMemory memory, String field, JsonNode value) {
+    StateMemory.Answer given = memory.answers().get(field);
+    return (given != null && Json.same(given.value(), value))
+        || Json.same(Paths.get(memory.data(), field), value);
+  }
+}

@@ -1,0 +1,659 @@
+package io.fermata.flow.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Graph;
+import io.fermata.flow.Node;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
+import io.fermata.flow.World;
+import io.fermata.flow.action.AsyncAction;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Branch;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Failures;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Violation;
+import io.fermata.flow.schema.StateSchema;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The machine that runs one version of a flow.
+ *
+ * <p>It holds no state of its own, so one instance serves any number of runs at once.
+ */
+public final class FlowProgram<S extends Record>
+    implements Program<RunState, Input, Event, StepEffect, Input.Result, World> {
+  private static final Place BEGINNING = new Place(Flow.START, 1);
+
+  private final Flow<S> flow;
+  private final Limits limits;
+  private final Graph graph;
+  private final PendingEffects wanted;
+  private final PauseReport standing;
+  private final SecretFields secretFields;
+  private final Migrations migrations;
+
+  /** The program of a flow. */
+  public static <S extends Record> FlowProgram<S> of(Flow<S> flow, Limits limits) {
+    return new FlowProgram<>(flow, limits);
+  }
+
+  private FlowProgram(Flow<S> flow, Limits limits) {
+    this.flow = flow;
+    this.limits = limits;
+    this.graph = flow.graph();
+    this.wanted = new PendingEffects(graph);
+    this.standing = new PauseReport();
+    this.secretFields = flow.secretFields();
+    this.migrations = new Migrations(flow);
+  }
+
+  public Flow<S> flow() {
+    return flow;
+  }
+
+  @Override
+  public RunState initial() {
+    return RunState.NONE;
+  }
+
+  @Override
+  public RunState apply(RunState state, List<Event> events, long seq) {
+    return state.apply(events);
+  }
+
+  @Override
+  public Acceptance<Event> accept(RunState state, Input input) {
+    if (input instanceof Input.Start start) {
+      return start(state, start);
+    }
+    Outcome.Failure gone = gone(state, input);
+    if (gone != null) {
+      return new Refused<>(gone);
+    }
+    if (input instanceof Input.Continue next) {
+      return proceed(state, next);
+    } else if (input instanceof Input.Reset reset) {
+      return reset(state, reset);
+    } else if (input instanceof Input.Cancel cancel) {
+      return cancel(state, cancel);
+    } else if (input instanceof Input.Signal signal) {
+      return signal(state, signal);
+    } else if (input instanceof Input.Resolve resolve) {
+      return resolve(state, resolve);
+    } else if (input instanceof Input.EffectEnded ended) {
+      return effectEnded(state, ended);
+    } else if (input instanceof Input.EffectDue due) {
+      return effectDue(state, due);
+    }
+    return recovered(state, (Input.Recovered) input);
+  }
+
+  /** Whether it takes over runs that are on the given version. */
+  public boolean migratesFrom(int version) {
+    return migrations.from(version);
+  }
+
+  /**
+   * Takes over a run that is on another version. What it waited for is put anew, as this version
+   * puts it; answers that were accepted stand.
+   */
+  public Acceptance<Event> migrate(RunState state, long at) {
+    if (expired(state, at)) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_EXPIRED));
+    }
+    try {
+      Drive drive = new Drive(flow, limits, state, at);
+      migrations.carry(state, limits, at).forEach(drive::emit);
+      return new Accepted<>(drive.run());
+    } catch (Migrations.Unfit e) {
+      return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
+    }
+  }
+
+  private String unfit(RunState state, Migrations.Unfit e) {
+    return "The run is on %s version %d and cannot be carried over to version %d, because %s. %s."
+        .formatted(
+            flow.id(),
+            state.version(),
+            flow.version(),
+            e.getMessage(),
+            ErrorCode.MIGRATION_FAILED.repair());
+  }
+
+  @Override
+  public Next<StepEffect> next(RunState state) {
+    if (!state.running()) {
+      return new Finish<>(ended(state));
+    }
+    List<StepEffect> effects = wanted.of(state);
+    if (PendingEffects.works(state)) {
+      return new Perform<>(effects);
+    }
+    StepEffect expiry = expiry(state);
+    List<StepEffect> timers = expiry == null ? effects : RunState.plus(effects, expiry);
+    return new Pause<>(standing.pause(state), timers, standing.until(state));
+  }
+
+  @Override
+  public CompletionStage<Input.Result> perform(RunState state, StepEffect effect, World world) {
+    try {
+      TypedPlace<?> spot =
+          effect.kind() == StepEffect.Kind.UNDO
+              ? TypedPlace.asOf(PendingEffects.undo(state, effect.place()).data(), effect.place(), graph)
+              : TypedPlace.of(state, effect.place(), graph);
+      return perform(effect, spot, state, world);
+    } catch (Throwable e) {
+      Failures.rethrowFatal(e);
+      return CompletableFuture.completedStage(failed(effect, e));
+    }
+  }
+
+  @Override
+  public Input.Failed failed(StepEffect effect, Throwable thrown) {
+    Throwable cause =
+        thrown instanceof CompletionException && thrown.getCause() != null
+            ? thrown.getCause()
+            : thrown;
+    ErrorCode code = ErrorCode.ofFailed(effect);
+    return new Input.Failed(
+        code, StepFailures.message(effect.place(), code, cause), Failures.detail(cause));
+  }
+
+  @Override
+  public Input.Failed timedOut(StepEffect effect) {
+    return new Input.Failed(
+        ErrorCode.STEP_TIMEOUT,
+        "The step "
+            + effect.place().undone().node()
+            + " took longer than it may. "
+            + ErrorCode.STEP_TIMEOUT.repair()
+            + ".",
+        "no result within " + effect.policy().timeout());
+  }
+
+  @Override
+  public Input completed(StepEffect effect, Input.Result result, long at) {
+    return new Input.EffectEnded(effect, result, at);
+  }
+
+  @Override
+  public Input due(StepEffect timer, long at) {
+    return new Input.EffectDue(timer, at);
+  }
+
+  @Override
+  public Input recovered(Set<String> running, long at) {
+    return new Input.Recovered(running, at);
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  private Acceptance<Event> start(RunState state, Input.Start start) {
+    if (start.runId().equals(state.runId())) {
+      return new Accepted<>(List.of());
+    }
+    if (state.running() && state.ending() != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
+    if (start.intent().isBlank()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.MISSING_INTENT));
+    }
+    Updates updates = updates(start.updates());
+    if (!updates.violations().isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
+    }
+    Drive drive = new Drive(flow, limits, state, start.at());
+    if (state.running()) {
+      drive.emit(new Event.Abandoned(start.at()));
+    }
+    drive.emit(
+        new Event.Started(
+            start.runId(), flow.version(), flow.fingerprint(), start.intent(), start.at()));
+    return answer(drive, updates.filled());
+  }
+
+  private Acceptance<Event> proceed(RunState state, Input.Continue next) {
+    Updates updates = updates(next.updates());
+    if (!updates.violations().isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
+    }
+    Drive drive = new Drive(flow, limits, state, next.at());
+    if (state.ending() != null) {
+      return ending(drive, updates.filled());
+    }
+    Answers answers = new Answers(graph, state);
+    List<Violation> misplaced = answers.misplaced(updates.filled().keySet());
+    if (!misplaced.isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, misplaced));
+    }
+    List<Violation> conflicts = answers.conflicts(updates.filled());
+    if (!conflicts.isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.ALREADY_ANSWERED, conflicts));
+    }
+    Map<String, JsonNode> news = answers.news(updates.filled());
+    if (news.isEmpty() && !drive.canGoOn()) {
+      return new Accepted<>(List.of());
+    }
+    return answer(drive, news);
+  }
+
+  private Acceptance<Event> reset(RunState state, Input.Reset reset) {
+    Updates updates = updates(reset.updates());
+    if (!updates.violations().isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
+    }
+    if (updates.values().isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.MISSING_UPDATES));
+    }
+    if (PauseReport.unknownOutcome(state) != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.OUTCOME_UNKNOWN));
+    }
+    if (state.ending() != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
+    Corrections corrections = new Corrections(graph, state);
+    List<Event.Back> back = corrections.goBackTo(updates.values().keySet());
+    Drive drive = new Drive(flow, limits, state, reset.at());
+    if (back.isEmpty()) {
+      return answer(drive, updates.values());
+    }
+    for (Event.Back to : back) {
+      String once = corrections.onceAfter(to);
+      if (once != null) {
+        return refused(state, pastOnce(once));
+      }
+    }
+    List<Place> undo =
+        new Forks(drive)
+            .undoable(
+                (place, tick) ->
+                    back.stream()
+                        .anyMatch(
+                            to ->
+                                Place.within(place.branch(), to.place().branch())
+                                    && tick > corrections.tick(to)));
+    drive.reset(back, updates.values(), undo);
+    return fits(drive, updates.values().keySet());
+  }
+
+  private static Outcome.Failure pastOnce(String step) {
+    return Outcome.Failure.of(
+        ErrorCode.RESET_PAST_ONCE,
+        "The correction lies before the step "
+            + step
+            + ", which may run only once and has begun. "
+            + ErrorCode.RESET_PAST_ONCE.repair()
+            + ".");
+  }
+
+  /** A run that ends takes no answers any more; what could not be undone is tried again. */
+  private Acceptance<Event> ending(Drive drive, Map<String, JsonNode> news) {
+    if (!news.isEmpty()) {
+      return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
+    drive.answered(Map.of());
+    return new Accepted<>(drive.run());
+  }
+
+  private Acceptance<Event> cancel(RunState state, Input.Cancel cancel) {
+    if (state.ending() != null) {
+      return new Accepted<>(List.of());
+    }
+    Drive drive = new Drive(flow, limits, state, cancel.at());
+    List<Place> undo = new Forks(drive).undoable((place, tick) -> true);
+    if (undo.isEmpty() && state.undoing().isEmpty()) {
+      return new Accepted<>(List.of(new Event.Cancelled(cancel.at())));
+    }
+    drive.emit(new Event.Ending(null, null, undo, cancel.at()));
+    return new Accepted<>(drive.run());
+  }
+
+  private Acceptance<Event> signal(RunState state, Input.Signal signal) {
+    if (state.ending() != null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
+    }
+    Outcome.Failure unfit = new Signals(graph, limits).unfit(state, signal);
+    if (unfit != null) {
+      return refused(state, unfit);
+    }
+    Drive drive = new Drive(flow, limits, state, signal.at());
+    drive.emit(new Event.Signalled(signal.name(), signal.payload(), signal.at()));
+    return new Accepted<>(drive.run());
+  }
+
+  private Acceptance<Event> resolve(RunState state, Input.Resolve resolve) {
+    Place place = PauseReport.undecided(state);
+    if (place == null) {
+      return refused(state, Outcome.Failure.of(ErrorCode.NOTHING_TO_RESOLVE));
+    }
+    Drive drive = new Drive(flow, limits, state, resolve.at());
+    drive.emit(
+        resolve.resolution() == Input.Resolution.RETRY
+            ? new Event.Retried(place)
+            : new Event.Skipped(place, undoable(state, place)));
+    return new Accepted<>(drive.run());
+  }
+
+  /**
+   * Gives values to a run and lets it go on, unless they make its state too large or unreadable.
+   */
+  private Acceptance<Event> answer(Drive drive, Map<String, JsonNode> values) {
+    drive.answered(values);
+    return fits(drive, values.keySet());
+  }
+
+  private Acceptance<Event> fits(Drive drive, Set<String> fields) {
+    RunState answered = drive.state();
+    if (tooLarge(answered)) {
+      return refused(
+          drive.before(),
+          Outcome.Failure.of(
+              ErrorCode.STATE_TOO_LARGE,
+              "The state would become larger than "
+                  + limits.stateBytes()
+                  + " bytes. "
+                  + ErrorCode.STATE_TOO_LARGE.repair()
+                  + "."));
+    }
+    try {
+      answered.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));
+    } catch (IllegalArgumentException e) {
+      String field = fields.isEmpty() ? "stateUpdates" : String.join(", ", fields);
+      return refused(
+          drive.before(),
+          Outcome.Failure.of(
+              ErrorCode.INVALID_UPDATES,
+              List.of(new Violation(field, "cannot be read as what the flow expects"))));
+    }
+    return new Accepted<>(drive.run());
+  }
+
+  private boolean tooLarge(RunState state) {
+    for (Branch branch : state.branches().values()) {
+      if (branch.memory().bytes() > limits.stateBytes()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void requireReadable(RunState before, String name, Branch branch) {
+    Branch known = before.branches().getOrDefault(name, Branch.EMPTY);
+    flow.schema().requireReadable(branch.memory().data(), known.memory().data());
+  }
+
+  private record Updates(Map<String, JsonNode> values, List<Violation> violations) {
+    Map<String, JsonNode> filled() {
+      Map<String, JsonNode> filled = new LinkedHashMap<>(values);
+      filled.values().removeIf(value -> !Paths.filled(value));
+      return filled;
+    }
+  }
+
+  private Updates updates(ObjectNode sent) {
+    StateSchema.Checked checked = flow.schema().check(sent, limits);
+    return new Updates(checked.values(), checked.violations());
+  }
+
+  private boolean undoable(RunState state, Place place) {
+    return !place.undoes() && TypedPlace.of(state, place, graph).undoable();
+  }
+
+  // --- effects --------------------------------------------------------------------------------
+
+  private Acceptance<Event> effectEnded(RunState state, Input.EffectEnded ended) {
+    StepEffect effect = ended.effect();
+    Drive drive = new Drive(flow, limits, state, ended.at());
+    if (effect.kind() == StepEffect.Kind.REMIND) {
+      return wanted.underWay(state, effect)
+          ? reminded(drive, effect, ended)
+          : new Accepted<>(List.of());
+    }
+    boolean lateFailure = ended.result() instanceof Input.Failed && PendingEffects.waits(state, effect);
+    if (!wanted.underWay(state, effect) || lateFailure) {
+      return new Accepted<>(List.of());
+    }
+    drive.ended(effect, ended.result());
+    return new Accepted<>(drive.run());
+  }
+
+  private Acceptance<Event> reminded(Drive drive, StepEffect effect, Input.EffectEnded ended) {
+    String failure = ended.result() instanceof Input.Failed failed ? failed.message() : null;
+    if (ended.result() instanceof Input.Wrote wrote) {
+      try {
+        drive.tag(effect, wrote);
+      } catch (StepException tooMany) {
+        failure = tooMany.getMessage();
+      }
+    }
+    Node.Waiting<?> waiting = TypedPlace.of(drive.state(), effect.place(), graph).waiting();
+    int number = Integer.parseInt(Objects.requireNonNull(effect.field()));
+    Duration every = waiting.every();
+    Long next =
+        every == null || number >= waiting.reminders() ? null : ended.at() + every.toMillis();
+    drive.emit(new Event.Reminded(effect.place(), number, failure, next));
+    return new Accepted<>(drive.events());
+  }
+
+  private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
+    StepEffect effect = due.effect();
+    if (effect.kind() == StepEffect.Kind.EXPIRE) {
+      return effect.equals(expiry(state)) ? expire(state, due.at()) : new Accepted<>(List.of());
+    }
+    if (!effect.timer() || !wanted.of(state).contains(effect)) {
+      return new Accepted<>(List.of());
+    }
+    Place place = effect.place();
+    Drive drive = new Drive(flow, limits, state, due.at());
+    switch (effect.kind()) {
+      case SLEEP -> drive.emit(new Event.Woken(place, due.at()));
+      case DEADLINE -> drive.emit(new Event.Overdue(place, lateTarget(state, place), due.at()));
+      case REMIND -> drive.emit(new Event.Reminding(place, effect.attempt(), 1, due.at()));
+      default ->
+          drive.emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, due.at()));
+    }
+    return new Accepted<>(drive.run());
+  }
+
+  /** What the run did is undone as if it were cancelled; last of all the flow hears of it. */
+  private Acceptance<Event> expire(RunState state, long at) {
+    Drive drive = new Drive(flow, limits, state, at);
+    List<Place> undo = new ArrayList<>(new Forks(drive).undoable((place, tick) -> true));
+    if (flow.compensations().containsKey(Flow.START)) {
+      undo.add(BEGINNING);
+    }
+    if (undo.isEmpty() && state.undoing().isEmpty()) {
+      return new Accepted<>(List.of(new Event.Expired(at)));
+    }
+    drive.emit(new Event.Ending(ErrorCode.RUN_EXPIRED, null, undo, at));
+    return new Accepted<>(drive.run());
+  }
+
+  /** The moment at which a run ends that stands still, and that only somebody can move. */
+  private @Nullable StepEffect expiry(RunState state) {
+    Long expires = expiresAt(state);
+    return expires == null
+        ? null
+        : new StepEffect(
+            state.runId(),
+            BEGINNING,
+            StepEffect.Kind.EXPIRE,
+            null,
+            (int) state.tick(),
+            expires,
+            Policy.DEFAULT);
+  }
+
+  /** When the run expires unless somebody touches it; null if it does not. */
+  public @Nullable Long expiresAt(RunState state) {
+    Duration expiry = flow.expiry();
+    boolean standsStill =
+        state.running()
+            && state.ending() == null
+            && !PendingEffects.works(state)
+            && standing.until(state) == null;
+    return expiry != null && standsStill
+        ? Long.valueOf(state.changedAt() + expiry.toMillis())
+        : null;
+  }
+
+  private String lateTarget(RunState state, Place place) {
+    TypedPlace<?> spot = TypedPlace.of(state, place, graph);
+    return spot.step().scope().node(Objects.requireNonNull(spot.waiting().target()));
+  }
+
+  /** Begins anew what a crash interrupted, and goes on where a journal ends within a step. */
+  private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
+    Drive drive = new Drive(flow, limits, state, recovered.at());
+    wanted.of(state).stream()
+        .filter(e -> !e.timer() && !recovered.running().contains(e.key()))
+        .forEach(drive::recover);
+    return new Accepted<>(drive.run());
+  }
+
+  private <T extends Record> CompletionStage<Input.Result> perform(
+      StepEffect effect, TypedPlace<T> spot, RunState state, World world) throws Exception {
+    Node<T> node = spot.step().node();
+    return switch (effect.kind()) {
+      case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
+      case UNDO -> {
+        Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
+        yield act(undo.action(), run(state, effect, spot, List.of(), world), effect);
+      }
+      case REMIND -> {
+        AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
+        yield act(reminder, run(state, effect, spot, List.of(), world), effect);
+      }
+      default -> {
+        Node.Act<T> act = (Node.Act<T>) Objects.requireNonNull(node);
+        yield act(act.action(), run(state, effect, spot, act.reads(), world), effect);
+      }
+    };
+  }
+
+  private static <T extends Record> Run<T> run(
+      RunState state, StepEffect effect, TypedPlace<T> spot, List<String> reads, World world) {
+    return new Run<>(
+        spot.schema(),
+        state,
+        effect,
+        spot.data(),
+        spot.prefix(),
+        reads,
+        world.progress(),
+        world.caller());
+  }
+
+  private <T extends Record> CompletionStage<Input.Result> act(
+      AsyncAction<T> action, Run<T> run, StepEffect effect) {
+    CompletionStage<?> acted;
+    try {
+      acted = action.perform(run);
+    } catch (Throwable e) {
+      Failures.rethrowFatal(e);
+      acted = CompletableFuture.failedStage(e);
+    }
+    return acted.handle(
+        (nothing, thrown) -> {
+          Input.Wrote wrote = run.close();
+          return thrown == null ? wrote : unwritten(wrote, failed(effect, thrown));
+        });
+  }
+
+  /** What an action meant to keep secret is known to nobody when it fails, and must not get out. */
+  private Input.Failed unwritten(Input.Wrote wrote, Input.Failed failed) {
+    Secrets secrets = new Secrets();
+    secrets.writes(secretFields, wrote.writes());
+    if (secrets.isEmpty()) {
+      return failed;
+    }
+    String detail = failed.detail();
+    return new Input.Failed(
+        failed.code(),
+        secrets.masked(failed.message()),
+        detail == null ? null : secrets.masked(detail));
+  }
+
+  private <T extends Record> CompletionStage<Input.Result> judge(
+      Node.Ask<T> ask, StepEffect effect, TypedPlace<T> spot) throws Exception {
+    String field = Objects.requireNonNull(effect.field()).substring(spot.prefix().length());
+    Object answer = spot.schema().value(field, Paths.get(spot.data(), field));
+    return PendingEffects.asyncCheck(ask, field)
+        .validator()
+        .check(Objects.requireNonNull(answer))
+        .handle(
+            (verdict, thrown) ->
+                thrown == null ? new Input.Judged(verdict) : failed(effect, thrown));
+  }
+
+  // --- what the outside sees ------------------------------------------------------------------
+
+  private Outcome.@Nullable Failure gone(RunState state, Input input) {
+    if (!state.running()) {
+      return ended(state) instanceof Outcome.Failure failure
+          ? failure
+          : Outcome.Failure.of(ErrorCode.RUN_COMPLETED);
+    }
+    boolean call =
+        input instanceof Input.Continue
+            || input instanceof Input.Reset
+            || input instanceof Input.Resolve;
+    return call && expired(state, input.at()) ? Outcome.Failure.of(ErrorCode.RUN_EXPIRED) : null;
+  }
+
+  /** Whether nobody has touched the run for longer than the flow allows. */
+  public boolean expired(RunState state, long at) {
+    Long expires = expiresAt(state);
+    return expires != null && at >= expires;
+  }
+
+  private static Outcome ended(RunState state) {
+    return switch (state.status()) {
+      case COMPLETED -> new Outcome.Complete(state.result(), state.reason());
+      case FAILED ->
+          state.reason() == null
+              ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
+              : Outcome.Failure.of(ErrorCode.RUN_FAILED, state.reason());
+      case CANCELLED -> Outcome.Failure.of(ErrorCode.RUN_CANCELLED);
+      case EXPIRED -> Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
+      default -> Outcome.Failure.of(ErrorCode.UNKNOWN_RUN);
+    };
+  }
+
+  private Acceptance<Event> refused(RunState state, Outcome.Failure failure) {
+    return new Refused<>(failure.open(open(state)));
+  }
+
+  /** What the run waits for, without what went wrong; null where it waits for nobody. */
+  public @Nullable Outcome open(RunState state) {
+    return standing.open(state);
+  }
+
+  /** What stopped a run that pauses, if anything did, and what it waits for. */
+  public Outcome now(RunState state) {
+    return standing.now(state);
+  }
+}

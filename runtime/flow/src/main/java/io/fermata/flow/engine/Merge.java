@@ -1,0 +1,101 @@
+package io.fermata.flow.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Branch;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.route.Reducer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What the branches of a fork have changed, put together. Pure; only reducers are an author's. */
+final class Merge {
+  private final ObjectNode before;
+  private final ObjectNode now;
+  private final Map<String, Branch> branches;
+  private final Reductions reductions;
+  private final List<Write> writes = new ArrayList<>();
+  private final List<String> conflicts = new ArrayList<>();
+
+  /** How the fields of a run are reduced, by their whole path; null if they are not. */
+  interface Reductions {
+    @Nullable Reducer of(String path);
+
+    /** The path of a reduced field that contains this one, or else the path itself. */
+    String whole(String path);
+  }
+
+  /** What a merge came to. */
+  record Merged(List<Write> writes, List<String> conflicts) {}
+
+  /**
+   * @param before what was known at the fork
+   * @param now the same, with what all were told since
+   * @param branches those that arrived, in the order they were declared
+   */
+  Merge(ObjectNode before, ObjectNode now, Map<String, Branch> branches, Reductions reductions) {
+    this.before = before;
+    this.now = now;
+    this.branches = branches;
+    this.reductions = reductions;
+  }
+
+  Merged merged() {
+    for (String path : outermost()) {
+      field(path);
+    }
+    return new Merged(writes, conflicts);
+  }
+
+  /** The changed paths; those that lie within another are covered by it. */
+  private List<String> outermost() {
+    Set<String> all = new LinkedHashSet<>();
+    branches.values().forEach(b -> b.touched().forEach(path -> all.add(reductions.whole(path))));
+    return all.stream()
+        .filter(path -> all.stream().noneMatch(other -> path.startsWith(other + ".")))
+        .toList();
+  }
+
+  private void field(String path) {
+    JsonNode old = Paths.get(before, path);
+    Map<String, JsonNode> changed = new LinkedHashMap<>();
+    branches.forEach(
+        (label, branch) -> {
+          JsonNode value = Paths.get(branch.memory().data(), path);
+          boolean touched = branch.touched().stream().anyMatch(t -> Paths.related(t, path));
+          if (touched && !Json.same(value, old)) {
+            changed.put(label, value);
+          }
+        });
+    Reducer reducer = reductions.of(path);
+    List<JsonNode> values = new ArrayList<>(changed.values());
+    if (values.isEmpty()) {
+      write(path, present(old));
+    } else if (reducer != null) {
+      write(path, reducer.reduce(present(old), values.stream().map(Merge::present).toList()));
+    } else if (values.stream().allMatch(value -> Json.same(value, values.get(0)))) {
+      write(path, present(values.get(0)));
+    } else {
+      conflicts.add(path + " (" + String.join(", ", changed.keySet()) + ")");
+    }
+  }
+
+  private void write(String path, @Nullable JsonNode value) {
+    JsonNode known = present(Paths.get(now, path));
+    if (value == null ? known == null : known != null && Json.same(value, known)) {
+      return;
+    }
+    writes.add(new Write(value == null ? Write.Verb.DELETE : Write.Verb.SET, path, value));
+  }
+
+  private static @Nullable JsonNode present(JsonNode value) {
+    return value.isMissingNode() || value.isNull() ? null : value;
+  }
+}

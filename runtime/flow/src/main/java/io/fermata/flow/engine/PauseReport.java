@@ -1,0 +1,157 @@
+package io.fermata.flow.engine;
+
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Phase;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Violation;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/** How a run that stands still looks from outside: what it waits for and what went wrong. */
+public final class PauseReport {
+
+  /** What the run waits for, without what went wrong; null where it waits for nobody. */
+  @Nullable Outcome open(RunState state) {
+    List<Event.Question> questions = new ArrayList<>();
+    Set<String> contexts = new LinkedHashSet<>();
+    Place shown = state.shown();
+    if (shown != null && state.at(shown).phase() instanceof Phase.Showing showing) {
+      return new Outcome.ShowWidget(showing.widget());
+    }
+    for (Place place : state.inOrder()) {
+      PlaceState at = state.at(place);
+      if (at.phase() instanceof Phase.Asking) {
+        questions.addAll(at.open());
+        if (at.context() != null) {
+          contexts.add(at.context());
+        }
+      }
+    }
+    String context = contexts.isEmpty() ? null : String.join("\n", contexts);
+    return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
+  }
+
+  /** What a call comes to: where the run stands, and which of the call's answers were refused. */
+  Outcome pause(RunState state) {
+    Outcome.Failure rejected = halted(state) == null ? rejected(state) : null;
+    return rejected == null ? now(state) : rejected.open(open(state));
+  }
+
+  /** What stopped the run, if anything did, and what it waits for. */
+  Outcome now(RunState state) {
+    Outcome open = open(state);
+    Phase.Halted halted = halted(state);
+    if (halted != null) {
+      return new Outcome.Failure(
+          halted.code().wireName(), halted.message(), halted.field(), List.of(), open);
+    }
+    return open == null ? waiting(state) : open;
+  }
+
+  /** The stop that somebody has to decide about, or else the one that others follow from. */
+  private static Phase.@Nullable Halted halted(RunState state) {
+    Place undecided = undecided(state);
+    if (undecided != null) {
+      return (Phase.Halted) state.at(undecided).phase();
+    }
+    Phase.Halted first = null;
+    for (Place place : state.inOrder()) {
+      if (state.at(place).phase() instanceof Phase.Halted halted
+          && (first == null || first.code() == ErrorCode.BRANCH_CANCELLED)) {
+        first = halted;
+      }
+    }
+    return first;
+  }
+
+  private static Outcome.@Nullable Failure rejected(RunState state) {
+    List<Violation> violations = new ArrayList<>();
+    for (Place place : state.inOrder()) {
+      state
+          .at(place)
+          .rejected()
+          .forEach(
+              (field, rejection) -> {
+                if (rejection.tick() > state.callTick()) {
+                  violations.add(new Violation(field, rejection.message()));
+                }
+              });
+    }
+    if (violations.isEmpty()) {
+      return null;
+    }
+    String message = String.join(" ", violations.stream().map(Violation::message).toList());
+    return new Outcome.Failure(
+        ErrorCode.ANSWER_REJECTED.wireName(), message, violations.get(0).field(), violations, null);
+  }
+
+  private static Outcome waiting(RunState state) {
+    List<String> awaited = new ArrayList<>();
+    for (Place place : state.inOrder()) {
+      PlaceState at = state.at(place);
+      if (at.phase() instanceof Phase.Sleeping sleeping) {
+        awaited.add("until " + Instant.ofEpochMilli(sleeping.until()));
+      } else if (at.phase() instanceof Phase.Awaiting awaiting) {
+        Long deadline = state.at(place).deadline();
+        String longest = deadline == null ? "" : " until " + Instant.ofEpochMilli(deadline);
+        awaited.add("for the signal " + awaiting.signal() + longest);
+      }
+    }
+    if (awaited.isEmpty()) {
+      throw new IllegalStateException("Run " + state.runId() + " neither works nor waits");
+    }
+    return Outcome.Failure.of(
+        ErrorCode.WAITING,
+        "The run waits " + String.join(" and ", awaited) + ". " + ErrorCode.WAITING.repair() + ".");
+  }
+
+  /** When the run goes on by itself; null if somebody has to do something first. */
+  @Nullable Long until(RunState state) {
+    if (open(state) != null || halted(state) != null) {
+      return null;
+    }
+    Long until = null;
+    for (PlaceState at : state.places().values()) {
+      if (at.phase() instanceof Phase.Sleeping sleeping
+          && (until == null || sleeping.until() < until)) {
+        until = sleeping.until();
+      }
+    }
+    return until;
+  }
+
+  static @Nullable Place unknownOutcome(RunState state) {
+    return stopped(state, (place, halted) -> halted.code() == ErrorCode.OUTCOME_UNKNOWN);
+  }
+
+  /** Whether a place stands still because nobody knows what its step has done. */
+  static boolean unknown(PlaceState at) {
+    return at.phase() instanceof Phase.Halted halted && halted.code() == ErrorCode.OUTCOME_UNKNOWN;
+  }
+
+  /** A place that somebody may decide about: try it again, or take it as done. */
+  public static @Nullable Place undecided(RunState state) {
+    Place unknown = unknownOutcome(state);
+    return unknown == null ? stopped(state, (place, halted) -> place.undoes()) : unknown;
+  }
+
+  private static @Nullable Place stopped(RunState state, BiPredicate<Place, Phase.Halted> which) {
+    for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {
+      if (entry.getValue().phase() instanceof Phase.Halted halted
+          && which.test(entry.getKey(), halted)) {
+        return entry.getKey();
+      }
+    }
+    return null;
+  }
+}

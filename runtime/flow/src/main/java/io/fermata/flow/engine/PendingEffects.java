@@ -1,0 +1,148 @@
+package io.fermata.flow.engine;
+
+import io.fermata.flow.Graph;
+import io.fermata.flow.Node;
+import io.fermata.flow.Step;
+import io.fermata.flow.event.Phase;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** The effects and the timers that a run wants of its shell. */
+final class PendingEffects {
+  private final Graph graph;
+
+  PendingEffects(Graph graph) {
+    this.graph = graph;
+  }
+
+  List<StepEffect> of(RunState state) {
+    List<StepEffect> effects = new ArrayList<>();
+    state.places().forEach((place, at) -> add(effects, state.runId(), place, at));
+    return effects;
+  }
+
+  private void add(List<StepEffect> effects, String run, Place place, PlaceState at) {
+    Phase phase = at.phase();
+    if (phase instanceof Phase.Working w) {
+      StepEffect.Kind kind = kind(place, w.field());
+      Policy policy = policy(place, kind, w.field());
+      effects.add(new StepEffect(run, place, kind, w.field(), w.attempt(), w.retryAt(), policy));
+    } else if (phase instanceof Phase.Sleeping sleeping) {
+      effects.add(timer(run, place, StepEffect.Kind.SLEEP, 0, sleeping.until()));
+    }
+    boolean waits = waits(phase);
+    if (waits && at.deadline() != null) {
+      effects.add(timer(run, place, StepEffect.Kind.DEADLINE, 0, at.deadline()));
+    }
+    PlaceState.Reminder reminder = at.reminder();
+    if (reminder != null && (waits || (reminder.attempt() > 0 && mayWaitAgain(phase)))) {
+      effects.add(remind(run, place, reminder));
+    }
+  }
+
+  private static boolean waits(Phase phase) {
+    return phase instanceof Phase.Asking
+        || phase instanceof Phase.Showing
+        || phase instanceof Phase.Awaiting;
+  }
+
+  /** What is being sent then must not be sent again: an answer that is checked may be refused. */
+  private static boolean mayWaitAgain(Phase phase) {
+    return waits(phase.busy())
+        || (phase.busy() instanceof Phase.Working working && working.field() != null);
+  }
+
+  private static StepEffect remind(String run, Place place, PlaceState.Reminder reminder) {
+    if (reminder.attempt() == 0) {
+      return timer(run, place, StepEffect.Kind.REMIND, reminder.number(), reminder.due());
+    }
+    String number = Integer.toString(reminder.number());
+    return new StepEffect(
+        run, place, StepEffect.Kind.REMIND, number, reminder.attempt(), null, Policy.DEFAULT);
+  }
+
+  private static StepEffect timer(
+      String run, Place place, StepEffect.Kind kind, int number, long due) {
+    return new StepEffect(run, place, kind, null, number, due, Policy.DEFAULT);
+  }
+
+  private static StepEffect.Kind kind(Place place, @Nullable String field) {
+    if (place.undoes()) {
+      return StepEffect.Kind.UNDO;
+    }
+    return field == null ? StepEffect.Kind.ACT : StepEffect.Kind.CHECK;
+  }
+
+  private Policy policy(Place place, StepEffect.Kind kind, @Nullable String field) {
+    return policy(graph.step(place), place, kind, field);
+  }
+
+  private static <S extends Record> Policy policy(
+      Step<S> step, Place place, StepEffect.Kind kind, @Nullable String field) {
+    if (kind == StepEffect.Kind.UNDO) {
+      return Objects.requireNonNull(step.compensation()).policy();
+    }
+    Node<S> node = step.node();
+    if (field != null && node instanceof Node.Ask<S> ask) {
+      return asyncCheck(ask, field.substring(step.scope().prefix(place).length())).policy();
+    } else if (node instanceof Node.Act<S> act) {
+      return act.policy();
+    }
+    throw new IllegalStateException("Place " + place + " has no effect");
+  }
+
+  static Node.Async asyncCheck(Node.Ask<?> ask, String field) {
+    for (Node.Question<?> question : ask.questions()) {
+      if (question.field().equals(field) && question.check() instanceof Node.Async async) {
+        return async;
+      }
+    }
+    throw new IllegalStateException("Field " + field + " of " + ask.id() + " has no async check");
+  }
+
+  /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
+  static boolean works(RunState state) {
+    for (PlaceState at : state.places().values()) {
+      if (at.phase() instanceof Phase.Working) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether the effect failed and is to be tried again; a late success still counts. */
+  static boolean waits(RunState state, StepEffect effect) {
+    PlaceState at = state.places().get(effect.place());
+    return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;
+  }
+
+  boolean underWay(RunState state, StepEffect effect) {
+    PlaceState at = state.places().get(effect.place());
+    if (at == null || !state.runId().equals(effect.runId())) {
+      return false;
+    }
+    PlaceState.Reminder reminder = at.reminder();
+    if (effect.kind() == StepEffect.Kind.REMIND) {
+      return reminder != null
+          && reminder.attempt() == effect.attempt()
+          && Integer.toString(reminder.number()).equals(effect.field());
+    }
+    return at.phase() instanceof Phase.Working working
+        && working.attempt() == effect.attempt()
+        && Objects.equals(working.field(), effect.field());
+  }
+
+  static RunState.Undo undo(RunState state, Place undo) {
+    return state.undoing().stream()
+        .filter(u -> u.place().equals(undo.undone()))
+        .findFirst()
+        .orElseThrow(() -> new IllegalStateException("Nothing is undone at " + undo));
+  }
+}

@@ -1,0 +1,72 @@
+package io.fermata.flow.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Graph;
+import io.fermata.flow.Node;
+import io.fermata.flow.Step;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Nearest;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Sizes;
+import io.fermata.flow.json.Texts;
+import io.fermata.flow.json.Violation;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** Refuses signals that no node of a flow could take. */
+record Signals(Graph graph, Limits limits) {
+  private static final int MOST_WAITING = 100;
+
+  /** Why a signal cannot be taken; null if it can. */
+  Outcome.@Nullable Failure unfit(RunState state, Input.Signal signal) {
+    Set<String> known = new TreeSet<>();
+    List<Violation> violations = new ArrayList<>();
+    for (Step<?> step : graph.steps()) {
+      if (step.node() instanceof Node.Await<?> await) {
+        known.add(await.signal());
+        if (await.signal().equals(signal.name()) && await.field() != null) {
+          violations.addAll(unreadable(step, await.field(), signal.payload()));
+        }
+      }
+    }
+    if (!known.contains(signal.name())) {
+      String names =
+          known.isEmpty() ? "there are none" : "it waits for " + String.join(", ", known);
+      return Outcome.Failure.of(
+          ErrorCode.UNKNOWN_SIGNAL,
+          "The flow waits for no signal "
+              + Texts.shortened(signal.name(), 80)
+              + Nearest.to(signal.name(), known)
+                  .map(near -> "; did you mean " + near + "?")
+                  .orElse("; " + names + "."));
+    }
+    if (!violations.isEmpty()) {
+      return Outcome.Failure.of(ErrorCode.INVALID_SIGNAL, violations);
+    }
+    JsonNode payload = signal.payload();
+    boolean tooLarge = payload != null && Sizes.of(payload) > limits.stateBytes() / 4;
+    return tooLarge || state.signals().size() >= MOST_WAITING
+        ? Outcome.Failure.of(tooLarge ? ErrorCode.STATE_TOO_LARGE : ErrorCode.SIGNAL_LIMIT)
+        : null;
+  }
+
+  private static List<Violation> unreadable(
+      Step<?> step, String field, @Nullable JsonNode payload) {
+    if (payload == null || !Paths.filled(payload)) {
+      return List.of(new Violation(field, "is missing"));
+    }
+    try {
+      step.scope().schema().value(field, payload);
+      return List.of();
+    } catch (IllegalArgumentException e) {
+      return List.of(new Violation(field, "cannot be read as what the flow expects"));
+    }
+  }
+}

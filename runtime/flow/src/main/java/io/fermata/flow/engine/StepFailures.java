@@ -1,0 +1,21 @@
+package io.fermata.flow.engine;
+
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.json.Texts;
+
+/** What the client reads of a failure in an author's code. */
+final class StepFailures {
+  private static final int LONGEST_MESSAGE = 2_000;
+
+  private StepFailures() {}
+
+  /** Only the message of a {@link StepException} is meant for the client. */
+  static String message(Place place, ErrorCode code, Throwable cause) {
+    if (cause instanceof StepException meant && meant.getMessage() != null) {
+      return Texts.shortened(meant.getMessage(), LONGEST_MESSAGE);
+    }
+    return code.cause() + ": " + place.undone().node() + ". " + code.repair() + ".";
+  }
+}

@@ -1,0 +1,457 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What happened in a run. A run's state is the fold of its events and nothing else, and an event
+ * carries all that the fold needs, so a journal can be replayed without the flow's code.
+ *
+ * <p>Times are milliseconds of the epoch; paths of fields are those of the whole run, with the
+ * sub-flow they belong to. Names are part of the journal's format: they never change.
+ */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "e")
+@JsonSubTypes({
+  @JsonSubTypes.Type(value = Event.Started.class, name = "started"),
+  @JsonSubTypes.Type(value = Event.Answered.class, name = "answered"),
+  @JsonSubTypes.Type(value = Event.Accepted.class, name = "accepted"),
+  @JsonSubTypes.Type(value = Event.Rejected.class, name = "rejected"),
+  @JsonSubTypes.Type(value = Event.Asked.class, name = "asked"),
+  @JsonSubTypes.Type(value = Event.Shown.class, name = "shown"),
+  @JsonSubTypes.Type(value = Event.Slept.class, name = "slept"),
+  @JsonSubTypes.Type(value = Event.Awaited.class, name = "awaited"),
+  @JsonSubTypes.Type(value = Event.Signalled.class, name = "signalled"),
+  @JsonSubTypes.Type(value = Event.Received.class, name = "received"),
+  @JsonSubTypes.Type(value = Event.Woken.class, name = "woken"),
+  @JsonSubTypes.Type(value = Event.Overdue.class, name = "overdue"),
+  @JsonSubTypes.Type(value = Event.Reminding.class, name = "reminding"),
+  @JsonSubTypes.Type(value = Event.Reminded.class, name = "reminded"),
+  @JsonSubTypes.Type(value = Event.Attempted.class, name = "attempted"),
+  @JsonSubTypes.Type(value = Event.AttemptFailed.class, name = "attempt_failed"),
+  @JsonSubTypes.Type(value = Event.Committed.class, name = "committed"),
+  @JsonSubTypes.Type(value = Event.Tagged.class, name = "tagged"),
+  @JsonSubTypes.Type(value = Event.Decided.class, name = "decided"),
+  @JsonSubTypes.Type(value = Event.Moved.class, name = "moved"),
+  @JsonSubTypes.Type(value = Event.Forked.class, name = "forked"),
+  @JsonSubTypes.Type(value = Event.Arrived.class, name = "arrived"),
+  @JsonSubTypes.Type(value = Event.BranchFailed.class, name = "branch_failed"),
+  @JsonSubTypes.Type(value = Event.Joined.class, name = "joined"),
+  @JsonSubTypes.Type(value = Event.Opened.class, name = "opened"),
+  @JsonSubTypes.Type(value = Event.Closed.class, name = "closed"),
+  @JsonSubTypes.Type(value = Event.Broken.class, name = "broken"),
+  @JsonSubTypes.Type(value = Event.Stopped.class, name = "stopped"),
+  @JsonSubTypes.Type(value = Event.Retried.class, name = "retried"),
+  @JsonSubTypes.Type(value = Event.Skipped.class, name = "skipped"),
+  @JsonSubTypes.Type(value = Event.Reset.class, name = "reset"),
+  @JsonSubTypes.Type(value = Event.Migrated.class, name = "migrated"),
+  @JsonSubTypes.Type(value = Event.Undoing.class, name = "undoing"),
+  @JsonSubTypes.Type(value = Event.Undone.class, name = "undone"),
+  @JsonSubTypes.Type(value = Event.Ending.class, name = "ending"),
+  @JsonSubTypes.Type(value = Event.Completed.class, name = "completed"),
+  @JsonSubTypes.Type(value = Event.Cancelled.class, name = "cancelled"),
+  @JsonSubTypes.Type(value = Event.Expired.class, name = "expired"),
+  @JsonSubTypes.Type(value = Event.Failed.class, name = "failed"),
+  @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
+})
+public sealed interface Event {
+  /** When it happened; 0 where only the events around it tell. */
+  default long at() {
+    return 0;
+  }
+
+  /** A run began, on this version of the flow. */
+  record Started(String runId, int version, String fingerprint, String intent, long at)
+      implements Event {}
+
+  /**
+   * A client gave values, by field path: answers to open questions, or values known early.
+   *
+   * @param acknowledged the widget without a field that was open, and needs no more than a call
+   * @param told the branches that alone are told of a field; all are told of the others
+   */
+  record Answered(
+      Map<String, JsonNode> values,
+      @Nullable Place acknowledged,
+      long at,
+      @Nullable Map<String, List<String>> told)
+      implements Event {
+    public Answered(Map<String, JsonNode> values, @Nullable Place acknowledged, long at) {
+      this(values, acknowledged, at, null);
+    }
+  }
+
+  /** An answer stands, perhaps normalised, perhaps with further fields that follow from it. */
+  record Accepted(Place place, String field, @Nullable JsonNode value, Map<String, JsonNode> sets)
+      implements Event {}
+
+  /** An answer was refused; its question is open again. */
+  record Rejected(Place place, String field, String message) implements Event {}
+
+  /** Questions were put, in the words that a recovered run will repeat. */
+  record Asked(
+      Place place,
+      List<Question> questions,
+      @Nullable String context,
+      @Nullable Patience patience,
+      long at)
+      implements Event {}
+
+  /** A widget was put. */
+  record Shown(Place place, Widget widget, @Nullable Patience patience, long at) implements Event {}
+
+  /** The run waits for a moment. */
+  record Slept(Place place, long until, long at) implements Event {}
+
+  /** The run waits for a signal from outside. */
+  record Awaited(Place place, String signal, @Nullable Patience patience, long at)
+      implements Event {}
+
+  /** A signal came from outside. It is kept until a node waits for it. */
+  record Signalled(String signal, @Nullable JsonNode payload, long at) implements Event {}
+
+  /** A node took the oldest signal of the name that it waits for. */
+  record Received(Place place, String signal, @Nullable String field, @Nullable JsonNode payload)
+      implements Event {}
+
+  /** The moment that a place waited for has come. */
+  record Woken(Place place, long at) implements Event {}
+
+  /** A wait has reached its deadline: the run goes on at another node. */
+  record Overdue(Place place, String target, long at) implements Event {}
+
+  /** A reminder is being sent. */
+  record Reminding(Place place, int number, int attempt, long at) implements Event {}
+
+  /**
+   * A reminder was sent, or could not be.
+   *
+   * @param failure why it could not be sent
+   * @param next when the next one is due
+   */
+  record Reminded(Place place, int number, @Nullable String failure, @Nullable Long next)
+      implements Event {}
+
+  /** An effect begins. A field is named when the effect checks an answer to it. */
+  record Attempted(Place place, @Nullable String field, int attempt, long at) implements Event {}
+
+  /** An attempt failed and another will follow. */
+  record AttemptFailed(
+      Place place, int attempt, ErrorCode code, String message, String detail, long retryAt)
+      implements Event {}
+
+  /**
+   * An action's writes, all of them.
+   *
+   * @param reads the fields it read; the empty path stands for the whole state
+   * @param emitted the events that it named while it worked
+   * @param undoable there is a compensation for it
+   * @param ends why its flow ends early; null if it goes on
+   */
+  record Committed(
+      Place place,
+      List<Write> writes,
+      List<String> reads,
+      List<Emitted> emitted,
+      boolean undoable,
+      @Nullable String ends)
+      implements Event {}
+
+  /** A step gave the run tags, or took some away. */
+  record Tagged(Place place, List<String> added, List<String> removed) implements Event {}
+
+  /** Something that an action had to tell. */
+  record Emitted(String name, @Nullable JsonNode payload) {
+    /** Not told to anybody: what a step did to the caller of its flow, a list. */
+    private static final String TO_CALLER = "fermata/caller";
+
+    public static Emitted toCaller(List<JsonNode> changes) {
+      return new Emitted(TO_CALLER, Json.tree(changes));
+    }
+
+    public boolean toCaller() {
+      return name.equals(TO_CALLER);
+    }
+  }
+
+  /** What steps did to the caller of their flow, in the order in which they were journaled. */
+  static List<JsonNode> changesOfCaller(List<Event> events) {
+    List<JsonNode> changes = new ArrayList<>();
+    for (Event event : events) {
+      if (event instanceof Committed committed) {
+        committed.emitted().stream()
+            .filter(Emitted::toCaller)
+            .forEach(emitted -> Objects.requireNonNull(emitted.payload()).forEach(changes::add));
+      }
+    }
+    return changes;
+  }
+
+  /**
+   * A decision was taken: which rules were tried, in order, and which way the run goes. Without a
+   * target the decision failed.
+   */
+  record Decided(Place place, List<Tried> tried, List<String> targets) implements Event {}
+
+  /**
+   * A rule that was tried.
+   *
+   * @param seen what it looked at, in order
+   */
+  record Tried(String rule, boolean matched, List<Seen> seen) {}
+
+  /**
+   * A look at the state: by a condition, which compares, or by a function, of which only what it
+   * read is known. Containers and long texts are kept as short texts.
+   *
+   * @param what a field's path, or {@code visits of} a node
+   * @param is the value that was there; null if there was none
+   * @param op the operator, {@code gt}, and the other field if it compares two: {@code gt limit}
+   * @param than what it was compared with; the other field's value if it compares two
+   * @param held whether the comparison held
+   */
+  record Seen(
+      String what,
+      @Nullable JsonNode is,
+      @Nullable String op,
+      @Nullable JsonNode than,
+      @Nullable Boolean held) {
+    /** The other field of a comparison of two; null if there is none. */
+    @JsonIgnore
+    public @Nullable String otherField() {
+      int space = op == null || op.equals("not in") ? -1 : op.indexOf(' ');
+      return op == null || space < 0 ? null : op.substring(space + 1);
+    }
+  }
+
+  /**
+   * The run went on from one place to the next.
+   *
+   * @param asks the next node asks a person, so a correction may come back to it
+   */
+  record Moved(Place from, Place to, boolean asks, long at) implements Event {}
+
+  /**
+   * The run goes on in several branches at once.
+   *
+   * @param list the branches are the items of a list
+   */
+  record Forked(Place place, List<Head> heads, boolean list, long at) implements Event {}
+
+  /**
+   * The first place of a branch.
+   *
+   * @param asks the node asks a person
+   * @param item what the branch is for, if it is one of a list
+   */
+  record Head(String label, Place place, boolean asks, @Nullable JsonNode item) {}
+
+  /** A branch has reached the join and waits for the others. */
+  record Arrived(Place place, @Nullable JsonNode result, long at) implements Event {}
+
+  /**
+   * A branch is given up because one of its steps failed.
+   *
+   * @param undo what was under way in it and is to be undone with the rest of it, if anything was
+   */
+  record BranchFailed(
+      Place place, ErrorCode code, String message, long at, @Nullable List<Place> undo)
+      implements Event {
+    public BranchFailed(Place place, ErrorCode code, String message, long at) {
+      this(place, code, message, at, null);
+    }
+  }
+
+  /**
+   * Branches have become one again.
+   *
+   * @param place where the run forked
+   * @param merged the branches that arrived
+   * @param dropped the branches that were not waited for
+   * @param writes what the merged branches changed, once reduced
+   * @param undo what dropped branches did and is to be undone
+   * @param to where the run goes on; null for the ordinary way out of the node
+   * @param ends why the flow ends early, if a branch ended it
+   */
+  record Joined(
+      Place place,
+      List<String> merged,
+      List<String> dropped,
+      List<Write> writes,
+      List<Place> undo,
+      @Nullable String to,
+      long at,
+      @Nullable String ends)
+      implements Event {}
+
+  /**
+   * A sub-flow begins.
+   *
+   * @param scope where its state lives in the run's
+   * @param input what it is given
+   * @param kept the fields that the client has answered ahead
+   */
+  record Opened(Place place, String scope, Map<String, JsonNode> input, List<String> kept, long at)
+      implements Event {}
+
+  /** A sub-flow has ended: what of it goes into the state around it; its own state is forgotten. */
+  record Closed(Place place, String scope, List<Write> writes, @Nullable JsonNode result, long at)
+      implements Event {}
+
+  /** An action ended its flow early. */
+  record Broken(Place place, String reason, String end) implements Event {}
+
+  /** A place cannot go on by itself. */
+  record Stopped(Place place, Resume resume, ErrorCode code, String message, String detail)
+      implements Event {}
+
+  /** Where a stopped place takes up again. */
+  enum Resume {
+    ENTERING,
+    WORKING,
+    LEAVING,
+    JOINING
+  }
+
+  /** A stopped place is tried again. */
+  record Retried(Place place) implements Event {}
+
+  /**
+   * Somebody decided that a step whose outcome is unknown needs no further attempt.
+   *
+   * @param undoable there is a compensation for it
+   */
+  record Skipped(Place place, boolean undoable) implements Event {
+    public Skipped(Place place) {
+      this(place, false);
+    }
+  }
+
+  /**
+   * Earlier answers were corrected: the run goes back and keeps the other answers.
+   *
+   * @param to where it goes back to, in each branch that is concerned
+   * @param undo the actions behind those places that are to be undone first
+   * @param told the branches that alone are told of a field; all are told of the others
+   */
+  record Reset(
+      List<Back> to,
+      Map<String, JsonNode> corrected,
+      List<Place> undo,
+      long at,
+      @Nullable Map<String, List<String>> told)
+      implements Event {
+    public Reset(List<Back> to, Map<String, JsonNode> corrected, List<Place> undo, long at) {
+      this(to, corrected, undo, at, null);
+    }
+  }
+
+  /**
+   * A place to go back to.
+   *
+   * @param checkpoint the name of what was known there
+   * @param leaving the node there is done, and only its way out is taken again
+   */
+  record Back(Place place, String checkpoint, boolean leaving) {}
+
+  /**
+   * The run was carried over to another version of its flow.
+   *
+   * @param fingerprint that of the version it is on now; empty on the way to a further one
+   * @param nodes the new names of nodes, by their old ones
+   * @param fields the new names of fields, by their old ones
+   * @param rewrites what else has changed in the state, by the old names of places
+   * @param places where the run goes on, for each place where it was
+   */
+  record Migrated(
+      int from,
+      int to,
+      String fingerprint,
+      Map<String, String> nodes,
+      Map<String, String> fields,
+      List<Rewrite> rewrites,
+      List<Carried> places,
+      long at)
+      implements Event {}
+
+  /**
+   * What has changed in one of the states that a run keeps: in what a branch knows, or knew at a
+   * checkpoint, or in what was known when an action committed that can be undone.
+   */
+  record Rewrite(
+      String branch, @Nullable String checkpoint, @Nullable Place done, List<Write> writes) {}
+
+  /**
+   * A place in the version that a run was carried over to.
+   *
+   * @param anew the node is entered, as the one that the run was at is gone
+   * @param asks the node that is entered asks a person, so a correction may come back to it
+   * @param deadline when its wait is given up; null if never
+   * @param reminder the next reminder of those who are waited for; null if there is none
+   */
+  record Carried(
+      Place from,
+      Place to,
+      boolean anew,
+      boolean asks,
+      @Nullable Long deadline,
+      PlaceState.@Nullable Reminder reminder) {}
+
+  /** The compensation of an action begins. */
+  record Undoing(Place place, long at) implements Event {}
+
+  /** An action was undone. */
+  record Undone(Place place) implements Event {}
+
+  /**
+   * The run is to end, once what it did has been undone.
+   *
+   * @param code why it fails, or that it has expired; null if somebody cancelled it
+   */
+  record Ending(@Nullable ErrorCode code, @Nullable String message, List<Place> undo, long at)
+      implements Event {}
+
+  /**
+   * The run has reached its end.
+   *
+   * @param reason why it ended early; null if it went all its way
+   */
+  record Completed(@Nullable JsonNode result, @Nullable String reason, long at) implements Event {}
+
+  record Cancelled(long at) implements Event {}
+
+  /** The run ended because nobody touched it for longer than its flow allows. */
+  record Expired(long at) implements Event {}
+
+  /** The run ended with an error. */
+  record Failed(ErrorCode code, String message, long at) implements Event {}
+
+  /** Another run was started in the same session before this one ended. */
+  record Abandoned(long at) implements Event {}
+
+  /** A question as it was put. */
+  record Question(
+      String field,
+      String question,
+      @Nullable JsonNode schema,
+      List<String> suggestions,
+      @Nullable String context) {}
+
+  /** A widget as it was put. */
+  record Widget(
+      String tool,
+      @Nullable JsonNode data,
+      boolean interactive,
+      @Nullable String field,
+      @Nullable JsonNode schema) {}
+
+  /** How long a wait may last, and when somebody is to be reminded of it. */
+  record Patience(@Nullable Long deadline, @Nullable Long remindAt) {}
+}

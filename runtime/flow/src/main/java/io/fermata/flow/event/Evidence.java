@@ -1,0 +1,50 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Texts;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the test of one rule has looked at, in order and each look once, small enough to journal.
+ */
+public final class Evidence {
+  static final int LONGEST = 200;
+
+  private final Set<Event.Seen> seen = new LinkedHashSet<>();
+
+  /** A function read a value. */
+  public void read(String what, JsonNode is) {
+    seen.add(new Event.Seen(shortened(what), small(is), null, null, null));
+  }
+
+  /** A condition compared a value. */
+  public void compared(String what, JsonNode is, String operator, @Nullable JsonNode than, boolean held) {
+    JsonNode other = than == null ? null : small(than);
+    seen.add(new Event.Seen(what, small(is), operator, other, held));
+  }
+
+  public List<Event.Seen> seen() {
+    return List.copyOf(seen);
+  }
+
+  private static @Nullable JsonNode small(JsonNode value) {
+    if (Paths.absent(value)) {
+      return null;
+    }
+    if (value.isContainerNode()) {
+      return Json.tree(shortened(Json.text(value)));
+    }
+    return value.isTextual() && value.textValue().length() > LONGEST
+        ? Json.tree(shortened(value.textValue()))
+        : value;
+  }
+
+  private static String shortened(String text) {
+    return text.length() > LONGEST ? Texts.shortened(text, LONGEST - 1) : text;
+  }
+}

@@ -1,0 +1,576 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.RunState.Draft;
+import io.fermata.flow.event.RunState.Status;
+import io.fermata.flow.event.RunState.Undo;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** What each event means for the state. */
+public final class Fold {
+  private Fold() {}
+
+  /** Puts into the draft what the event means. */
+  static void into(Draft state, Event event) {
+    state.tick++;
+    if (event instanceof Event.Started e) {
+      started(state, e);
+    } else if (event instanceof Event.Answered e) {
+      answered(state, e);
+    } else if (event instanceof Event.Accepted e) {
+      accepted(state, e);
+    } else if (event instanceof Event.Rejected e) {
+      rejected(state, e);
+    } else if (event instanceof Event.Asked e) {
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.asked(e));
+    } else if (event instanceof Event.Shown e) {
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.shown(e, state.called));
+    } else if (event instanceof Event.Attempted e) {
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.attempted(e));
+    } else if (event instanceof Event.AttemptFailed e) {
+      state.at(e.place(), at -> attemptFailed(at, e));
+    } else if (event instanceof Event.Committed e) {
+      committed(state, e);
+    } else if (event instanceof Event.Tagged e) {
+      state.tags = new Tagging(e.added(), e.removed()).of(state.tags);
+    } else if (event instanceof Event.Moved e) {
+      moved(state, e);
+    } else if (event instanceof Event.Stopped e) {
+      state.at(e.place(), at -> stopped(at, e));
+    } else if (event instanceof Event.Retried e) {
+      state.moved(true);
+      state.at(e.place(), Fold::retried);
+    } else if (event instanceof Event.Skipped e) {
+      skipped(state, e);
+    } else if (event instanceof Event.Reset e) {
+      reset(state, e);
+    } else if (event instanceof Event.Migrated e) {
+      new MigrationFold(state, e).run();
+    } else if (!timed(state, event) && !branched(state, event) && !ended(state, event)) {
+      throw new IllegalStateException("An event without a meaning: " + event);
+    }
+  }
+
+  private static boolean timed(Draft state, Event event) {
+    if (event instanceof Event.Slept e) {
+      state.changedAt = e.at();
+      state.at(e.place(), at -> at.waits(new Phase.Sleeping(e.until()), e.at()));
+    } else if (event instanceof Event.Awaited e) {
+      state.changedAt = e.at();
+      state.at(
+          e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.patience()));
+    } else if (event instanceof Event.Signalled e) {
+      uncalled(state);
+      state.changedAt = e.at();
+      state.signals = RunState.plus(state.signals, new RunState.Signal(e.signal(), e.payload()));
+    } else if (event instanceof Event.Received e) {
+      received(state, e);
+    } else if (event instanceof Event.Woken e) {
+      state.changedAt = e.at();
+      uncalled(state);
+      state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+    } else if (event instanceof Event.Overdue e) {
+      state.changedAt = e.at();
+      uncalled(state);
+      state.at(e.place(), at -> at.phase(new Phase.Leaving(e.target())));
+    } else if (event instanceof Event.Reminding e) {
+      PlaceState.Reminder sending = new PlaceState.Reminder(e.number(), e.at(), e.attempt());
+      state.at(e.place(), at -> at.remind(sending));
+    } else if (event instanceof Event.Reminded e) {
+      Long due = e.next();
+      PlaceState.Reminder next = due == null ? null : new PlaceState.Reminder(e.number() + 1, due, 0);
+      state.at(e.place(), at -> at.remind(next));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private static boolean branched(Draft state, Event event) {
+    if (event instanceof Event.Forked e) {
+      forked(state, e);
+    } else if (event instanceof Event.Arrived e) {
+      Phase.End end = new Phase.End(e.result(), null, null);
+      state.branch(
+          e.place().branch(), b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+      end(state, e.place().branch(), end);
+    } else if (event instanceof Event.BranchFailed e) {
+      interrupted(state, e.place().branch());
+      List<Place> undo = e.undo() == null ? List.of() : e.undo();
+      undo.forEach(place -> done(state, place));
+      fold(state, e.place().branch());
+      end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
+    } else if (event instanceof Event.Joined e) {
+      joined(state, e);
+    } else if (event instanceof Event.Opened e) {
+      opened(state, e);
+    } else if (event instanceof Event.Closed e) {
+      closed(state, e);
+    } else if (event instanceof Event.Broken e) {
+      broken(state, e);
+    } else {
+      return event instanceof Event.Decided;
+    }
+    return true;
+  }
+
+  private static boolean ended(Draft state, Event event) {
+    if (event instanceof Event.Undoing e) {
+      state.put(e.place().undo(), PlaceState.entered(e.at()));
+    } else if (event instanceof Event.Undone e) {
+      undone(state, e.place());
+    } else if (event instanceof Event.Ending e) {
+      ending(state, e);
+    } else if (event instanceof Event.Completed e) {
+      end(state, Status.COMPLETED, e.at());
+      state.end = new RunState.End(e.result(), e.reason());
+    } else if (event instanceof Event.Cancelled e) {
+      end(state, Status.CANCELLED, e.at());
+    } else if (event instanceof Event.Expired e) {
+      end(state, Status.EXPIRED, e.at());
+    } else if (event instanceof Event.Failed e) {
+      end(state, Status.FAILED, e.at());
+      state.end = new RunState.End(null, e.message());
+    } else if (event instanceof Event.Abandoned) {
+      state.forget();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private static void started(Draft state, Event.Started e) {
+    state.forget();
+    state.status = Status.RUNNING;
+    state.identity = new RunState.Identity(e.runId(), e.version(), e.fingerprint(), e.intent());
+    state.startedAt = e.at();
+    state.changedAt = e.at();
+    state.moved(true);
+    state.put(new Place(Place.START, 1), PlaceState.entered(e.at()).phase(new Phase.Leaving(null)));
+    Branch trunk = Branch.EMPTY.visit(Place.START, 1).checkpoint(Place.START, state.tick);
+    state.branches = Map.of("", trunk);
+  }
+
+  private static void answered(Draft state, Event.Answered e) {
+    Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
+    places.replaceAll(
+        (place, at) -> at.answered(e.values().keySet(), place.equals(e.acknowledged())));
+    state.moved(true);
+    state.changedAt = e.at();
+    state.places = places;
+    if (!e.values().isEmpty()) {
+      state.branches.keySet().forEach(branch -> applyAnswers(state, branch, e.values(), e.told()));
+    }
+  }
+
+  /** Tells a branch what concerns it. What it alone is told is a change that it makes. */
+  private static void applyAnswers(
+      Draft state,
+      String branch,
+      Map<String, JsonNode> values,
+      @Nullable Map<String, List<String>> told) {
+    Map<String, JsonNode> heard = new LinkedHashMap<>(values);
+    heard.keySet().removeIf(field -> !receives(branch, field, told));
+    if (!heard.isEmpty()) {
+      List<JsonNode> about = RunState.about(state.places, branch);
+      state.branch(branch, b -> b.memory(b.memory().answer(heard, about, state.tick)));
+    }
+    heard.keySet().stream()
+        .filter(field -> told != null && told.containsKey(field))
+        .forEach(field -> touch(state, branch, field));
+  }
+
+  private static boolean receives(
+      String branch, String field, @Nullable Map<String, List<String>> told) {
+    List<String> alone = told == null ? null : told.get(field);
+    return alone == null || alone.contains(branch);
+  }
+
+  private static void accepted(Draft state, Event.Accepted e) {
+    String branch = e.place().branch();
+    JsonNode value = e.value();
+    state.branch(branch, b -> b.memory(b.memory().accept(e.field(), state.tick)));
+    if (value != null) {
+      state.branch(branch, b -> b.memory(b.memory().normalise(e.field(), value)));
+    }
+    touch(state, branch, e.field());
+    for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
+      write(state, branch, new Write(Write.Verb.SET, set.getKey(), set.getValue()));
+    }
+    state.at(e.place(), at -> at.accept(e.field()));
+  }
+
+  private static void rejected(Draft state, Event.Rejected e) {
+    PlaceState.Rejection rejection = new PlaceState.Rejection(e.message(), state.tick);
+    Map<String, JsonNode> forgotten = Map.of(e.field(), Json.MAPPER.nullNode());
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.memory(b.memory().answer(forgotten, List.of(), state.tick)));
+    touch(state, branch, e.field());
+    state.at(e.place(), at -> at.reject(e.field(), rejection));
+  }
+
+  private static PlaceState attemptFailed(PlaceState at, Event.AttemptFailed e) {
+    return at.phase() instanceof Phase.Working working
+        ? at.phase(new Phase.Working(working.field(), e.attempt(), e.retryAt()))
+        : at;
+  }
+
+  private static void committed(Draft state, Event.Committed e) {
+    String branch = e.place().branch();
+    e.writes().forEach(write -> write(state, branch, write));
+    state.branch(branch, b -> b.commit(e.place().node(), state.tick));
+    if (e.undoable()) {
+      done(state, e.place());
+    }
+    String ends = e.ends();
+    Phase next = ends == null ? new Phase.Leaving(null) : new Phase.Breaking(ends);
+    state.at(e.place(), at -> at.phase(next));
+  }
+
+  /** From now on a place is among those that can be undone. */
+  private static void done(Draft state, Place place) {
+    Undo undo = new Undo(place, state.tick, state.branch(place.branch()).memory().data());
+    state.done = RunState.plus(state.done, undo);
+  }
+
+  private static void write(Draft state, String branch, Write write) {
+    state.branch(branch, b -> b.memory(b.memory().write(List.of(write), state.tick)));
+    touch(state, branch, write.path());
+  }
+
+  /** Only a branch needs to know what it has changed. */
+  private static void touch(Draft state, String branch, String path) {
+    if (!branch.isEmpty()) {
+      state.branch(branch, b -> b.touch(path));
+    }
+  }
+
+  private static void moved(Draft state, Event.Moved e) {
+    state.changedAt = e.at();
+    state.places = RunState.remove(state.places, e.from());
+    state.branch(e.from().branch(), b -> b.memory(b.memory().leave(e.from().node(), state.tick)));
+    enter(state, e.to(), e.asks(), e.at());
+  }
+
+  private static void enter(Draft state, Place place, boolean asks, long at) {
+    state.put(place, PlaceState.entered(at));
+    state.branch(place.branch(), b -> b.visit(place.node(), place.visit()));
+    if (asks) {
+      state.branch(place.branch(), b -> b.checkpoint(place.node(), state.tick));
+    }
+    state.visitsInRun++;
+    state.visitsInCall++;
+  }
+
+  // --- time -----------------------------------------------------------------------------------
+
+  /** The run moves on by itself. What it shows from here on, nobody has been told of. */
+  private static void uncalled(Draft state) {
+    Place told = state.build().shown();
+    state.moved(false);
+    Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
+    places.replaceAll(
+        (place, at) ->
+            at.phase() instanceof Phase.Showing showing && !place.equals(told)
+                ? at.phase(new Phase.Showing(showing.widget(), false))
+                : at);
+    state.places = places;
+  }
+
+  private static void received(Draft state, Event.Received e) {
+    List<RunState.Signal> left = new ArrayList<>(state.signals);
+    left.stream()
+        .filter(signal -> signal.name().equals(e.signal()))
+        .findFirst()
+        .ifPresent(left::remove);
+    state.signals = left;
+    String field = e.field();
+    JsonNode payload = e.payload();
+    if (field != null && payload != null) {
+      write(state, e.place().branch(), new Write(Write.Verb.SET, field, payload));
+    }
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  // --- branches and sub-flows -----------------------------------------------------------------
+
+  private static void forked(Draft state, Event.Forked e) {
+    String from = e.place().branch();
+    List<String> labels = e.heads().stream().map(Event.Head::label).toList();
+    state.changedAt = e.at();
+    state.branch(from, b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+    state.branch(from, b -> b.checkpoint(forkPoint(e.place().node()), state.tick));
+    List<JsonNode> items = e.list() ? e.heads().stream().map(Fold::item).toList() : null;
+    state.at(e.place(), at -> at.phase(new Phase.Forked(labels, items, Map.of())));
+    for (Event.Head head : e.heads()) {
+      String branch = head.place().branch();
+      state.branches = RunState.put(state.branches, branch, state.branch(from).forked());
+      enter(state, head.place(), head.asks(), e.at());
+    }
+  }
+
+  private static JsonNode item(Event.Head head) {
+    JsonNode item = head.item();
+    return item == null ? Json.MAPPER.nullNode() : item;
+  }
+
+  /** What the moment before a fork is called among the checkpoints. */
+  public static String forkPoint(String node) {
+    return node + ">";
+  }
+
+  private static void end(Draft state, String branch, Phase.End end) {
+    Place fork = Objects.requireNonNull(Place.forkOf(branch));
+    state.leave(branch);
+    state.at(fork, at -> forkedAt(at, f -> f.end(Place.labelOf(branch), end)));
+  }
+
+  private static PlaceState forkedAt(PlaceState at, UnaryOperator<Phase.Forked> change) {
+    if (at.phase() instanceof Phase.Forked forked) {
+      return at.phase(change.apply(forked));
+    }
+    return at.phase() instanceof Phase.Halted halted
+            && halted.before() instanceof Phase.Forked before
+        ? at.phase(change.apply(before))
+        : at;
+  }
+
+  private static void joined(Draft state, Event.Joined e) {
+    Place fork = e.place();
+    state.changedAt = e.at();
+    queueUndo(state, e.undo());
+    for (String label : e.merged()) {
+      Branch branch = state.branch(fork.branch(label));
+      state.branch(fork.branch(), b -> b.join(branch, fork.node()));
+    }
+    e.dropped().forEach(label -> dropped(state, fork, fork.branch(label)));
+    for (Write write : e.writes()) {
+      state.branch(fork.branch(), b -> b.memory(b.memory().replace(write)));
+      touch(state, fork.branch(), write.path());
+    }
+    List<String> all = new ArrayList<>(e.merged());
+    all.addAll(e.dropped());
+    all.forEach(label -> state.drop(fork.branch(label)));
+    String ends = e.ends();
+    Phase next = ends == null ? new Phase.Leaving(e.to()) : new Phase.Breaking(ends);
+    state.at(fork, at -> at.phase(next));
+  }
+
+  /** A step that was under way in a branch may have run: it must not run once more. */
+  private static void interrupted(Draft state, String name) {
+    state.places.forEach(
+        (place, at) -> {
+          if (Place.within(place.branch(), name) && mayHaveRun(at.phase())) {
+            state.branch(place.branch(), b -> b.commit(place.node(), state.tick));
+          }
+        });
+  }
+
+  /** Of what branches off a branch that is given up, it knows itself what was said and done. */
+  private static void fold(Draft state, String name) {
+    Map<String, Branch> kept = new LinkedHashMap<>(state.branches);
+    state.branches.forEach(
+        (other, inner) -> {
+          if (!other.equals(name) && Place.within(other, name)) {
+            String fork = Objects.requireNonNull(Place.forkOf(other)).node();
+            kept.computeIfPresent(name, (n, branch) -> branch.join(inner, fork));
+            kept.remove(other);
+          }
+        });
+    state.branches = kept;
+  }
+
+  private static boolean mayHaveRun(Phase phase) {
+    return phase.busy() instanceof Phase.Working
+        && !(phase instanceof Phase.Halted halted && halted.code().ofStep());
+  }
+
+  private static void dropped(Draft state, Place fork, String name) {
+    interrupted(state, name);
+    state.branches.forEach(
+        (other, branch) -> {
+          if (Place.within(other, name)) {
+            state.branch(fork.branch(), b -> b.drop(branch, fork.node()));
+          }
+        });
+  }
+
+  private static void opened(Draft state, Event.Opened e) {
+    String branch = e.place().branch();
+    List<JsonNode> about = RunState.about(state.places, branch);
+    state.branch(
+        branch, b -> b.memory(b.memory().open(e.scope(), e.input(), e.kept(), about, state.tick)));
+    touch(state, branch, e.scope());
+    String node = e.place().node();
+    String flow = begins(e.place()) ? node.substring(0, node.lastIndexOf('/')) : node;
+    state.branch(branch, b -> b.begin(flow));
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
+  }
+
+  /** Whether a place is the beginning of an item's flow, and not the node that mounts a flow. */
+  private static boolean begins(Place place) {
+    Place fork = Place.forkOf(place.branch());
+    return fork != null && place.node().equals(fork.node() + "/" + Place.START);
+  }
+
+  private static void closed(Draft state, Event.Closed e) {
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.memory(b.memory().close(e.scope())));
+    e.writes().forEach(write -> write(state, branch, write));
+    Place fork = Place.forkOf(branch);
+    boolean item = fork != null && e.place().node().equals(fork.node() + "/" + Place.END);
+    Phase next = item ? new Phase.Returning(e.result()) : new Phase.Leaving(null);
+    state.at(e.place(), at -> at.phase(next));
+  }
+
+  private static void broken(Draft state, Event.Broken e) {
+    if (e.end().equals(Place.END)) {
+      state.end = new RunState.End(null, e.reason());
+    }
+    state.at(e.place(), at -> at.phase(new Phase.Leaving(e.end())));
+  }
+
+  // --- standing still and going back ----------------------------------------------------------
+
+  private static PlaceState stopped(PlaceState at, Event.Stopped e) {
+    String field = at.phase() instanceof Phase.Working working ? working.field() : null;
+    Phase before = at.phase() instanceof Phase.Halted halted ? halted.before() : at.phase();
+    return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field, before));
+  }
+
+  private static PlaceState retried(PlaceState at) {
+    if (!(at.phase() instanceof Phase.Halted halted)) {
+      return at;
+    }
+    boolean anew = halted.before() instanceof Phase.Working;
+    boolean onlyHeld = halted.code() == ErrorCode.BRANCH_CANCELLED && !anew;
+    boolean goesOn =
+        onlyHeld
+            || halted.resume() == Event.Resume.LEAVING
+            || halted.resume() == Event.Resume.JOINING;
+    return at.phase(goesOn ? halted.before() : new Phase.Entering());
+  }
+
+  /** A skipped action counts as committed: a correction must not make it run again. */
+  private static void skipped(Draft state, Event.Skipped e) {
+    state.moved(true);
+    if (e.place().undoes()) {
+      undone(state, e.place().undone());
+      return;
+    }
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.commit(e.place().node(), state.tick));
+    if (e.undoable()) {
+      done(state, e.place());
+    }
+    state.at(e.place(), PlaceState::skipped);
+  }
+
+  private static void reset(Draft state, Event.Reset e) {
+    state.moved(true);
+    state.changedAt = e.at();
+    queueUndo(state, e.undo());
+    for (Event.Back back : e.to()) {
+      goBack(state, back, e);
+    }
+    List<String> corrected = e.to().stream().map(back -> back.place().branch()).toList();
+    state.branches.keySet().stream()
+        .filter(name -> corrected.stream().noneMatch(c -> Place.within(name, c)))
+        .forEach(name -> applyAnswers(state, name, e.corrected(), e.told()));
+  }
+
+  private static void goBack(Draft state, Event.Back back, Event.Reset e) {
+    String name = back.place().branch();
+    Branch branch = state.branch(name);
+    Branch.Checkpoint checkpoint = branch.entered().get(back.checkpoint());
+    if (checkpoint == null) {
+      return;
+    }
+    Map<String, JsonNode> corrected = new LinkedHashMap<>(e.corrected());
+    corrected.keySet().removeIf(field -> !concerns(name, field, e.told()));
+    List<JsonNode> about = RunState.about(state.places, name);
+    StateMemory restored =
+        checkpoint
+            .memory()
+            .again(answers(state, name), checkpoint.tick(), state.tick)
+            .answer(corrected, about, state.tick);
+    state.drop(name);
+    Branch earlier = branch.backTo(checkpoint, restored, back.place().node(), back.place().visit());
+    state.branches = RunState.put(state.branches, name, earlier);
+    e.corrected().keySet().stream()
+        .filter(field -> e.told() != null && receives(name, field, e.told()))
+        .forEach(field -> touch(state, name, field));
+    PlaceState at = PlaceState.entered(e.at());
+    state.put(back.place(), back.leaving() ? at.phase(new Phase.Leaving(null)) : at);
+    Place fork = Place.forkOf(name);
+    if (fork != null) {
+      state.at(fork, there -> forkedAt(there, f -> f.reopen(Place.labelOf(name))));
+    }
+  }
+
+  /** What a branch was told, and those that branch off it. */
+  private static Map<String, StateMemory.Answer> answers(Draft state, String name) {
+    Map<String, StateMemory.Answer> answers = new LinkedHashMap<>();
+    state.branches.forEach(
+        (other, branch) -> {
+          if (Place.within(other, name)) {
+            branch.memory().answers().forEach((p, a) -> answers.merge(p, a, StateMemory.Answer::later));
+          }
+        });
+    return answers;
+  }
+
+  /** Whether a field concerns a branch, or one that going back in it ends. */
+  private static boolean concerns(
+      String branch, String field, @Nullable Map<String, List<String>> told) {
+    List<String> alone = told == null ? null : told.get(field);
+    return alone == null || alone.stream().anyMatch(name -> Place.within(name, branch));
+  }
+
+  // --- undoing and ending ---------------------------------------------------------------------
+
+  /** Places that have not committed are undone as well: what they did is not known. */
+  private static void queueUndo(Draft state, List<Place> places) {
+    for (Place place : places) {
+      Undo undo =
+          state.done.stream()
+              .filter(d -> d.place().equals(place))
+              .findFirst()
+              .orElseGet(
+                  () -> new Undo(place, state.tick, state.branch(place.branch()).memory().data()));
+      state.undoing = RunState.plus(state.undoing, undo);
+    }
+    state.done = state.done.stream().filter(d -> !places.contains(d.place())).toList();
+  }
+
+  private static void undone(Draft state, Place place) {
+    state.places = RunState.remove(state.places, place.undo());
+    state.undoing = state.undoing.stream().filter(u -> !u.place().equals(place)).toList();
+  }
+
+  private static void ending(Draft state, Event.Ending e) {
+    state.moved(true);
+    state.changedAt = e.at();
+    queueUndo(state, e.undo());
+    Map<Place, PlaceState> undoing = new LinkedHashMap<>(state.places);
+    undoing.keySet().removeIf(place -> !place.undoes());
+    state.places = undoing;
+    state.ending = new RunState.Ending(e.code(), e.message());
+  }
+
+  private static void end(Draft state, Status status, long at) {
+    state.status = status;
+    state.changedAt = at;
+    state.places = Map.of();
+  }
+}

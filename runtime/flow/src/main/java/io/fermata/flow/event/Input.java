@@ -1,0 +1,82 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What comes into a run from outside. Times are milliseconds of the epoch. */
+public sealed interface Input {
+  long at();
+
+  /** Begins a run; an unfinished earlier one ends as abandoned. */
+  record Start(String runId, String intent, ObjectNode updates, long at) implements Input {}
+
+  /** Answers the open pause and drives on; without updates it repeats or retries. */
+  record Continue(ObjectNode updates, long at) implements Input {}
+
+  /** Corrects earlier answers. */
+  record Reset(ObjectNode updates, long at) implements Input {}
+
+  record Cancel(long at) implements Input {}
+
+  /** Something happened outside that the run may wait for. */
+  record Signal(String name, @Nullable JsonNode payload, long at) implements Input {}
+
+  /** Decides about a step whose outcome is unknown. */
+  record Resolve(Resolution resolution, long at) implements Input {}
+
+  /** Try the step again, or take it as done. */
+  enum Resolution {
+    RETRY,
+    SKIP
+  }
+
+  /** An effect has ended. */
+  record EffectEnded(StepEffect effect, Result result, long at) implements Input {}
+
+  /** The moment of a timer has come. */
+  record EffectDue(StepEffect effect, long at) implements Input {}
+
+  /**
+   * The run was read back from its journal: attempts that were running are lost.
+   *
+   * @param running the keys of the effects that are not
+   */
+  record Recovered(Set<String> running, long at) implements Input {
+    /** After the process was lost, and every attempt with it. */
+    public Recovered(long at) {
+      this(Set.of(), at);
+    }
+  }
+
+  /** How an effect ended. */
+  sealed interface Result {}
+
+  /**
+   * An action succeeded.
+   *
+   * @param reads the fields it read; the empty path stands for the whole state
+   * @param tagged the tags that it gave the run, and those that it took away
+   * @param ends why it ended its flow early, if it did
+   */
+  record Wrote(
+      List<Write> writes,
+      List<String> reads,
+      List<Event.Emitted> emitted,
+      Tagging tagged,
+      @Nullable String ends)
+      implements Result {}
+
+  /** An answer was checked. */
+  record Judged(Verdict verdict) implements Result {}
+
+  /**
+   * An attempt failed.
+   *
+   * @param message what the client may read
+   * @param detail what the operator may read
+   */
+  record Failed(ErrorCode code, String message, @Nullable String detail) implements Result {}
+}

@@ -1,0 +1,251 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.RunState.Draft;
+import io.fermata.flow.json.Paths;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** What it means for a run's state that the run was carried over to another version. */
+public final class MigrationFold {
+  private final Draft state;
+  private final Event.Migrated event;
+
+  MigrationFold(Draft state, Event.Migrated event) {
+    this.state = state;
+    this.event = event;
+  }
+
+  void run() {
+    Map<String, Branch> branches = new LinkedHashMap<>();
+    state.branches.forEach((name, branch) -> branches.put(branch(name), branch(name, branch)));
+    Map<Place, PlaceState> places = new LinkedHashMap<>();
+    for (Event.Carried carried : event.places()) {
+      PlaceState at = Objects.requireNonNull(state.places.get(carried.from()));
+      places.put(carried.to(), carried.anew() ? PlaceState.entered(event.at()) : at(carried, at));
+    }
+    state.done = state.done.stream().map(this::done).toList();
+    state.branches = branches;
+    state.places = places;
+    event.places().stream().filter(Event.Carried::anew).forEach(this::enter);
+    RunState.Identity old = state.identity;
+    state.identity =
+        new RunState.Identity(old.runId(), event.to(), event.fingerprint(), old.intent());
+    state.moved(false);
+  }
+
+  private void enter(Event.Carried carried) {
+    Place to = carried.to();
+    state.branch(to.branch(), branch -> branch.visit(to.node(), to.visit()));
+    if (carried.asks()) {
+      state.branch(to.branch(), branch -> branch.checkpoint(to.node(), state.tick));
+    }
+    state.visitsInRun++;
+  }
+
+  // --- names ----------------------------------------------------------------------------------
+
+  /** The new name of a node, or of what is named after it. */
+  private String node(String name) {
+    return renamed(name, event.nodes(), '/');
+  }
+
+  private String field(String path) {
+    return renamed(path, event.fields(), '.');
+  }
+
+  /** A name that changes with the longest of those it begins with. */
+  public static String renamed(String name, Map<String, String> names, char separator) {
+    for (String at = name; ; at = at.substring(0, at.lastIndexOf(separator))) {
+      String now = names.get(at);
+      if (now != null) {
+        return now + name.substring(at.length());
+      }
+      if (at.lastIndexOf(separator) < 0) {
+        return name;
+      }
+    }
+  }
+
+  /** The name of a checkpoint: that of a node, or of the moment before it forked. */
+  private String checkpoint(String name) {
+    String fork = Fold.forkPoint("");
+    return name.endsWith(fork)
+        ? Fold.forkPoint(node(name.substring(0, name.length() - fork.length())))
+        : node(name);
+  }
+
+  /** The new name of a place. */
+  public static Place place(Place place, Map<String, String> nodes) {
+    return new Place(
+        branch(place.branch(), nodes), renamed(place.node(), nodes, '/'), place.visit());
+  }
+
+  private Place place(Place place) {
+    return place(place, event.nodes());
+  }
+
+  private String branch(String name) {
+    return branch(name, event.nodes());
+  }
+
+  /** A branch is named after the place that forked and the node that it begins with. */
+  private static String branch(String name, Map<String, String> nodes) {
+    Place fork = Place.forkOf(name);
+    return fork == null ? name : place(fork, nodes).branch(label(fork, Place.labelOf(name), nodes));
+  }
+
+  /** The item of a list is a number, which no node of the same flow is taken for. */
+  private static String label(Place fork, String label, Map<String, String> nodes) {
+    String node = fork.node();
+    String head = node.substring(0, node.lastIndexOf('/') + 1) + label;
+    String now = nodes.getOrDefault(head, label);
+    return now.substring(now.lastIndexOf('/') + 1);
+  }
+
+  // --- places ---------------------------------------------------------------------------------
+
+  private PlaceState at(Event.Carried carried, PlaceState at) {
+    Set<String> standing = new LinkedHashSet<>();
+    at.accepted().forEach(path -> standing.add(field(path)));
+    return at.carried(
+        phase(carried.from(), at.phase()), standing, carried.deadline(), carried.reminder());
+  }
+
+  /** What waits for somebody is put anew, as the new version puts it. */
+  private Phase phase(Place place, Phase phase) {
+    if (phase instanceof Phase.Asking
+        || phase instanceof Phase.Showing
+        || phase instanceof Phase.Awaiting) {
+      return new Phase.Entering();
+    } else if (phase instanceof Phase.Working working && working.field() != null) {
+      return new Phase.Working(field(working.field()), working.attempt(), working.retryAt());
+    } else if (phase instanceof Phase.Forked forked) {
+      return forked(place, forked);
+    } else if (phase instanceof Phase.Leaving leaving && leaving.to() != null) {
+      return new Phase.Leaving(node(leaving.to()));
+    } else if (phase instanceof Phase.Halted halted) {
+      String field = halted.field() == null ? null : field(halted.field());
+      return new Phase.Halted(
+          halted.resume(), halted.code(), halted.message(), field, phase(place, halted.before()));
+    }
+    return phase;
+  }
+
+  private Phase forked(Place place, Phase.Forked forked) {
+    if (forked.list()) {
+      return forked;
+    }
+    List<String> labels =
+        forked.labels().stream().map(label -> label(place, label, event.nodes())).toList();
+    return new Phase.Forked(
+        labels, null, keys(forked.ended(), label -> label(place, label, event.nodes())));
+  }
+
+  // --- what the run knows ---------------------------------------------------------------------
+
+  private Branch branch(String name, Branch branch) {
+    Map<String, Branch.Checkpoint> entered = new LinkedHashMap<>();
+    branch
+        .entered()
+        .forEach(
+            (step, known) ->
+                entered.put(
+                    checkpoint(step),
+                    new Branch.Checkpoint(
+                        known.tick(),
+                        memory(known.memory(), writes(name, step, null)),
+                        keys(known.passes(), this::node))));
+    Set<String> touched = new LinkedHashSet<>();
+    branch.touched().forEach(path -> touched.add(field(path)));
+    List<Write> writes = writes(name, null, null);
+    if (!name.isEmpty()) {
+      writes.forEach(write -> touched.add(write.path()));
+    }
+    return new Branch(
+        memory(branch.memory(), writes),
+        keys(branch.visits(), this::node),
+        keys(branch.passes(), this::node),
+        entered,
+        keys(branch.committed(), this::node),
+        touched);
+  }
+
+  private RunState.Undo done(RunState.Undo done) {
+    ObjectNode data = rewritten(done.data(), writes(done.place().branch(), null, done.place()));
+    return new RunState.Undo(place(done.place()), done.tick(), data);
+  }
+
+  private List<Write> writes(String branch, @Nullable String checkpoint, @Nullable Place done) {
+    return event.rewrites().stream()
+        .filter(rewrite -> rewrite.branch().equals(branch))
+        .filter(rewrite -> Objects.equals(rewrite.checkpoint(), checkpoint))
+        .filter(rewrite -> Objects.equals(rewrite.done(), done))
+        .findFirst()
+        .map(Event.Rewrite::writes)
+        .orElse(List.of());
+  }
+
+  private ObjectNode rewritten(ObjectNode data, List<Write> writes) {
+    ObjectNode next = renamed(data, event.fields());
+    for (Write write : writes) {
+      next = write.applyTo(next);
+    }
+    return next;
+  }
+
+  /** All old names are taken away before the new ones come, so that two may be exchanged. */
+  public static ObjectNode renamed(ObjectNode data, Map<String, String> fields) {
+    ObjectNode next = data;
+    for (String old : fields.keySet()) {
+      next = Paths.delete(next, old);
+    }
+    for (Map.Entry<String, String> field : fields.entrySet()) {
+      JsonNode value = Paths.get(data, field.getKey());
+      next = value.isMissingNode() ? next : Paths.set(next, field.getValue(), value);
+    }
+    return next;
+  }
+
+  private StateMemory memory(StateMemory memory, List<Write> writes) {
+    ObjectNode data = rewritten(memory.data(), writes);
+    Map<String, StateMemory.Answer> answers = keys(memory.answers(), this::field);
+    Set<String> changed = new LinkedHashSet<>();
+    writes.forEach(write -> changed.add(write.path()));
+    for (String path : List.copyOf(answers.keySet())) {
+      if (Paths.anyRelated(changed, path)) {
+        answer(answers, path, Paths.get(data, path));
+      }
+    }
+    return new StateMemory(
+        data,
+        answers,
+        keys(memory.accepted(), this::field),
+        keys(memory.written(), this::field),
+        keys(memory.left(), this::node),
+        0);
+  }
+
+  /** A value that was rewritten is the answer from now on: what was said before may not fit. */
+  private static void answer(Map<String, StateMemory.Answer> answers, String path, JsonNode value) {
+    StateMemory.Answer old = Objects.requireNonNull(answers.get(path));
+    if (Paths.filled(value)) {
+      answers.put(path, new StateMemory.Answer(value, old.tick(), old.earlier(), old.about()));
+    } else {
+      answers.remove(path);
+    }
+  }
+
+  private static <V> Map<String, V> keys(Map<String, V> map, UnaryOperator<String> name) {
+    Map<String, V> renamed = new LinkedHashMap<>();
+    map.forEach((key, value) -> renamed.put(name.apply(key), value));
+    return renamed;
+  }
+}

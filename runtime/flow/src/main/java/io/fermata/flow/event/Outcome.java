@@ -1,0 +1,59 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Violation;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What a call comes to: one of the four statuses of the contract. */
+public sealed interface Outcome {
+
+  /** Ask the user; never without a question. */
+  record Interrupt(List<Event.Question> questions, @Nullable String context) implements Outcome {}
+
+  /** Show a widget. */
+  record ShowWidget(Event.Widget widget) implements Outcome {}
+
+  /**
+   * The run has reached its end.
+   *
+   * @param reason why it ended early; null if it went all its way
+   */
+  record Complete(@Nullable JsonNode result, @Nullable String reason) implements Outcome {
+    public Complete(@Nullable JsonNode result) {
+      this(result, null);
+    }
+  }
+
+  /**
+   * Something is wrong.
+   *
+   * @param open what the run still waits for, so that a model can ask again in the same turn
+   */
+  record Failure(
+      String code,
+      String message,
+      @Nullable String field,
+      List<Violation> violations,
+      @Nullable Outcome open)
+      implements Outcome {
+
+    public static Failure of(ErrorCode code) {
+      return new Failure(code.wireName(), code.explained(), null, List.of(), null);
+    }
+
+    public static Failure of(ErrorCode code, String message) {
+      return new Failure(code.wireName(), message, null, List.of(), null);
+    }
+
+    public static Failure of(ErrorCode code, List<Violation> violations) {
+      String message = Violation.listed(code.cause(), violations) + ' ' + code.repair() + '.';
+      String field = violations.size() == 1 ? violations.get(0).field() : null;
+      return new Failure(code.wireName(), message, field, violations, null);
+    }
+
+    public Failure open(@Nullable Outcome pause) {
+      return new Failure(code, message, field, violations, pause);
+    }
+  }
+}

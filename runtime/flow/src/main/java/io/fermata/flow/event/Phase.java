@@ -1,0 +1,122 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.SharedTrees;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** What a place is busy with. */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "p")
+@JsonSubTypes({
+  @JsonSubTypes.Type(value = Phase.Entering.class, name = "entering"),
+  @JsonSubTypes.Type(value = Phase.Asking.class, name = "asking"),
+  @JsonSubTypes.Type(value = Phase.Showing.class, name = "showing"),
+  @JsonSubTypes.Type(value = Phase.Sleeping.class, name = "sleeping"),
+  @JsonSubTypes.Type(value = Phase.Awaiting.class, name = "awaiting"),
+  @JsonSubTypes.Type(value = Phase.Working.class, name = "working"),
+  @JsonSubTypes.Type(value = Phase.Forked.class, name = "forked"),
+  @JsonSubTypes.Type(value = Phase.Leaving.class, name = "leaving"),
+  @JsonSubTypes.Type(value = Phase.Returning.class, name = "returning"),
+  @JsonSubTypes.Type(value = Phase.Breaking.class, name = "breaking"),
+  @JsonSubTypes.Type(value = Phase.Halted.class, name = "halted")
+})
+public sealed interface Phase {
+  /** What a place is or was busy with, be it halted or not. */
+  @JsonIgnore
+  default Phase busy() {
+    return this instanceof Halted halted ? halted.before() : this;
+  }
+
+  /** Its node has not begun. */
+  record Entering() implements Phase {}
+
+  /** It waits for answers. */
+  record Asking() implements Phase {}
+
+  /**
+   * It waits for a widget's answer, or for word that the widget was shown.
+   *
+   * @param told it was put in the course of a call, so that somebody has been told of it
+   */
+  record Showing(Event.Widget widget, boolean told) implements Phase {
+    /** Whether a call without an answer is word enough. */
+    @JsonIgnore
+    public boolean displayOnly() {
+      return widget.field() == null;
+    }
+  }
+
+  /** It waits for a moment. */
+  record Sleeping(long until) implements Phase {}
+
+  /** It waits for a signal from outside. */
+  record Awaiting(String signal) implements Phase {}
+
+  /** It waits for an effect, or until a failed one is due again. */
+  record Working(@Nullable String field, int attempt, @Nullable Long retryAt) implements Phase {}
+
+  /**
+   * It waits for its branches.
+   *
+   * @param labels all its branches, in the order they were declared
+   * @param items what they are for, if they are those of a list: their labels are its indices
+   * @param ended those that need no waiting for any more
+   */
+  record Forked(
+      List<String> labels, @SharedTrees.Trees @Nullable List<JsonNode> items, Map<String, End> ended)
+      implements Phase {
+    public boolean list() {
+      return items != null;
+    }
+
+    public List<String> open() {
+      return labels.stream().filter(label -> !ended.containsKey(label)).toList();
+    }
+
+    Forked end(String label, End end) {
+      return new Forked(labels, items, RunState.put(ended, label, end));
+    }
+
+    Forked reopen(String label) {
+      return new Forked(labels, items, RunState.remove(ended, label));
+    }
+  }
+
+  /**
+   * How a branch ended: it arrived at the join, or failed.
+   *
+   * @param code why it failed; null if it arrived
+   */
+  record End(@Nullable JsonNode result, @Nullable ErrorCode code, @Nullable String message) {
+    @JsonIgnore
+    public boolean arrived() {
+      return code == null;
+    }
+  }
+
+  /**
+   * Its node is done; the way out is still to be taken.
+   *
+   * @param to where it leads, if that is settled
+   */
+  record Leaving(@Nullable String to) implements Phase {}
+
+  /** The sub-flow of a list's item has ended; the list is still to be told. */
+  record Returning(@Nullable JsonNode result) implements Phase {}
+
+  /** Its flow ends early; the branches of that flow are still to be left. */
+  record Breaking(String reason) implements Phase {}
+
+  /**
+   * It cannot go on by itself.
+   *
+   * @param before what it was busy with
+   */
+  record Halted(
+      Event.Resume resume, ErrorCode code, String message, @Nullable String field, Phase before)
+      implements Phase {}
+}

@@ -1,0 +1,118 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonValue;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where a run is: a branch, a node, and the how-manieth visit to it. The visit keeps an answer
+ * given in one pass of a loop from being taken for the next.
+ *
+ * <p>Written {@code node#visit} in the trunk, and {@code fork#visit:label|node#visit} in a branch.
+ * A node of a sub-flow has the path {@code mount/node}.
+ *
+ * @param branch the branch, or "" for the trunk
+ */
+public record Place(String branch, String node, int visit) {
+  /** The node where every flow begins. */
+  public static final String START = "__start__";
+
+  /** The node where every flow ends. */
+  public static final String END = "__end__";
+
+  private static final String UNDO = "~undo";
+
+  public Place(String node, int visit) {
+    this("", node, visit);
+  }
+
+  @JsonCreator
+  public static Place parse(String text) {
+    int hash = text.lastIndexOf('#');
+    int bar = text.lastIndexOf('|', hash);
+    String branch = bar < 0 ? "" : text.substring(0, bar);
+    return new Place(
+        branch, text.substring(bar + 1, hash), Integer.parseInt(text.substring(hash + 1)));
+  }
+
+  /** The name of the branch that a fork at this place opens under a label. */
+  public String branch(String label) {
+    return this + ":" + label;
+  }
+
+  /** The place that forked into a branch; null for the trunk. */
+  public static @Nullable Place forkOf(String branch) {
+    return branch.isEmpty() ? null : parse(branch.substring(0, branch.lastIndexOf(':')));
+  }
+
+  /** A branch's label within its fork. */
+  public static String labelOf(String branch) {
+    return branch.substring(branch.lastIndexOf(':') + 1);
+  }
+
+  /** Whether a branch is this one or lies within it. */
+  public static boolean within(String branch, String outer) {
+    return outer.isEmpty() || branch.equals(outer) || branch.startsWith(outer + "|");
+  }
+
+  /** The label under which a fork at the given node led here; null if none did. */
+  public @Nullable String labelAfter(String forkNode) {
+    String at = branch;
+    for (Place fork = forkOf(at); fork != null; fork = forkOf(at)) {
+      if (fork.node().equals(forkNode)) {
+        return labelOf(at);
+      }
+      at = fork.branch();
+    }
+    return null;
+  }
+
+  /** The node's own name, without the path of the sub-flow that it lies in. */
+  public String name() {
+    return node.substring(node.lastIndexOf('/') + 1);
+  }
+
+  /** Where the compensation of this place's action happens. */
+  public Place undo() {
+    return new Place(branch, node + UNDO, visit);
+  }
+
+  /** Whether an author declared its node: what begins and ends a flow is not worth a mention. */
+  @JsonIgnore
+  public boolean declared() {
+    return !name().equals(START) && !name().equals(END);
+  }
+
+  /** Whether it is a compensation. */
+  @JsonIgnore
+  public boolean undoes() {
+    return node.endsWith(UNDO);
+  }
+
+  /** The place that forked into its branch; null in the trunk. */
+  @JsonIgnore
+  public @Nullable Place fork() {
+    return forkOf(branch);
+  }
+
+  /** The label of its branch within the fork; "" in the trunk. */
+  @JsonIgnore
+  public String label() {
+    return branch.isEmpty() ? "" : labelOf(branch);
+  }
+
+  /** The place that a compensation undoes. */
+  public Place undone() {
+    return undoes()
+        ? new Place(branch, node.substring(0, node.length() - UNDO.length()), visit)
+        : this;
+  }
+
+  @Override
+  @JsonValue
+  public String toString() {
+    String here = node + "#" + visit;
+    return branch.isEmpty() ? here : branch + "|" + here;
+  }
+}

@@ -1,0 +1,224 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import io.fermata.flow.json.Paths;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a run knows about one of its places.
+ *
+ * @param accepted the fields whose answers stand in this visit
+ * @param rejected the fields whose answers were refused in this visit, and have not come again
+ * @param questions what was asked here, as it was put
+ * @param attempts how often an effect was attempted here
+ * @param base the attempts before the present effect began; its retry policy counts from there
+ * @param since when the place began to wait
+ * @param deadline when the wait is given up; null if never
+ * @param reminder the next reminder of those who are waited for; null if there is none
+ */
+public record PlaceState(
+    Phase phase,
+    Set<String> accepted,
+    Map<String, Rejection> rejected,
+    List<Event.Question> questions,
+    @Nullable String context,
+    int attempts,
+    int base,
+    long since,
+    @Nullable Long deadline,
+    @Nullable Reminder reminder) {
+
+  /**
+   * A reminder that is to come or is being sent.
+   *
+   * @param number counts from 1
+   * @param attempt 0 as long as its time has not come
+   */
+  public record Reminder(int number, long due, int attempt) {}
+
+  /** Why an answer was refused, and when in the run's count of events. */
+  public record Rejection(String message, long tick) {}
+
+  static PlaceState entered(long at) {
+    return new PlaceState(new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
+  }
+
+  /** The questions that still wait for an answer, in declared order. */
+  @JsonIgnore
+  public List<Event.Question> open() {
+    return questions.stream().filter(q -> !accepted.contains(q.field())).toList();
+  }
+
+  PlaceState phase(Phase next) {
+    return new PlaceState(
+        next, accepted, rejected, questions, context, attempts, base, since, deadline, reminder);
+  }
+
+  PlaceState asked(Event.Asked asked) {
+    return new PlaceState(
+            new Phase.Asking(),
+            accepted,
+            rejected,
+            asked.questions(),
+            asked.context(),
+            attempts,
+            base,
+            asked.at(),
+            deadline,
+            reminder)
+        .waiting(asked.patience());
+  }
+
+  PlaceState shown(Event.Shown shown, boolean told) {
+    return waits(new Phase.Showing(shown.widget(), told), shown.at()).waiting(shown.patience());
+  }
+
+  /** It begins to wait for something that happens outside. */
+  PlaceState waits(Phase next, long at) {
+    return new PlaceState(
+        next, accepted, rejected, questions, context, attempts, base, at, deadline, reminder);
+  }
+
+  /** Bounds the wait. A question that is put again in the same visit keeps its deadline. */
+  PlaceState waiting(Event.@Nullable Patience patience) {
+    if (patience == null || deadline != null || reminder != null) {
+      return this;
+    }
+    Long remind = patience.remindAt();
+    Reminder first = remind == null ? null : new Reminder(1, remind, 0);
+    return timed(patience.deadline(), first);
+  }
+
+  PlaceState remind(@Nullable Reminder next) {
+    return timed(deadline, next);
+  }
+
+  /** The same in another version: what was asked is asked in the words of that one. */
+  PlaceState carried(
+      Phase next,
+      Set<String> standing,
+      @Nullable Long newDeadline,
+      @Nullable Reminder newReminder) {
+    return new PlaceState(
+        next, standing, Map.of(), List.of(), null, attempts, base, since, newDeadline, newReminder);
+  }
+
+  private PlaceState timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {
+    return new PlaceState(
+        phase,
+        accepted,
+        rejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        newDeadline,
+        newReminder);
+  }
+
+  /**
+   * Somebody took the interrupted effect as done: the action as carried out, the answer as good.
+   */
+  PlaceState skipped() {
+    if (phase instanceof Phase.Halted halted && halted.field() != null) {
+      return accept(halted.field()).phase(asking());
+    }
+    return phase(new Phase.Leaving(null));
+  }
+
+  PlaceState accept(String field) {
+    Set<String> more = new LinkedHashSet<>(accepted);
+    more.add(field);
+    return judged(more, without(field));
+  }
+
+  PlaceState reject(String field, Rejection rejection) {
+    Map<String, Rejection> more = new LinkedHashMap<>(rejected);
+    more.put(field, rejection);
+    return judged(accepted, more);
+  }
+
+  private PlaceState judged(Set<String> newAccepted, Map<String, Rejection> newRejected) {
+    Phase next = phase instanceof Phase.Working ? asking() : phase;
+    return new PlaceState(
+        next,
+        newAccepted,
+        newRejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        deadline,
+        reminder);
+  }
+
+  /** It waits for answers again, or for its questions to be put if they were not yet. */
+  private Phase asking() {
+    return questions.isEmpty() ? new Phase.Entering() : new Phase.Asking();
+  }
+
+  PlaceState answered(Set<String> fields, boolean acknowledged) {
+    Map<String, Rejection> left = new LinkedHashMap<>(rejected);
+    left.keySet().removeIf(r -> Paths.anyRelated(fields, r));
+    return new PlaceState(
+        afterAnswer(fields, acknowledged),
+        accepted,
+        left,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        deadline,
+        reminder);
+  }
+
+  /**
+   * A call that answers acknowledges a widget without a field, and a new answer ends the check of
+   * the one that it replaces: its verdict would be about a value that is gone.
+   */
+  private Phase afterAnswer(Set<String> fields, boolean acknowledged) {
+    if (acknowledged) {
+      return new Phase.Leaving(null);
+    }
+    boolean overtaken =
+        phase instanceof Phase.Working working
+            && working.field() != null
+            && Paths.anyRelated(fields, working.field());
+    return overtaken ? asking() : phase;
+  }
+
+  PlaceState attempted(Event.Attempted attempted) {
+    boolean again =
+        phase instanceof Phase.Working before && Objects.equals(before.field(), attempted.field());
+    Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null);
+    return new PlaceState(
+        working,
+        accepted,
+        rejected,
+        questions,
+        context,
+        attempted.attempt(),
+        again ? base : attempts,
+        attempted.at(),
+        deadline,
+        reminder);
+  }
+
+  private Map<String, Rejection> without(String field) {
+    if (!rejected.containsKey(field)) {
+      return rejected;
+    }
+    Map<String, Rejection> fewer = new LinkedHashMap<>(rejected);
+    fewer.remove(field);
+    return fewer;
+  }
+}

@@ -1,0 +1,448 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonUnwrapped;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.SharedTrees;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of a session's run: the fold of its events. Immutable; trees in it are never changed.
+ *
+ * @param places where the run is: a set of places, each with what it is busy with
+ * @param branches its strands, by name; the trunk's is ""
+ * @param signals what came from outside and nobody has taken yet
+ * @param tags what its steps marked it with
+ */
+public record RunState(
+    Status status,
+    @JsonUnwrapped Identity identity,
+    @JsonUnwrapped Clock clock,
+    Map<Place, PlaceState> places,
+    Map<String, Branch> branches,
+    @JsonUnwrapped Rollback rollback,
+    List<Signal> signals,
+    List<String> tags,
+    @JsonUnwrapped Activity activity,
+    @JsonUnwrapped End end) {
+
+  public RunState {
+    // A snapshot may be older than the tags of runs.
+    tags = tags == null ? List.of() : tags;
+  }
+
+  /** Which run it is, and of what. */
+  public record Identity(String runId, int version, String fingerprint, String intent) {}
+
+  /**
+   * When it began and was last changed.
+   *
+   * @param tick the number of events folded so far
+   */
+  public record Clock(long startedAt, long changedAt, long tick) {}
+
+  /**
+   * What is or may be undone.
+   *
+   * @param done the actions that can be undone, in the order they committed
+   * @param undoing what is to be undone before anything else happens, the next one first
+   * @param ending how the run ends when all is undone; null if it is to go on
+   */
+  public record Rollback(List<Undo> done, List<Undo> undoing, @Nullable Ending ending) {}
+
+  /**
+   * What moved the run, and how far.
+   *
+   * @param callTick the tick at which the last call that drove the run began
+   * @param called what moved the run last was a call, so somebody hears of what it comes to
+   */
+  public record Activity(int visitsInRun, int visitsInCall, long callTick, boolean called) {}
+
+  /** What the run came to, once it has ended. */
+  public record End(@Nullable JsonNode result, @Nullable String reason) {}
+
+  /** Where a run is in its life. */
+  public enum Status {
+    NONE,
+    RUNNING,
+    COMPLETED,
+    CANCELLED,
+    FAILED,
+    ABANDONED,
+    EXPIRED
+  }
+
+  /**
+   * An action that can be undone.
+   *
+   * @param tick when it committed
+   * @param data what its branch knew then
+   */
+  public record Undo(Place place, long tick, @SharedTrees.Tree ObjectNode data) {}
+
+  /** Why a run ends; without a code somebody cancelled it. */
+  public record Ending(@Nullable ErrorCode code, @Nullable String message) {}
+
+  /** A signal that waits to be taken. */
+  public record Signal(String name, @Nullable JsonNode payload) {}
+
+  public static final RunState NONE =
+      new RunState(
+          Status.NONE,
+          new Identity("", 0, "", ""),
+          new Clock(0, 0, 0),
+          Map.of(),
+          Map.of("", Branch.EMPTY),
+          new Rollback(List.of(), List.of(), null),
+          List.of(),
+          List.of(),
+          new Activity(0, 0, 0, false),
+          new End(null, null));
+
+  /** What is left of a run that has ended: that it was, and how it ended. */
+  public static RunState ended(Status status, String runId, int version, long at) {
+    Draft draft = new Draft(NONE);
+    draft.status = status;
+    draft.identity = new Identity(runId, version, "", "");
+    draft.changedAt = at;
+    return draft.build();
+  }
+
+  /** This run at its end; what it came to is not looked at. */
+  public RunState ended(Status how, long at) {
+    Draft draft = new Draft(this);
+    draft.status = how;
+    draft.changedAt = at;
+    draft.places = Map.of();
+    return draft.build();
+  }
+
+  @JsonIgnore
+  public boolean running() {
+    return status == Status.RUNNING;
+  }
+
+  public String runId() {
+    return identity.runId();
+  }
+
+  public int version() {
+    return identity.version();
+  }
+
+  public String fingerprint() {
+    return identity.fingerprint();
+  }
+
+  public String intent() {
+    return identity.intent();
+  }
+
+  public long startedAt() {
+    return clock.startedAt();
+  }
+
+  public long changedAt() {
+    return clock.changedAt();
+  }
+
+  public long tick() {
+    return clock.tick();
+  }
+
+  public List<Undo> done() {
+    return rollback.done();
+  }
+
+  public List<Undo> undoing() {
+    return rollback.undoing();
+  }
+
+  public @Nullable Ending ending() {
+    return rollback.ending();
+  }
+
+  public int visitsInRun() {
+    return activity.visitsInRun();
+  }
+
+  public int visitsInCall() {
+    return activity.visitsInCall();
+  }
+
+  public long callTick() {
+    return activity.callTick();
+  }
+
+  public boolean called() {
+    return activity.called();
+  }
+
+  public @Nullable JsonNode result() {
+    return end.result();
+  }
+
+  public @Nullable String reason() {
+    return end.reason();
+  }
+
+  /** The values of the trunk's state. The tree is shared: it must not be changed. */
+  @JsonIgnore
+  public ObjectNode data() {
+    return memory("").data();
+  }
+
+  public Branch branch(String name) {
+    return Objects.requireNonNull(branches.get(name), () -> "There is no branch " + name);
+  }
+
+  public StateMemory memory(String branch) {
+    return branch(branch).memory();
+  }
+
+  /** The items of lists that a branch is for, the outermost first. */
+  public static List<JsonNode> about(Map<Place, PlaceState> places, String branch) {
+    List<JsonNode> items = new ArrayList<>();
+    String at = branch;
+    for (Place fork = Place.forkOf(at); fork != null; fork = Place.forkOf(at)) {
+      PlaceState there = places.get(fork);
+      List<JsonNode> all =
+          there != null && there.phase().busy() instanceof Phase.Forked forked
+              ? forked.items()
+              : null;
+      if (all != null) {
+        items.add(0, all.get(Integer.parseInt(Place.labelOf(at))));
+      }
+      at = fork.branch();
+    }
+    return items;
+  }
+
+  /** How often a node was entered since its flow began, in a branch and before it branched off. */
+  public int passes(String branch, String node) {
+    int passes = branch(branch).passes(node);
+    Place fork = Place.forkOf(branch);
+    return fork == null ? passes : passes + passes(fork.branch(), node);
+  }
+
+  /** Its places as they were declared: those of a fork's first branch before the second's. */
+  public List<Place> inOrder() {
+    Map<String, List<Place>> byBranch = new LinkedHashMap<>();
+    places
+        .keySet()
+        .forEach(p -> byBranch.computeIfAbsent(p.branch(), b -> new ArrayList<>()).add(p));
+    List<Place> ordered = new ArrayList<>();
+    inOrder("", byBranch, ordered);
+    byBranch.values().forEach(ordered::addAll);
+    return ordered;
+  }
+
+  private void inOrder(String branch, Map<String, List<Place>> byBranch, List<Place> ordered) {
+    List<Place> here = byBranch.remove(branch);
+    if (here == null) {
+      return;
+    }
+    for (Place place : here) {
+      ordered.add(place);
+      if (at(place).phase().busy() instanceof Phase.Forked forked) {
+        forked.labels().forEach(label -> inOrder(place.branch(label), byBranch, ordered));
+      }
+    }
+  }
+
+  /** The widget that is shown, the oldest if several wait to be: it must not change on its own. */
+  public @Nullable Place shown() {
+    Place oldest = null;
+    for (Place place : inOrder()) {
+      PlaceState at = at(place);
+      if (at.phase() instanceof Phase.Showing
+          && (oldest == null || at.since() < at(oldest).since())) {
+        oldest = place;
+      }
+    }
+    return oldest;
+  }
+
+  public PlaceState at(Place place) {
+    return Objects.requireNonNull(places.get(place), () -> "The run is not at " + place);
+  }
+
+  /** The fold: what the state is after one more event. Pure; it calls no code of the author. */
+  public RunState apply(Event event) {
+    Draft draft = new Draft(this);
+    Fold.into(draft, event);
+    return draft.build();
+  }
+
+  /** The fold of several events. */
+  public RunState apply(List<Event> events) {
+    if (events.isEmpty()) {
+      return this;
+    }
+    Draft draft = new Draft(this);
+    for (Event event : events) {
+      Fold.into(draft, event);
+    }
+    return draft.build();
+  }
+
+  static <K, V> Map<K, V> put(Map<K, V> map, K key, V value) {
+    if (map.isEmpty() || (map.size() == 1 && map.containsKey(key))) {
+      return Map.of(key, value);
+    }
+    Map<K, V> copy = new LinkedHashMap<>(map);
+    copy.put(key, value);
+    return copy;
+  }
+
+  static <K, V> Map<K, V> remove(Map<K, V> map, K key) {
+    if (map.size() == 1 && map.containsKey(key)) {
+      return Map.of();
+    }
+    Map<K, V> copy = new LinkedHashMap<>(map);
+    copy.remove(key);
+    return copy;
+  }
+
+  public static <T> List<T> plus(List<T> list, T element) {
+    List<T> copy = new ArrayList<>(list);
+    copy.add(element);
+    return copy;
+  }
+
+  /** A state under construction: the one before, with some parts replaced. */
+  static final class Draft {
+    private final RunState from;
+    Status status;
+    Identity identity;
+    long startedAt;
+    long changedAt;
+    Map<Place, PlaceState> places;
+    Map<String, Branch> branches;
+    List<Undo> done;
+    List<Undo> undoing;
+    @Nullable Ending ending;
+    List<Signal> signals;
+    List<String> tags;
+    int visitsInRun;
+    int visitsInCall;
+    long tick;
+    long callTick;
+    boolean called;
+    End end;
+
+    private Draft(RunState from) {
+      this.from = from;
+      status = from.status;
+      identity = from.identity;
+      startedAt = from.startedAt();
+      changedAt = from.changedAt();
+      tick = from.tick();
+      places = from.places;
+      branches = from.branches;
+      done = from.done();
+      undoing = from.undoing();
+      ending = from.ending();
+      signals = from.signals;
+      tags = from.tags;
+      visitsInRun = from.visitsInRun();
+      visitsInCall = from.visitsInCall();
+      callTick = from.callTick();
+      called = from.called();
+      end = from.end;
+    }
+
+    /** Something other than an effect moves the run on, with a fresh allowance of visits. */
+    void moved(boolean byCall) {
+      visitsInCall = 0;
+      callTick = tick;
+      called = byCall;
+    }
+
+    /** Forgets the run, but not how far the count of events has come. */
+    void forget() {
+      status = NONE.status;
+      identity = NONE.identity;
+      startedAt = 0;
+      changedAt = 0;
+      places = NONE.places;
+      branches = NONE.branches;
+      done = List.of();
+      undoing = List.of();
+      ending = null;
+      signals = NONE.signals;
+      tags = NONE.tags;
+      visitsInRun = 0;
+      visitsInCall = 0;
+      callTick = 0;
+      called = false;
+      end = NONE.end;
+    }
+
+    /** Changes what is known of a place, if the run is there. */
+    void at(Place place, UnaryOperator<PlaceState> change) {
+      PlaceState at = places.get(place);
+      if (at != null) {
+        put(place, change.apply(at));
+      }
+    }
+
+    void put(Place place, PlaceState at) {
+      places = RunState.put(places, place, at);
+    }
+
+    Branch branch(String name) {
+      return Objects.requireNonNull(branches.get(name), () -> "There is no branch " + name);
+    }
+
+    void branch(String name, UnaryOperator<Branch> change) {
+      Branch branch = branches.get(name);
+      if (branch != null) {
+        branches = RunState.put(branches, name, change.apply(branch));
+      }
+    }
+
+    /** Forgets a branch with all that branches off it, and its places. */
+    void drop(String name) {
+      Map<String, Branch> kept = new LinkedHashMap<>(branches);
+      kept.keySet().removeIf(other -> Place.within(other, name));
+      branches = kept;
+      leave(name);
+    }
+
+    /** Leaves every place of a branch and of those that branch off it. */
+    void leave(String branch) {
+      Map<Place, PlaceState> kept = new LinkedHashMap<>(places);
+      kept.keySet().removeIf(place -> Place.within(place.branch(), branch));
+      places = kept;
+    }
+
+    RunState build() {
+      return new RunState(
+          status,
+          identity,
+          new Clock(startedAt, changedAt, tick),
+          places,
+          branches,
+          rollback(),
+          signals,
+          tags,
+          new Activity(visitsInRun, visitsInCall, callTick, called),
+          end);
+    }
+
+    @SuppressWarnings("ReferenceEquality") // most events leave it as it is
+    private Rollback rollback() {
+      Rollback old = from.rollback;
+      boolean same = done == old.done && undoing == old.undoing && ending == old.ending;
+      return same ? old : new Rollback(done, undoing, ending);
+    }
+  }
+}

@@ -1,0 +1,185 @@
+package io.fermata.flow.json;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamWriteFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonMappingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.MapperFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.cfg.CoercionAction;
+import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
+import com.fasterxml.jackson.databind.exc.MismatchedInputException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.BooleanNode;
+import com.fasterxml.jackson.databind.node.IntNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
+import com.fasterxml.jackson.databind.type.LogicalType;
+import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
+import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
+import java.io.IOException;
+import java.lang.reflect.Type;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How Fermata reads and writes JSON: exact decimals, ISO dates, absent instead of null, and no
+ * value taken for one of another type.
+ */
+public final class Json {
+  public static final ObjectMapper MAPPER =
+      JsonMapper.builder()
+          .addModule(new Jdk8Module())
+          .addModule(new JavaTimeModule())
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
+          .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
+          .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
+          .withCoercionConfig(LogicalType.Textual, Json::textIsText)
+          .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
+          .disable(SerializationFeature.WRITE_DURATIONS_AS_TIMESTAMPS)
+          .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
+          .defaultPropertyInclusion(
+              JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
+          .build();
+
+  private static final ObjectReader WHOLE =
+      MAPPER.reader().with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+
+  private Json() {}
+
+  private static void textIsText(MutableCoercionConfig config) {
+    config
+        .setCoercion(CoercionInputShape.Integer, CoercionAction.Fail)
+        .setCoercion(CoercionInputShape.Float, CoercionAction.Fail)
+        .setCoercion(CoercionInputShape.Boolean, CoercionAction.Fail);
+  }
+
+  public static ObjectNode object() {
+    return MAPPER.createObjectNode();
+  }
+
+  /**
+   * The tree of any value an author may hand over: records, maps, enums, dates, trees. It is the
+   * tree that reading its text would give, so a state read back from a journal equals the live one.
+   */
+  public static JsonNode tree(@Nullable Object value) {
+    JsonNode simple = simple(value);
+    return simple == null ? read(value) : simple;
+  }
+
+  /** What most values are, and what has but one tree. */
+  private static @Nullable JsonNode simple(@Nullable Object value) {
+    if (value instanceof String text) {
+      return TextNode.valueOf(text);
+    } else if (value instanceof Integer number) {
+      return IntNode.valueOf(number);
+    } else if (value instanceof Boolean truth) {
+      return BooleanNode.valueOf(truth);
+    }
+    boolean immutable =
+        value instanceof TextNode || value instanceof IntNode || value instanceof BooleanNode;
+    return immutable ? (JsonNode) value : null;
+  }
+
+  private static JsonNode read(@Nullable Object value) {
+    try {
+      return MAPPER.readTree(MAPPER.writeValueAsString(value));
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("A value could not be written as JSON", e);
+    }
+  }
+
+  /**
+   * A tree as a value of a type.
+   *
+   * @throws IllegalArgumentException if it is none, with the reason
+   */
+  public static <T> T value(JsonNode tree, Class<T> type) {
+    try {
+      return MAPPER.treeToValue(tree, type);
+    } catch (JsonProcessingException e) {
+      throw unreadable(e);
+    }
+  }
+
+  /**
+   * A tree as a value of any type, generic ones and primitives included.
+   *
+   * @throws IllegalArgumentException if it is none, with the reason
+   */
+  public static @Nullable Object value(JsonNode tree, Type type) {
+    try {
+      return read(tree, type);
+    } catch (JsonProcessingException e) {
+      throw unreadable(e);
+    }
+  }
+
+  public static @Nullable Object read(JsonNode tree, Type type) throws JsonProcessingException {
+    return MAPPER.treeToValue(tree, MAPPER.constructType(type));
+  }
+
+  /** Says where and what was expected; what is there may be secret, so it is not told. */
+  public static IllegalArgumentException unreadable(IOException e) {
+    String where =
+        e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
+            ? mapping.getPath().stream().map(Json::part).collect(Collectors.joining("."))
+            : "it";
+    Class<?> type = e instanceof MismatchedInputException wrong ? wrong.getTargetType() : null;
+    return new IllegalArgumentException(
+        where
+            + " is not "
+            + (type == null ? "what is expected" : "of type " + type.getSimpleName()),
+        e);
+  }
+
+  private static String part(JsonMappingException.Reference part) {
+    return part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName();
+  }
+
+  /**
+   * The tree of a text that is one JSON value and no more, with its decimals as they are written.
+   *
+   * @throws IllegalArgumentException if it is no JSON, which tells where and not what is there
+   */
+  public static JsonNode parse(String text) {
+    try {
+      return WHOLE.readTree(text);
+    } catch (JsonProcessingException e) {
+      JsonLocation at = e.getLocation();
+      throw new IllegalArgumentException(
+          "It is no JSON at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr()), e);
+    }
+  }
+
+  /** Whether two trees say the same; 1, 1.0 and 1.00 do. */
+  public static boolean same(JsonNode a, JsonNode b) {
+    return a.equals(Json::compare, b);
+  }
+
+  private static int compare(JsonNode a, JsonNode b) {
+    if (a.isNumber() && b.isNumber()) {
+      return a.decimalValue().compareTo(b.decimalValue());
+    }
+    return a.equals(b) ? 0 : 1;
+  }
+
+  /** The compact text of a tree. */
+  public static String text(JsonNode tree) {
+    try {
+      return MAPPER.writeValueAsString(tree);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("A JSON tree could not be written", e);
+    }
+  }
+}

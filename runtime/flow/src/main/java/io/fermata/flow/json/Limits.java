@@ -1,0 +1,28 @@
+package io.fermata.flow.json;
+
+/**
+ * The bounds of one run. Everything a client can make large has one, and reaching it is a clear
+ * error that leaves the run where it was.
+ *
+ * @param stateBytes the state as JSON
+ * @param visitsPerRun nodes entered in the life of a run
+ * @param visitsPerCall nodes entered because of one call
+ * @param depth nesting of what a client sends as {@code stateUpdates}
+ */
+public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int depth) {
+  public static final Limits DEFAULT = new Limits(256 * 1024, 10_000, 200, 32);
+
+  /** Questions one node may ask, and suggestions one question may offer. */
+  public static final int QUESTIONS = 32;
+
+  public static final int SUGGESTIONS = 100;
+
+  /** Violations one reply lists. */
+  public static final int VIOLATIONS = 100;
+
+  public Limits {
+    if (stateBytes < 1 || visitsPerRun < 1 || visitsPerCall < 1 || depth < 1) {
+      throw new IllegalArgumentException("Every limit must be at least 1");
+    }
+  }
+}

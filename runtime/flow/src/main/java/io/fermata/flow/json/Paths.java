@@ -1,0 +1,123 @@
+package io.fermata.flow.json;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads and writes by dotted path in trees that nobody changes: every write returns a new root that
+ * shares what it did not touch.
+ */
+public final class Paths {
+  private Paths() {}
+
+  public static JsonNode get(JsonNode root, String path) {
+    JsonNode node = root;
+    int from = 0;
+    while (from <= path.length()) {
+      int dot = path.indexOf('.', from);
+      node = node.path(dot < 0 ? path.substring(from) : path.substring(from, dot));
+      if (dot < 0) {
+        return node;
+      }
+      from = dot + 1;
+    }
+    return MissingNode.getInstance();
+  }
+
+  public static ObjectNode set(ObjectNode root, String path, JsonNode value) {
+    int dot = path.indexOf('.');
+    ObjectNode copy = shallow(root);
+    if (dot < 0) {
+      copy.set(path, value);
+    } else {
+      String head = path.substring(0, dot);
+      ObjectNode child = root.get(head) instanceof ObjectNode object ? object : Json.object();
+      copy.set(head, set(child, path.substring(dot + 1), value));
+    }
+    return copy;
+  }
+
+  public static ObjectNode delete(ObjectNode root, String path) {
+    int dot = path.indexOf('.');
+    String head = dot < 0 ? path : path.substring(0, dot);
+    if (!root.has(head)) {
+      return root;
+    }
+    ObjectNode copy = shallow(root);
+    if (dot < 0) {
+      copy.remove(head);
+    } else if (root.get(head) instanceof ObjectNode object) {
+      copy.set(head, delete(object, path.substring(dot + 1)));
+    }
+    return copy;
+  }
+
+  public static ObjectNode append(ObjectNode root, String path, JsonNode element) {
+    ArrayNode list =
+        get(root, path) instanceof ArrayNode known ? known : Json.MAPPER.createArrayNode();
+    return set(root, path, GrowingArray.append(list, element));
+  }
+
+  public static ObjectNode merge(ObjectNode root, String path, JsonNode value) {
+    JsonNode merged = merged(get(root, path), value);
+    return set(root, path, merged);
+  }
+
+  public static JsonNode merged(JsonNode old, JsonNode added) {
+    if (!(old instanceof ObjectNode left) || !(added instanceof ObjectNode right)) {
+      return added;
+    }
+    ObjectNode result = shallow(left);
+    right
+        .properties()
+        .forEach(e -> result.set(e.getKey(), merged(left.path(e.getKey()), e.getValue())));
+    return result;
+  }
+
+  /** Whether there is no value, or null. */
+  public static boolean absent(JsonNode value) {
+    return value.isMissingNode() || value.isNull();
+  }
+
+  /** An answer is filled when it is not absent, null or "": false, 0 and [] are answers. */
+  public static boolean filled(@Nullable JsonNode value) {
+    return value != null
+        && !value.isMissingNode()
+        && !value.isNull()
+        && !(value.isTextual() && value.textValue().isEmpty());
+  }
+
+  /** Whether one of the two paths contains the other. */
+  public static boolean related(String a, String b) {
+    return a.equals(b) || a.startsWith(b + ".") || b.startsWith(a + ".");
+  }
+
+  public static boolean anyRelated(Set<String> fields, String path) {
+    return fields.stream().anyMatch(field -> related(field, path));
+  }
+
+  /** Like {@link #related}, where a part {@code *} of the template stands for any name. */
+  public static boolean like(String template, String path) {
+    if (template.indexOf('*') < 0) {
+      return related(template, path);
+    }
+    String[] wanted = template.split("\\.", -1);
+    String[] given = path.split("\\.", -1);
+    for (int i = 0; i < Math.min(wanted.length, given.length); i++) {
+      if (!wanted[i].equals("*") && !wanted[i].equals(given[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static ObjectNode shallow(ObjectNode node) {
+    ObjectNode copy = Json.object();
+    copy.setAll(node);
+    return copy;
+  }
+}

@@ -1,0 +1,83 @@
+package io.fermata.flow.observe;
+
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Failures;
+import io.fermata.flow.json.Texts;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A recorder where it is attached: one that belongs to a sub-flow hears only what happens there.
+ *
+ * @param mounts the paths of the nodes that mount what it listens to; "" for everything
+ */
+public record AttachedRecorder(Recorder recorder, Set<String> mounts) {
+  private static final int DETAIL = 500;
+
+  public AttachedRecorder {
+    mounts = Set.copyOf(mounts);
+  }
+
+  /** A recorder that hears everything. */
+  public static AttachedRecorder everywhere(Recorder recorder) {
+    return new AttachedRecorder(recorder, Set.of(""));
+  }
+
+  /** The same with every recorder named once, wherever it is attached. */
+  public static List<AttachedRecorder> once(List<AttachedRecorder> all) {
+    Map<Recorder, Set<String>> mounts = new LinkedHashMap<>();
+    for (AttachedRecorder one : all) {
+      mounts.computeIfAbsent(one.recorder(), r -> new LinkedHashSet<>()).addAll(one.mounts());
+    }
+    List<AttachedRecorder> once = new ArrayList<>();
+    mounts.forEach((recorder, paths) -> once.add(new AttachedRecorder(recorder, paths)));
+    return List.copyOf(once);
+  }
+
+  /** Whether an event is meant for it. */
+  public boolean accepts(Observation event) {
+    return mounts.stream().anyMatch(event::under);
+  }
+
+  /** Announces a journal record. Returns what the recorder threw, for the others to hear. */
+  public Observation.@Nullable Failure announce(RunState before, List<Observation> coming) {
+    return coming.isEmpty()
+        ? null
+        : guarded(coming.get(0).moment(), () -> recorder.onRecord(before, coming));
+  }
+
+  /**
+   * Tells an event that is meant for it. Returns what the recorder threw, for the others to hear.
+   */
+  public Observation.@Nullable Failure deliver(Observation event) {
+    return accepts(event) ? guarded(event.moment(), () -> recorder.onEvent(event)) : null;
+  }
+
+  private Observation.@Nullable Failure guarded(Occurrence moment, Runnable telling) {
+    try {
+      telling.run();
+      return null;
+    } catch (Throwable e) {
+      Failures.rethrowFatal(e);
+      String message = Objects.requireNonNullElse(e.getMessage(), e.getClass().getSimpleName());
+      return new Observation.Failure(
+          moment, null, Texts.shortened(message, DETAIL), Failures.detail(e), name());
+    }
+  }
+
+  /** Its id, or its class where that throws or says nothing. */
+  String name() {
+    try {
+      String id = recorder.id();
+      return id.isBlank() ? recorder.getClass().getName() : id;
+    } catch (RuntimeException e) {
+      return recorder.getClass().getName();
+    }
+  }
+}

@@ -1,0 +1,320 @@
+package io.fermata.flow.record;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.picture.Picture;
+import io.fermata.flow.picture.Picture.Arrow;
+import io.fermata.flow.picture.Picture.Kind;
+import io.fermata.flow.picture.Picture.Shape;
+import io.fermata.flow.picture.Picture.Style;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Which ways of a picture a run took, and which of its branches were given up. */
+final class PathTrace {
+  private static final String START = "/" + Flow.START;
+  private static final String END = "/" + Flow.END;
+
+  private final Map<String, Shape> shapes = new HashMap<>();
+  private final Map<String, List<Arrow>> ways = new HashMap<>();
+
+  private final Map<String, Integer> visits = new HashMap<>();
+  private final Map<Arrow, Integer> taken = new LinkedHashMap<>();
+  private final Map<String, Choice> choices = new HashMap<>();
+  private final Map<String, Items> items = new LinkedHashMap<>();
+  private final Set<String> dropped = new HashSet<>();
+  private final Set<Place> late = new HashSet<>();
+  private final Map<Place, String> broken = new HashMap<>();
+  private final Set<Place> lists = new HashSet<>();
+  private final Set<Place> joined = new HashSet<>();
+
+  /**
+   * A decision.
+   *
+   * @param failed the last rule could not be tried
+   */
+  record Choice(List<Event.Tried> tried, boolean failed) {
+    /** The first rule that matched; -1 if none did. */
+    int matched() {
+      for (int i = 0; i < tried.size(); i++) {
+        if (tried.get(i).matched()) {
+          return i;
+        }
+      }
+      return -1;
+    }
+  }
+
+  /** How far the items of a list are. */
+  record Items(int all, Set<String> done, Set<String> failed, boolean open) {}
+
+  PathTrace(Picture picture) {
+    for (Shape shape : picture.shapes()) {
+      shapes.put(shape.path(), shape);
+    }
+    for (Arrow arrow : picture.arrows()) {
+      ways.computeIfAbsent(arrow.from(), from -> new ArrayList<>()).add(arrow);
+    }
+  }
+
+  // --- what it came to ------------------------------------------------------------------------
+
+  int visits(Shape shape) {
+    return shape.kind().branches()
+        ? ways(shape.path()).stream().mapToInt(this::taken).max().orElse(0)
+        : visits.getOrDefault(shape.path(), 0);
+  }
+
+  int taken(Arrow arrow) {
+    return taken.getOrDefault(arrow, 0);
+  }
+
+  /** The ways of a run that left its flow early; no author declared them. */
+  List<Arrow> early() {
+    return taken.keySet().stream().filter(arrow -> arrow.style() == Style.EARLY).toList();
+  }
+
+  /** The last decision at the node that a way leads from. */
+  @Nullable Choice choice(Arrow arrow) {
+    return choices.get(node(arrow.from()));
+  }
+
+  /** The items of a list, where there is one; those of all branches together. */
+  List<Items> items(String path) {
+    return items.entrySet().stream()
+        .filter(entry -> entry.getKey().endsWith("|" + path))
+        .map(Map.Entry::getValue)
+        .toList();
+  }
+
+  boolean isDropped(Arrow arrow) {
+    return isDropped(arrow.from()) || isDropped(arrow.to());
+  }
+
+  /** Whether a shape lies in a branch that was given up. */
+  boolean isDropped(String path) {
+    if (dropped.contains(path)) {
+      return true;
+    }
+    Shape shape = shapes.get(path);
+    return shape != null && !shape.box().isEmpty() && isDropped(shape.box());
+  }
+
+  private List<Arrow> ways(String from) {
+    return ways.getOrDefault(from, List.of());
+  }
+
+  /** The node that a shape belongs to. */
+  private String node(String path) {
+    Shape shape = shapes.get(path);
+    return shape != null && shape.kind().branches() ? path.substring(0, path.length() - 1) : path;
+  }
+
+  // --- following ------------------------------------------------------------------------------
+
+  void begin() {
+    visits.clear();
+    taken.clear();
+    choices.clear();
+    items.clear();
+    dropped.clear();
+    late.clear();
+    broken.clear();
+    lists.clear();
+    joined.clear();
+    visit(Flow.START);
+  }
+
+  void move(Place from, Place to) {
+    String node = from.node();
+    if (!to.node().equals(node + START)) {
+      leave(from, to.node());
+    }
+    visit(to.node());
+  }
+
+  void visit(String path) {
+    visits.merge(path, 1, Integer::sum);
+    dropped.remove(path);
+  }
+
+  /** Nodes that have been visited under other names. */
+  void rename(Map<String, String> nodes) {
+    nodes.forEach(
+        (old, now) -> {
+          Integer times = visits.remove(old);
+          if (times != null) {
+            visits.merge(now, times, Integer::sum);
+          }
+        });
+  }
+
+  void decide(Place place, Choice choice) {
+    choices.put(source(place), choice);
+  }
+
+  void late(Place place) {
+    late.add(place);
+  }
+
+  void end(Place place, String reason) {
+    broken.put(place, reason);
+  }
+
+  void fork(Place place, Observation.Fork event) {
+    String node = source(place);
+    if (event.list()) {
+      lists.add(place);
+      items.put(
+          key(place), new Items(event.branches().size(), new HashSet<>(), new HashSet<>(), true));
+    } else {
+      lists.remove(place);
+      take(node, Style.ONWARD, -1);
+    }
+    for (Event.Head head : event.branches()) {
+      String path = head.place().node();
+      if (!event.list()) {
+        dropped.removeAll(region(node, path));
+        enter(node, path);
+      }
+      visit(path);
+    }
+  }
+
+  /** A branch came to its end. */
+  void arrive(Place place) {
+    Place fork = place.fork();
+    Items list = fork == null ? null : items.get(key(fork));
+    if (fork != null && list != null && lists.contains(fork)) {
+      list.done().add(place.label());
+    } else {
+      leave(place, null);
+    }
+  }
+
+  void fail(Place place) {
+    Place fork = place.fork();
+    Items list = fork == null ? null : items.get(key(fork));
+    if (fork != null && list != null && lists.contains(fork)) {
+      list.failed().add(place.label());
+    } else if (fork != null) {
+      dropped.addAll(region(source(fork), sibling(source(fork), place.label())));
+    }
+  }
+
+  void join(Place place, Observation.Join event) {
+    String node = source(place);
+    Items list = items.get(key(place));
+    if (lists.remove(place) && list != null) {
+      items.put(key(place), new Items(list.all(), list.done(), list.failed(), false));
+    } else {
+      joined.add(place);
+      event.dropped().forEach(label -> dropped.addAll(region(node, sibling(node, label))));
+    }
+  }
+
+  private static String key(Place place) {
+    return place.branch() + "|" + place.node();
+  }
+
+  /** A sub-flow's end is drawn inside its box, and what follows it leaves from the box. */
+  private static String source(Place place) {
+    String path = place.node();
+    return path.endsWith(END) ? path.substring(0, path.length() - END.length()) : path;
+  }
+
+  // --- ways -----------------------------------------------------------------------------------
+
+  /**
+   * Takes the way that leads out of a place.
+   *
+   * @param to where it led; null for the end of a branch
+   */
+  private void leave(Place place, @Nullable String to) {
+    String from = source(place);
+    String reason = broken.remove(place);
+    if (reason != null && to != null) {
+      early(from, to, reason);
+    } else if (late.remove(place)) {
+      take(from, Style.LATE, -1);
+    } else if (!shapes.containsKey(Picture.fork(from))) {
+      Choice choice = choices.get(from);
+      take(from, Style.ONWARD, choice == null ? -1 : choice.matched());
+    } else if (joined.remove(place)) {
+      take(Picture.join(from), Style.ONWARD, -1);
+    } else {
+      take(from, Style.ONWARD, -1);
+      enter(from, Picture.join(from));
+      take(Picture.join(from), Style.ONWARD, -1);
+    }
+  }
+
+  private void take(String from, Style style, int rule) {
+    for (Arrow arrow : ways(from)) {
+      if (arrow.style() == style && arrow.rule() == rule) {
+        taken.merge(arrow, 1, Integer::sum);
+      }
+    }
+  }
+
+  private void early(String from, String to, String reason) {
+    if (shapes.containsKey(from) && shapes.containsKey(to)) {
+      Arrow arrow = new Arrow(from, to, Style.EARLY, -1, List.of("ended early", reason));
+      taken.merge(arrow, 1, Integer::sum);
+    }
+  }
+
+  /** Takes the ways from where branches part to a branch: those whose rules matched. */
+  private void enter(String node, String head) {
+    Choice choice = choices.get(node);
+    List<Arrow> all =
+        ways(Picture.fork(node)).stream().filter(arrow -> arrow.to().equals(head)).toList();
+    List<Arrow> matched = all.stream().filter(arrow -> matched(choice, arrow.rule())).toList();
+    for (Arrow arrow : all) {
+      if (matched.contains(arrow) || (matched.isEmpty() && arrow.rule() < 0)) {
+        taken.merge(arrow, 1, Integer::sum);
+      }
+    }
+  }
+
+  private static boolean matched(@Nullable Choice choice, int rule) {
+    return choice != null
+        && rule >= 0
+        && rule < choice.tried().size()
+        && choice.tried().get(rule).matched();
+  }
+
+  // --- branches -------------------------------------------------------------------------------
+
+  private static String sibling(String node, String other) {
+    return node.substring(0, node.lastIndexOf('/') + 1) + other;
+  }
+
+  /** The paths of a branch's shapes, from its first node to the join. */
+  private Set<String> region(String node, String head) {
+    Shape first = shapes.get(head);
+    if (first == null || first.kind() == Kind.JOIN) {
+      return Set.of();
+    }
+    Set<String> region = new HashSet<>(Set.of(head));
+    Deque<String> open = new ArrayDeque<>(region);
+    while (!open.isEmpty()) {
+      for (Arrow arrow : ways(open.remove())) {
+        if (!arrow.to().equals(Picture.join(node)) && region.add(arrow.to())) {
+          open.add(arrow.to());
+        }
+      }
+    }
+    return region;
+  }
+}

@@ -1,0 +1,124 @@
+package io.fermata.flow.record;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells recorders what a session's journal says, record by record. Fed while the run goes on or
+ * from a journal of last week, it tells the same in the same order.
+ *
+ * <pre>{@code
+ * Narrative narrative = new Narrative();
+ * Recording recording = Recording.of(flow, "session-1", narrative);
+ * journal.forEach(entry -> recording.record(entry.seq(), entry.at(), entry.events()));
+ * System.out.println(narrative.text());
+ * }</pre>
+ *
+ * <p>Not safe for use by several threads at once.
+ */
+public final class RunObserver {
+  private final Translation translation;
+  private final List<AttachedRecorder> attached;
+  private @Nullable String run;
+  private long failures;
+
+  private RunObserver(Translation translation, List<AttachedRecorder> attached) {
+    this.translation = translation;
+    this.attached = attached;
+  }
+
+  /** Tells the flow's own recorders, and those of its sub-flows, and some more. */
+  public static RunObserver of(Flow<?> flow, String session, Recorder... more) {
+    List<AttachedRecorder> all = new ArrayList<>(flow.recorders());
+    Arrays.stream(more).map(AttachedRecorder::everywhere).forEach(all::add);
+    return new RunObserver(translation(flow, session, RunState.NONE), AttachedRecorder.once(all));
+  }
+
+  /** For a flow of which only the journal is left. What kind a stage is of is then unknown. */
+  public static RunObserver of(String flow, String session, Recorder... recorders) {
+    Translation translation = new Translation(flow, null, session, RunState.NONE);
+    return new RunObserver(translation, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
+  }
+
+  /** Tells these recorders and no others. It may begin in the middle of a run. */
+  public static RunObserver from(
+      RunState state, Flow<?> flow, String session, List<AttachedRecorder> recorders) {
+    return new RunObserver(translation(flow, session, state), List.copyOf(recorders));
+  }
+
+  private static Translation translation(Flow<?> flow, String session, RunState state) {
+    return new Translation(flow.id(), flow.graph(), session, state);
+  }
+
+  /** Tells of one run and no other: the record that begins a run may have the end of another. */
+  public RunObserver only(String runId) {
+    run = runId;
+    return this;
+  }
+
+  /**
+   * Tells what a journal record says.
+   *
+   * @param seq its number in the session
+   * @param at when it was written
+   * @return all that it comes to, whoever is told of it
+   */
+  public List<Observation> record(long seq, long at, List<Event> events) {
+    RunState before = translation.state();
+    List<Observation> all = translation.of(seq, at, events);
+    List<Observation> coming =
+        run == null ? all : all.stream().filter(one -> one.moment().run().equals(run)).toList();
+    List<Thrown> thrown = new ArrayList<>();
+    deliver(one -> one.announce(before, coming), thrown);
+    report(thrown);
+    for (Observation event : coming) {
+      deliver(one -> one.deliver(event), thrown);
+      report(thrown);
+    }
+    return coming;
+  }
+
+  /** What a recorder threw, and which one it was. */
+  private record Thrown(Observation.Failure failure, int by) {}
+
+  private void deliver(Function<AttachedRecorder, Observation.@Nullable Failure> telling, List<Thrown> thrown) {
+    for (int i = 0; i < attached.size(); i++) {
+      Observation.Failure failure = telling.apply(attached.get(i));
+      if (failure != null) {
+        failures++;
+        thrown.add(new Thrown(failure, i));
+      }
+    }
+  }
+
+  /** Tells the others that a recorder threw. What they throw at that is only counted. */
+  private void report(List<Thrown> thrown) {
+    for (Thrown one : thrown) {
+      for (int i = 0; i < attached.size(); i++) {
+        if (i != one.by() && attached.get(i).deliver(one.failure()) != null) {
+          failures++;
+        }
+      }
+    }
+    thrown.clear();
+  }
+
+  /** How often a recorder threw. */
+  public long failures() {
+    return failures;
+  }
+
+  /** The state that the records so far come to. */
+  public RunState state() {
+    return translation.state();
+  }
+}

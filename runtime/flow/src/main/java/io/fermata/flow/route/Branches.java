@@ -1,0 +1,126 @@
+package io.fermata.flow.route;
+
+import io.fermata.flow.FlowBuilder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Branches that run side by side and come together at a node. A branch is what lies between its
+ * first node and the join; nothing leads into or out of it but these.
+ *
+ * <pre>{@code
+ * .fork("plan", f -> f.branch("ask_flight").branch("ask_hotel").join("book"))
+ * .select("triage", s -> s.when("needs a visa", eq("visa", true)).to("ask_passport")
+ *                         .when("by car", eq("travel", CAR)).to("ask_licence")
+ *                         .join("offer"))
+ * }</pre>
+ *
+ * <p>Branches do not see one another's writes. At the join a field that several of them changed
+ * differently is reduced as {@link FlowBuilder#reduce} says, or is an error.
+ */
+public final class Branches {
+  private final List<Route.Arm> arms = new ArrayList<>();
+  private @Nullable String otherwise;
+  private String join = "";
+  private Joining joining = Joining.ALL;
+  private int begun;
+
+  public Branches() {}
+
+  /** A branch that is always taken. */
+  public Branches branch(String firstNode) {
+    begun++;
+    arms.add(new Route.Arm(null, firstNode));
+    return this;
+  }
+
+  /** Begins a rule; its text is its label. */
+  public When when(Condition condition) {
+    return when(condition.text(), condition);
+  }
+
+  public When when(String label, Condition condition) {
+    return when(label, new Route.Test.Holds(condition));
+  }
+
+  /** Begins a rule that is a function; what it reads is kept as evidence. */
+  public When when(String label, Predicate<StateReads> function) {
+    return when(label, new Route.Test.Passes(function));
+  }
+
+  private When when(String label, Route.Test test) {
+    begun++;
+    return new When(this, label, test);
+  }
+
+  /** The branch to take when no other is. Without it the run then goes straight to the join. */
+  public Branches otherwise(String firstNode) {
+    otherwise = firstNode;
+    return this;
+  }
+
+  /** Where the branches come together. */
+  public Branches join(String node) {
+    join = node;
+    return this;
+  }
+
+  /** The join waits for the first branch only; the others are dropped, and undone. */
+  public Branches first() {
+    return quorum(1);
+  }
+
+  /** The join waits for so many branches; the others are dropped, and undone. */
+  public Branches quorum(int branches) {
+    joining = joining.needed(branches);
+    return this;
+  }
+
+  /**
+   * When a branch fails, the others stop at once, and go on when the failed step is tried again.
+   * Without this only the branch that failed stands still.
+   */
+  public Branches failFast() {
+    joining = joining.failFast();
+    return this;
+  }
+
+  /**
+   * A branch that fails is given up, and the join goes on without it.
+   *
+   * @param field a list that is told of each failure: {@code branch}, {@code code}, {@code message}
+   */
+  public Branches collect(String field) {
+    joining = joining.collect(field);
+    return this;
+  }
+
+  /** A rule that still lacks its branch. */
+  public static final class When {
+    private final Branches branches;
+    private final String label;
+    private final Route.Test test;
+
+    private When(Branches branches, String label, Route.Test test) {
+      this.branches = branches;
+      this.label = label;
+      this.test = test;
+    }
+
+    /** The first node of the branch that is taken when the rule matches. */
+    public Branches to(String firstNode) {
+      branches.arms.add(new Route.Arm(new Route.Rule(label, test, firstNode), firstNode));
+      return branches;
+    }
+  }
+
+  public boolean complete() {
+    return !join.isEmpty() && !arms.isEmpty() && arms.size() == begun;
+  }
+
+  public Route build() {
+    return new Route.Fork(List.copyOf(arms), otherwise, join, joining);
+  }
+}

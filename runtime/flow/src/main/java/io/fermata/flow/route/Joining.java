@@ -1,0 +1,42 @@
+package io.fermata.flow.route;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * When branches become one again.
+ *
+ * @param needed how many have to arrive; 0 for all of them
+ * @param failure what the failure of a branch means for the others
+ * @param into the field that failures are listed in, where they are collected
+ */
+public record Joining(int needed, OnFailure failure, @Nullable String into) {
+
+  /** What the failure of a branch means. */
+  public enum OnFailure {
+    /** Only the branch stands still, until its step is tried again. */
+    HALT,
+    /** The others stop where they are, until the failed step is tried again. */
+    FAIL_FAST,
+    /** The branch is given up, and the join is told. */
+    COLLECT
+  }
+
+  public static final Joining ALL = new Joining(0, OnFailure.HALT, null);
+
+  public Joining needed(int branches) {
+    return new Joining(branches, failure, into);
+  }
+
+  public Joining failFast() {
+    return new Joining(needed, OnFailure.FAIL_FAST, null);
+  }
+
+  public Joining collect(String field) {
+    return new Joining(needed, OnFailure.COLLECT, field);
+  }
+
+  /** How many of so many branches have to arrive. */
+  public int neededOf(int branches) {
+    return needed == 0 ? branches : Math.min(needed, branches);
+  }
+}

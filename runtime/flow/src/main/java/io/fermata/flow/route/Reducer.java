@@ -1,0 +1,124 @@
+package io.fermata.flow.route;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What becomes of a field that branches changed. Its result is journaled at the join.
+ *
+ * <p>It is given the value before the fork and the value of each branch that changed it and has
+ * joined, in the order in which the branches were declared; a value that is not there is null. It
+ * runs if there is one such branch or more, so that it may build on the value before the fork. What
+ * a branch did that failed or was left behind is not among the values, and a branch that holds what
+ * was there before has not changed it.
+ */
+@FunctionalInterface
+public interface Reducer {
+  @Nullable JsonNode reduce(@Nullable JsonNode before, List<@Nullable JsonNode> values);
+
+  /** The value of the branch that was declared last. */
+  static Reducer last() {
+    return (before, values) -> values.get(values.size() - 1);
+  }
+
+  /** The value of the branch that was declared first. */
+  static Reducer first() {
+    return (before, values) -> values.get(0);
+  }
+
+  /** All that the branches added to a list, behind what it held before. */
+  static Reducer append() {
+    return (before, values) -> {
+      ArrayNode all = Json.MAPPER.createArrayNode();
+      if (before instanceof ArrayNode list) {
+        all.addAll(list);
+      }
+      for (JsonNode value : values) {
+        if (value instanceof ArrayNode list) {
+          for (int i = added(before, list); i < list.size(); i++) {
+            all.add(list.get(i));
+          }
+        }
+      }
+      return all;
+    };
+  }
+
+  /** Where begins what was added to a list; in a list that was replaced all of it was. */
+  private static int added(@Nullable JsonNode before, ArrayNode list) {
+    if (!(before instanceof ArrayNode known) || known.size() > list.size()) {
+      return 0;
+    }
+    for (int i = 0; i < known.size(); i++) {
+      if (!Json.same(known.get(i), list.get(i))) {
+        return 0;
+      }
+    }
+    return known.size();
+  }
+
+  /** The objects of all branches, merged in order. */
+  static Reducer merge() {
+    return (before, values) -> {
+      JsonNode all = null;
+      for (JsonNode value : values) {
+        if (value != null) {
+          all = all == null ? value : Paths.merged(all, value);
+        }
+      }
+      return all;
+    };
+  }
+
+  /** The number before the fork and all that the branches added to it. */
+  static Reducer sum() {
+    return (before, values) -> {
+      BigDecimal base = number(before);
+      BigDecimal sum = base;
+      for (JsonNode value : values) {
+        sum = sum.add(number(value).subtract(base));
+      }
+      return Json.tree(sum);
+    };
+  }
+
+  static Reducer max() {
+    return (before, values) -> extreme(values, 1);
+  }
+
+  static Reducer min() {
+    return (before, values) -> extreme(values, -1);
+  }
+
+  /** A reduction over values of a type. */
+  static <T> Reducer of(Class<T> type, BiFunction<@Nullable T, List<@Nullable T>, T> function) {
+    return (before, values) ->
+        Json.tree(
+            function.apply(
+                typed(before, type), values.stream().map(value -> typed(value, type)).toList()));
+  }
+
+  private static BigDecimal number(@Nullable JsonNode value) {
+    return value == null ? BigDecimal.ZERO : value.decimalValue();
+  }
+
+  private static @Nullable JsonNode extreme(List<@Nullable JsonNode> values, int sign) {
+    JsonNode best = null;
+    for (JsonNode value : values) {
+      if (value != null && (best == null || number(value).compareTo(number(best)) * sign > 0)) {
+        best = value;
+      }
+    }
+    return best;
+  }
+
+  private static <T> @Nullable T typed(@Nullable JsonNode value, Class<T> type) {
+    return value == null ? null : Json.MAPPER.convertValue(value, type);
+  }
+}

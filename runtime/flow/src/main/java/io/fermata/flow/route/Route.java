@@ -1,0 +1,91 @@
+package io.fermata.flow.route;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** The way out of a node. */
+public sealed interface Route {
+  List<String> targets();
+
+  /** The rules that choose between its targets. */
+  default List<Rule> rules() {
+    return List.of();
+  }
+
+  /** Always the same way. */
+  record Edge(String to) implements Route {
+    @Override
+    public List<String> targets() {
+      return List.of(to);
+    }
+  }
+
+  /** The first rule that matches, or else the last way. */
+  record Choice(List<Rule> rules, String otherwise) implements Route {
+    @Override
+    public List<String> targets() {
+      List<String> targets = new ArrayList<>();
+      rules.forEach(rule -> targets.add(rule.target()));
+      targets.add(otherwise);
+      return targets.stream().distinct().toList();
+    }
+  }
+
+  /**
+   * Several ways at once, which come together again.
+   *
+   * @param otherwise the branch to take if no rule matches and none is unconditional; without it
+   *     the run goes straight to the join
+   */
+  record Fork(List<Arm> arms, @Nullable String otherwise, String join, Joining joining)
+      implements Route {
+    @Override
+    public List<Rule> rules() {
+      List<Rule> rules = new ArrayList<>();
+      for (Arm arm : arms) {
+        if (arm.rule() != null) {
+          rules.add(arm.rule());
+        }
+      }
+      return rules;
+    }
+
+    /** The first nodes of its branches. */
+    public List<String> heads() {
+      List<String> heads = new ArrayList<>();
+      arms.forEach(arm -> heads.add(arm.head()));
+      if (otherwise != null) {
+        heads.add(otherwise);
+      }
+      return heads.stream().distinct().toList();
+    }
+
+    @Override
+    public List<String> targets() {
+      List<String> targets = new ArrayList<>(heads());
+      if (!targets.contains(join)) {
+        targets.add(join);
+      }
+      return targets;
+    }
+  }
+
+  /** A branch, and the rule under which it is taken; without a rule it always is. */
+  record Arm(@Nullable Rule rule, String head) {}
+
+  record Rule(String label, Test test, String target) {
+    /** What it says, as far as it is known; of a function only the label is. */
+    public String text() {
+      return test instanceof Test.Holds holds ? label + ": " + holds.condition().text() : label;
+    }
+  }
+
+  /** What makes a rule match. */
+  sealed interface Test {
+    record Holds(Condition condition) implements Test {}
+
+    record Passes(Predicate<StateReads> function) implements Test {}
+  }
+}

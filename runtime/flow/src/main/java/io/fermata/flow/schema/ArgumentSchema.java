@@ -1,0 +1,220 @@
+package io.fermata.flow.schema;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonMappingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.exc.ValueInstantiationException;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Nearest;
+import io.fermata.flow.json.Texts;
+import io.fermata.flow.json.Violation;
+import java.lang.reflect.Type;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the arguments of a tool have to be: the JSON Schema that a model is shown, and the check of
+ * what it sends.
+ *
+ * <pre>{@code
+ * record Search(@NotBlank @Describe("What to look for") String query, @Max(50) Integer limit) {}
+ *
+ * ArgumentSchema.of(Search.class).check(arguments);
+ * }</pre>
+ */
+public final class ArgumentSchema {
+  private static final String WHOLE = "arguments";
+
+  private final ObjectNode json;
+  private final Schema check;
+  private final @Nullable Reading reading;
+
+  /** Reads arguments that fit the schema as the Java types they are meant for. */
+  @FunctionalInterface
+  private interface Reading {
+    void read(ObjectNode given) throws JsonProcessingException;
+  }
+
+  /**
+   * One argument of several.
+   *
+   * @param required whether it has to be there; if not, one that is null counts as absent
+   * @param description what it means, in the words a model reads; null to say nothing
+   */
+  public record Argument(String name, Type type, boolean required, @Nullable String description) {}
+
+  private ArgumentSchema(ObjectNode json, Schema check, @Nullable Reading reading) {
+    this.json = json;
+    this.check = check;
+    this.reading = reading;
+  }
+
+  /**
+   * Arguments that are read as a record. Its primitives and what is annotated as not null have to
+   * be there; an argument that is null counts as absent.
+   *
+   * @throws IllegalArgumentException if the record cannot be described as JSON Schema
+   */
+  public static ArgumentSchema of(Class<? extends Record> type) {
+    ObjectNode json = Schemas.ofArguments(type);
+    json.remove("$schema");
+    return new ArgumentSchema(
+        json, Schemas.check(json), given -> Json.MAPPER.treeToValue(given, type));
+  }
+
+  /**
+   * Arguments that are read one by one.
+   *
+   * @throws IllegalArgumentException if one of them cannot be described as JSON Schema
+   */
+  public static ArgumentSchema of(List<Argument> arguments) {
+    ObjectNode json = Json.object().put("type", "object");
+    ObjectNode properties = json.putObject("properties");
+    List<String> required = new ArrayList<>();
+    for (Argument argument : arguments) {
+      ObjectNode described = Schemas.ofArguments(argument.type());
+      described.remove("$schema");
+      if (argument.description() != null) {
+        described.put("description", argument.description());
+      }
+      properties.set(argument.name(), described);
+      if (argument.required()) {
+        required.add(argument.name());
+      }
+    }
+    if (!required.isEmpty()) {
+      required.forEach(json.putArray("required")::add);
+    }
+    json.put("additionalProperties", false);
+    return new ArgumentSchema(
+        json, Schemas.check(json), given -> readEach(given, List.copyOf(arguments)));
+  }
+
+  private static void readEach(ObjectNode given, List<Argument> arguments)
+      throws JsonProcessingException {
+    for (Argument argument : arguments) {
+      JsonNode value = given.get(argument.name());
+      if (value != null) {
+        try {
+          Json.read(value, argument.type());
+        } catch (JsonProcessingException e) {
+          throw JsonMappingException.wrapWithPath(e, argument, argument.name());
+        }
+      }
+    }
+  }
+
+  /**
+   * Arguments as a JSON Schema describes them.
+   *
+   * @throws IllegalArgumentException if it is no schema, or does not describe an object
+   */
+  public static ArgumentSchema of(ObjectNode jsonSchema) {
+    if (!"object".equals(jsonSchema.path("type").textValue())) {
+      throw new IllegalArgumentException("A schema of arguments must have the type object");
+    }
+    ObjectNode json = jsonSchema.deepCopy();
+    return new ArgumentSchema(json, Schemas.checkOfForeign(json), null);
+  }
+
+  /** No arguments. */
+  public static ArgumentSchema nothing() {
+    ObjectNode json = Json.object().put("type", "object").put("additionalProperties", false);
+    json.putObject("properties");
+    return new ArgumentSchema(json, Schemas.check(json), null);
+  }
+
+  /** The JSON Schema, 2020-12. */
+  public ObjectNode json() {
+    return json.deepCopy();
+  }
+
+  /** Everything that is wrong with what a call was given, by the path of the argument. */
+  public List<Violation> check(JsonNode arguments) {
+    if (!(arguments instanceof ObjectNode sent)) {
+      return List.of(new Violation(WHOLE, "must be an object"));
+    }
+    ObjectNode given = reading == null ? sent : withoutNulls(sent);
+    List<Error> errors = check.validate(given);
+    List<Violation> violations =
+        errors.isEmpty() ? unreadable(given) : errors.stream().map(this::named).distinct().toList();
+    return Schemas.bounded(WHOLE, violations);
+  }
+
+  private static ObjectNode withoutNulls(ObjectNode object) {
+    ObjectNode rest = Json.object();
+    object
+        .properties()
+        .forEach(
+            entry -> {
+              JsonNode value = entry.getValue();
+              if (!value.isNull()) {
+                rest.set(
+                    entry.getKey(),
+                    value instanceof ObjectNode inner ? withoutNulls(inner) : value);
+              }
+            });
+    return rest;
+  }
+
+  private Violation named(Error error) {
+    Violation found = Schemas.violation(error, json);
+    String property = error.getProperty();
+    String keyword = error.getKeyword();
+    if (property != null && "required".equals(keyword)) {
+      return new Violation(at(found.field(), property), "is required");
+    } else if (property != null && "additionalProperties".equals(keyword)) {
+      return new Violation(
+          at(found.field(), Texts.shortened(property, StateSchema.LONGEST_NAME)),
+          found.field().isEmpty() ? unknown(property) : "is not known here");
+    }
+    return found.field().isEmpty() ? new Violation(WHOLE, found.message()) : found;
+  }
+
+  private static String at(String place, String property) {
+    return place.isEmpty() ? property : place + "." + property;
+  }
+
+  private String unknown(String property) {
+    List<String> known = new ArrayList<>();
+    json.path("properties").fieldNames().forEachRemaining(known::add);
+    String all = known.isEmpty() ? "there are none" : "they are " + String.join(", ", known);
+    return property.length() > StateSchema.LONGEST_NAME
+        ? "is not one of the arguments"
+        : "is not one of the arguments; "
+            + Nearest.to(property, known).map(name -> "did you mean " + name + "?").orElse(all);
+  }
+
+  /** What fits the schema and is still refused by the Java type: a range, or its constructor. */
+  private List<Violation> unreadable(ObjectNode given) {
+    try {
+      if (reading != null) {
+        reading.read(given);
+      }
+      return List.of();
+    } catch (JsonMappingException e) {
+      String reason =
+          e instanceof ValueInstantiationException && e.getCause() != null
+              ? e.getCause().getMessage()
+              : null;
+      return List.of(
+          new Violation(
+              path(e), reason == null ? "cannot be read as what the tool expects" : reason));
+    } catch (JsonProcessingException e) {
+      return List.of(new Violation(WHOLE, "cannot be read as what the tool expects"));
+    }
+  }
+
+  private static String path(JsonMappingException unreadable) {
+    String path =
+        unreadable.getPath().stream()
+            .map(part -> part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName())
+            .collect(Collectors.joining("."));
+    return path.isEmpty() ? WHOLE : path;
+  }
+}

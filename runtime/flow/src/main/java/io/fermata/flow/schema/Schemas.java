@@ -1,0 +1,226 @@
+package io.fermata.flow.schema;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.github.victools.jsonschema.generator.FieldScope;
+import com.github.victools.jsonschema.generator.Option;
+import com.github.victools.jsonschema.generator.OptionPreset;
+import com.github.victools.jsonschema.generator.SchemaGenerator;
+import com.github.victools.jsonschema.generator.SchemaGeneratorConfigBuilder;
+import com.github.victools.jsonschema.generator.SchemaVersion;
+import com.github.victools.jsonschema.module.jackson.JacksonModule;
+import com.github.victools.jsonschema.module.jackson.JacksonOption;
+import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationModule;
+import com.github.victools.jsonschema.module.jakarta.validation.JakartaValidationOption;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaException;
+import com.networknt.schema.SchemaLocation;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SchemaRegistryConfig;
+import com.networknt.schema.SpecificationVersion;
+import com.networknt.schema.path.NodePath;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Violation;
+import jakarta.validation.constraints.Pattern;
+import java.lang.annotation.Annotation;
+import java.lang.reflect.Type;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** How records are described as JSON Schema, and how values are checked against one. */
+final class Schemas {
+  private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
+  private static final String LOCAL_TIME = "^" + TIME + "$";
+  private static final String LOCAL_DATE_TIME =
+      "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$";
+  private static final Map<Class<?>, String> LOCAL_TIMES =
+      Map.of(LocalTime.class, LOCAL_TIME, LocalDateTime.class, LOCAL_DATE_TIME);
+  private static final Map<String, String> TIMES_SAID =
+      Map.of(
+          LOCAL_TIME,
+          "a time such as 19:30",
+          LOCAL_DATE_TIME,
+          "a date and time such as 2026-05-01T19:30");
+
+  private static final SchemaGenerator STATE = generator(field -> false);
+  private static final SchemaGenerator ARGUMENTS =
+      generator(field -> field.getType().getErasedType().isPrimitive());
+  private static final SchemaRegistry REGISTRY =
+      SchemaRegistry.withDefaultDialect(
+          SpecificationVersion.DRAFT_2020_12,
+          builder ->
+              builder.schemaRegistryConfig(
+                  SchemaRegistryConfig.builder()
+                      .formatAssertionsEnabled(true)
+                      .locale(Locale.ENGLISH)
+                      .build()));
+
+  private Schemas() {}
+
+  static ObjectNode ofState(Class<?> record) {
+    return describe(STATE, record);
+  }
+
+  /** A primitive has no way to be absent, so it is required. */
+  static ObjectNode ofArguments(Type type) {
+    return describe(ARGUMENTS, type);
+  }
+
+  private static ObjectNode describe(SchemaGenerator generator, Type type) {
+    try {
+      return generator.generateSchema(type);
+    } catch (IllegalArgumentException e) {
+      String reason = String.valueOf(e.getMessage());
+      throw new IllegalArgumentException(
+          (type instanceof Class<?> named ? named.getSimpleName() : type.getTypeName())
+              + (reason.contains("circular")
+                  ? " contains itself, and no client can be told so; make the inner part a JsonNode"
+                  : " cannot be described as JSON Schema: " + reason),
+          e);
+    }
+  }
+
+  static Schema check(ObjectNode schema) {
+    return REGISTRY.getSchema(schema);
+  }
+
+  /**
+   * The check of a schema that comes from elsewhere. Nothing is fetched for it.
+   *
+   * @throws IllegalArgumentException if it is no schema
+   */
+  static Schema checkOfForeign(ObjectNode schema) {
+    try {
+      String dialect =
+          schema.path("$schema").asText(SpecificationVersion.DRAFT_2020_12.getDialectId());
+      List<Error> errors = REGISTRY.getSchema(SchemaLocation.of(dialect)).validate(schema);
+      if (!errors.isEmpty()) {
+        throw new IllegalArgumentException(
+            Violation.listed(
+                "It is not a JSON Schema", errors.stream().map(Schemas::violation).toList()));
+      }
+      Schema check = check(schema);
+      check.initializeValidators();
+      return check;
+    } catch (SchemaException e) {
+      throw new IllegalArgumentException("It is not a JSON Schema: " + e.getMessage(), e);
+    }
+  }
+
+  /** An error of a check, with the path of what is wrong. */
+  static Violation violation(Error error) {
+    StringBuilder path = new StringBuilder();
+    for (int i = 0; i < error.getInstanceLocation().getNameCount(); i++) {
+      path.append(i == 0 ? "" : ".").append(error.getInstanceLocation().getElement(i));
+    }
+    String message = error.getMessage();
+    int colon = message.indexOf(": ");
+    boolean located = message.startsWith("/") && colon > 0;
+    return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
+  }
+
+  /**
+   * The same in the words of the schema, where all that its check tells is a regular expression.
+   */
+  static Violation violation(Error error, JsonNode schema) {
+    Violation plain = violation(error);
+    if (!"pattern".equals(error.getKeyword())) {
+      return plain;
+    }
+    NodePath way = error.getEvaluationPath();
+    JsonNode owner = schema;
+    for (int i = 0; i < way.getNameCount() - 1; i++) {
+      Object step = way.getElement(i);
+      owner = step instanceof Integer index ? owner.path(index) : owner.path(step.toString());
+    }
+    String form = form(owner);
+    return form == null ? plain : new Violation(plain.field(), form);
+  }
+
+  private static @Nullable String form(JsonNode owner) {
+    String time = TIMES_SAID.get(owner.path("pattern").asText());
+    String example = owner.path("examples").path(0).asText();
+    String description = owner.path("description").asText();
+    if (time != null) {
+      return "must be " + time;
+    } else if (!example.isEmpty()) {
+      return "must have a form like " + example;
+    }
+    return description.isEmpty() ? null : "does not have the form that is wanted: " + description;
+  }
+
+  /** Bounds the reply to what is wrong in very many ways. */
+  static List<Violation> bounded(String whole, List<Violation> violations) {
+    if (violations.size() <= Limits.VIOLATIONS) {
+      return violations;
+    }
+    List<Violation> first = new ArrayList<>(violations.subList(0, Limits.VIOLATIONS));
+    int rest = violations.size() - Limits.VIOLATIONS;
+    first.add(new Violation(whole, "has " + rest + " more violations"));
+    return first;
+  }
+
+  private static SchemaGenerator generator(Predicate<FieldScope> required) {
+    SchemaGeneratorConfigBuilder config =
+        new SchemaGeneratorConfigBuilder(
+            Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON);
+    config
+        .forFields()
+        .withRequiredCheck(required)
+        .withIgnoreCheck(field -> annotation(field, Computed.class) != null)
+        .withWriteOnlyCheck(field -> annotation(field, Secret.class) != null)
+        .withStringPatternResolver(Schemas::pattern)
+        .withDescriptionResolver(
+            field -> {
+              Describe describe = annotation(field, Describe.class);
+              return describe == null ? null : describe.value();
+            });
+    config
+        .with(
+            new JacksonModule(
+                JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
+                JacksonOption.RESPECT_JSONPROPERTY_ORDER))
+        .with(
+            new JakartaValidationModule(
+                JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
+                JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
+        .with(
+            Option.INLINE_ALL_SCHEMAS,
+            Option.STANDARD_FORMATS,
+            Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
+            Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
+    config
+        .forTypesInGeneral()
+        .withPropertySorter((unusedLeft, unusedRight) -> 0)
+        .withTypeAttributeOverride(
+            (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
+    return new SchemaGenerator(config.build());
+  }
+
+  /** The formats time and date-time demand an offset, which these types do not have. */
+  private static void localTimes(ObjectNode schema, Class<?> type) {
+    String pattern = LOCAL_TIMES.get(type);
+    if (pattern != null) {
+      schema.remove("format");
+      schema.put("pattern", pattern);
+    }
+  }
+
+  /** Bean Validation matches the whole text, JSON Schema any part of it. */
+  private static @Nullable String pattern(FieldScope field) {
+    Pattern pattern = annotation(field, Pattern.class);
+    return pattern == null ? null : "^(?:" + pattern.regexp() + ")$";
+  }
+
+  private static <A extends Annotation> @Nullable A annotation(FieldScope field, Class<A> type) {
+    return field.getAnnotationConsideringFieldAndGetterIfSupported(type);
+  }
+}

@@ -1,0 +1,508 @@
+package io.fermata.flow.schema;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.Error;
+import com.networknt.schema.Schema;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Nearest;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Texts;
+import io.fermata.flow.json.Violation;
+import java.lang.reflect.RecordComponent;
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the state of a flow may hold, read once from its record: the published schema, the check of
+ * what a client sends, and the typed view for the author's code.
+ */
+public final class StateSchema<S extends Record> {
+  /** Stands for any item of a list in a path. */
+  public static final String ANY = "*";
+
+  static final int LONGEST_NAME = 80;
+  private static final String INDEX = "[0-9]{1,4}";
+  private static final String SYNTAX = "[\\\\^$.|?*+()\\[\\]{}]";
+
+  /** More digits than any integer type of a state has; beyond them a number is not spelt out. */
+  private static final int DIGITS = 100;
+
+  private final Class<S> type;
+  private final Map<String, Field> fields = new LinkedHashMap<>();
+  private final Map<String, Inner> mounts;
+  private final List<String> defects = new ArrayList<>();
+  private final Set<String> secrets;
+  private final ObjectNode updates;
+  private final Schema check;
+  private final StateViews<S> views;
+
+  public StateSchema(Class<S> type) {
+    this(type, Map.of(), Set.of());
+  }
+
+  /**
+   * @param secret the fields that are secret besides those that say so themselves
+   */
+  public StateSchema(Class<S> type, Map<String, Inner> mounts, Set<String> secret) {
+    this.type = type;
+    this.mounts = mounts;
+    this.secrets = SecretComponents.of(type);
+    ObjectNode whole = describe(type);
+    collect(type, "", whole, false, Set.of(type));
+    secret.forEach(this::markSecret);
+    this.updates = partial(type, "", whole);
+    this.updates.remove("$schema");
+    mounts.forEach((node, inner) -> properties(updates).set(node, inner.updates()));
+    this.check = Schemas.check(updates);
+    this.views = new StateViews<>(type);
+  }
+
+  /** One place in the state that has a name: {@code email}, {@code driver}, {@code driver.name}. */
+  public record Field(String path, ObjectNode schema, boolean computed, JavaType type) {
+    /** Whether its parts are fields, too. */
+    boolean nested() {
+      return type.isRecordType();
+    }
+
+    private Field at(String whole) {
+      return new Field(whole, schema, computed, type);
+    }
+  }
+
+  /**
+   * The state of a sub-flow, whose fields a client reaches through the node that mounts it.
+   *
+   * @param each there is one for every item of a list, by index
+   */
+  public record Inner(StateSchema<?> schema, boolean each) {
+    private static final Predicate<String> IS_INDEX =
+        java.util.regex.Pattern.compile(INDEX).asMatchPredicate();
+
+    private ObjectNode updates() {
+      if (!each) {
+        return schema.updates();
+      }
+      ObjectNode items = Json.object().put("type", "object");
+      items.putObject("patternProperties").set("^" + INDEX + "$", schema.updates());
+      return items.put("additionalProperties", false);
+    }
+
+    /** The rest of a path within it; null if it leads elsewhere. */
+    private @Nullable String within(String rest) {
+      if (!each || rest.isEmpty()) {
+        return rest;
+      }
+      int dot = rest.indexOf('.');
+      String index = dot < 0 ? rest : rest.substring(0, dot);
+      return IS_INDEX.test(index) ? (dot < 0 ? "" : rest.substring(dot + 1)) : null;
+    }
+  }
+
+  private void markSecret(String path) {
+    Field field = fields.get(path);
+    if (field == null) {
+      defects.add(unknown(path).getMessage() + "; it cannot be secret");
+    } else {
+      field.schema().put("writeOnly", true);
+      secrets.add(path);
+    }
+  }
+
+  /** The paths of its own secret fields; {@code *} for the elements of a list. */
+  public Set<String> secrets() {
+    return Collections.unmodifiableSet(secrets);
+  }
+
+  /** A field of the state itself. */
+  public @Nullable Field ownField(String path) {
+    return fields.get(path);
+  }
+
+  /** A field of the state, or of a sub-flow's. */
+  public @Nullable Field field(String path) {
+    Field own = fields.get(path);
+    if (own != null) {
+      return own;
+    }
+    int dot = path.indexOf('.');
+    Inner inner = dot < 0 ? null : mounts.get(path.substring(0, dot));
+    String rest = inner == null ? null : inner.within(path.substring(dot + 1));
+    Field found = inner == null || rest == null ? null : inner.schema().field(rest);
+    return found == null ? null : found.at(path);
+  }
+
+  /** Whether a path names a sub-flow's state and not a field. */
+  private boolean group(String path) {
+    int dot = path.indexOf('.');
+    Inner inner = mounts.get(dot < 0 ? path : path.substring(0, dot));
+    String rest = inner == null ? null : inner.within(dot < 0 ? "" : path.substring(dot + 1));
+    return inner != null && rest != null && (rest.isEmpty() || inner.schema().group(rest));
+  }
+
+  /** The fields that a client may write. */
+  private List<String> writable() {
+    List<String> writable = new ArrayList<>();
+    fields.values().stream().filter(f -> !f.computed()).map(Field::path).forEach(writable::add);
+    mounts.forEach(
+        (node, inner) ->
+            inner
+                .schema()
+                .writable()
+                .forEach(path -> writable.add(node + (inner.each() ? ".0." : ".") + path)));
+    return writable;
+  }
+
+  /** A regular expression for the names that a template such as {@code cars.*.plate} stands for. */
+  public static String namesLike(String template) {
+    return Arrays.stream(template.split("\\.", -1))
+        .map(part -> part.equals(ANY) ? INDEX : part.replaceAll(SYNTAX, "\\\\$0"))
+        .collect(Collectors.joining("\\.", "^", "$"));
+  }
+
+  private static ObjectNode properties(ObjectNode schema) {
+    return schema.withObjectProperty("properties");
+  }
+
+  public Set<String> paths() {
+    return Collections.unmodifiableSet(fields.keySet());
+  }
+
+  public List<String> defects() {
+    return List.copyOf(defects);
+  }
+
+  /** The JSON Schema of {@code stateUpdates}: what a client may write, all of it optional. */
+  public ObjectNode updates() {
+    return updates.deepCopy();
+  }
+
+  /** The JSON Schema of one field. The tree is shared: it must not be changed. */
+  public ObjectNode fieldSchema(String path) {
+    Field field = field(path);
+    return field == null ? Json.object() : field.schema();
+  }
+
+  /** Refuses a path that the state does not have; below a map or a list everything goes. */
+  public void requireWritable(String path) {
+    for (String at = path; ; at = at.substring(0, at.lastIndexOf('.'))) {
+      Field field = fields.get(at);
+      if (field != null && (at.equals(path) || !field.nested())) {
+        return;
+      }
+      if (at.lastIndexOf('.') < 0) {
+        throw unknown(path);
+      }
+    }
+  }
+
+  /** The paths in a state that are none of its own. */
+  public List<String> unknown(ObjectNode data) {
+    List<String> unknown = new ArrayList<>();
+    unknown("", data, unknown);
+    return unknown;
+  }
+
+  private void unknown(String prefix, ObjectNode data, List<String> unknown) {
+    data.properties()
+        .forEach(
+            entry -> {
+              String path = prefix + entry.getKey();
+              Field field = field(path);
+              boolean parts = field == null ? group(path) : field.nested();
+              if (parts && entry.getValue() instanceof ObjectNode object) {
+                unknown(path + ".", object, unknown);
+              } else if (field == null && !parts) {
+                unknown.add(path);
+              }
+            });
+  }
+
+  /** The refusal of a path that the state does not have. */
+  public IllegalArgumentException unknown(String path) {
+    return new IllegalArgumentException(
+        "There is no field "
+            + path
+            + Nearest.to(path, paths()).map(n -> "; did you mean " + n + "?").orElse(""));
+  }
+
+  /**
+   * The type of what a path names, below maps and trees too, where every name may be; null if
+   * nothing can be there.
+   */
+  public @Nullable JavaType typeAt(String path) {
+    Field known = fields.get(path);
+    if (known != null) {
+      return known.type();
+    }
+    JavaType at = Json.MAPPER.constructType(type);
+    for (String name : path.split("\\.", -1)) {
+      at = at == null ? null : partOf(at, name);
+    }
+    return at;
+  }
+
+  private static @Nullable JavaType partOf(JavaType whole, String name) {
+    if (whole.isMapLikeType()) {
+      return whole.getContentType();
+    } else if (whole.isRecordType()) {
+      return Arrays.stream(whole.getRawClass().getRecordComponents())
+          .filter(component -> name(component).equals(name))
+          .findFirst()
+          .map(component -> Json.MAPPER.constructType(component.getGenericType()))
+          .orElse(null);
+    }
+    return FieldKind.of(whole) == FieldKind.ANY ? whole : null;
+  }
+
+  /** The state as the author's record. Fields without a value are null. */
+  public S view(ObjectNode data) {
+    return views.of(data);
+  }
+
+  /** Refuses a state that cannot be read as the author's record where it differs from another. */
+  public void requireReadable(ObjectNode data, JsonNode readable) {
+    views.requireReadable(data, readable);
+  }
+
+  /** The value of a field as its Java type. */
+  public @Nullable Object value(String path, JsonNode value) {
+    Field field = field(path);
+    try {
+      return field == null ? value : Json.MAPPER.treeToValue(value, field.type());
+    } catch (JsonProcessingException e) {
+      throw Json.unreadable(e);
+    }
+  }
+
+  /**
+   * Checks what a client sent and flattens it to one entry per field. Unfilled values are kept as
+   * null nodes; nothing is returned for fields that were not mentioned.
+   */
+  public Checked check(ObjectNode sent, Limits limits) {
+    if (deeperThan(sent, limits.depth())) {
+      return Checked.refused(
+          new Violation("stateUpdates", "is nested deeper than " + limits.depth() + " levels"));
+    }
+    Map<String, JsonNode> flat = new LinkedHashMap<>();
+    List<Violation> violations = new ArrayList<>();
+    flatten("", sent, flat, violations);
+    violations.addAll(schemaViolations(flat));
+    violations.addAll(unreadable(flat, violations));
+    return new Checked(flat, Schemas.bounded("stateUpdates", violations));
+  }
+
+  /** What a check found: the values by field, and every reason to refuse them. */
+  public record Checked(Map<String, JsonNode> values, List<Violation> violations) {
+    static Checked refused(Violation violation) {
+      return new Checked(Map.of(), List.of(violation));
+    }
+  }
+
+  private void flatten(
+      String prefix, ObjectNode sent, Map<String, JsonNode> flat, List<Violation> violations) {
+    sent.properties()
+        .forEach(
+            entry -> {
+              String path = prefix + entry.getKey();
+              Field field = field(path);
+              if (field == null && group(path)) {
+                group(path, entry.getValue(), flat, violations);
+              } else if (field == null) {
+                violations.add(unknownViolation(path));
+              } else if (field.computed()) {
+                violations.add(new Violation(path, "is computed by the flow and cannot be set"));
+              } else if (field.nested() && entry.getValue() instanceof ObjectNode object) {
+                flatten(path + ".", object, flat, violations);
+              } else {
+                put(field, entry.getValue(), flat, violations);
+              }
+            });
+  }
+
+  private void group(
+      String path, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+    if (value instanceof ObjectNode object) {
+      flatten(path + ".", object, flat, violations);
+    } else {
+      violations.add(new Violation(path, "must be an object"));
+    }
+  }
+
+  private static void put(
+      Field field, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+    String path = field.path();
+    JsonNode given = Json.MAPPER.nullNode();
+    try {
+      given = Paths.filled(value) ? whole(field, Json.tree(value)) : given;
+    } catch (IllegalArgumentException e) {
+      violations.add(new Violation(path, "has a number or a name that is too long"));
+    }
+    JsonNode earlier = flat.put(path, given);
+    boolean overlaps = flat.keySet().stream().anyMatch(p -> within(p, path) || within(path, p));
+    if (overlaps || (earlier != null && !Json.same(earlier, given))) {
+      violations.add(new Violation(path, "is given twice with different values"));
+    }
+  }
+
+  private static boolean within(String inner, String outer) {
+    return inner.startsWith(outer + ".");
+  }
+
+  /** An integer written as 5.0, which JSON Schema takes for one and Java does not. */
+  private static JsonNode whole(Field field, JsonNode value) {
+    boolean integer = field.schema().path("type").asText().equals("integer");
+    BigDecimal number = value.isNumber() ? value.decimalValue() : BigDecimal.ONE;
+    boolean decimal = value.isFloatingPointNumber() && number.stripTrailingZeros().scale() <= 0;
+    return integer && decimal && number.precision() - number.scale() < DIGITS
+        ? Json.tree(number.toBigInteger())
+        : value;
+  }
+
+  private Violation unknownViolation(String path) {
+    if (path.length() > LONGEST_NAME) {
+      return new Violation(Texts.shortened(path, LONGEST_NAME), "is not a field of this flow");
+    }
+    List<String> writable = writable();
+    String known = writable.isEmpty() ? "there are none" : String.join(", ", writable);
+    return new Violation(
+        Texts.shortened(path, LONGEST_NAME),
+        Nearest.to(path, writable)
+            .map(name -> "is not a field of this flow; did you mean " + name + "?")
+            .orElse("is not a field of this flow; its fields are " + known));
+  }
+
+  private List<Violation> schemaViolations(Map<String, JsonNode> flat) {
+    ObjectNode nested = Json.object();
+    for (Map.Entry<String, JsonNode> entry : flat.entrySet()) {
+      if (!entry.getValue().isNull()) {
+        nested = Paths.set(nested, entry.getKey(), entry.getValue());
+      }
+    }
+    List<Error> errors = check.validate(nested);
+    return errors.stream()
+        .map(error -> Schemas.violation(error, check.getSchemaNode()))
+        .distinct()
+        .toList();
+  }
+
+  /** What fits the schema and still has no place in the Java type: an integer beyond its range. */
+  private List<Violation> unreadable(Map<String, JsonNode> flat, List<Violation> found) {
+    List<Violation> unreadable = new ArrayList<>();
+    flat.forEach(
+        (path, value) -> {
+          boolean wrong = found.stream().anyMatch(v -> Paths.related(v.field(), path));
+          if (!wrong && !value.isNull() && !readable(path, value)) {
+            unreadable.add(new Violation(path, "cannot be read as what the flow expects"));
+          }
+        });
+    return unreadable;
+  }
+
+  private boolean readable(String path, JsonNode value) {
+    try {
+      value(path, value);
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+  }
+
+  static boolean deeperThan(JsonNode node, int levels) {
+    if (!node.isContainerNode()) {
+      return false;
+    }
+    if (levels == 0) {
+      return true;
+    }
+    for (JsonNode child : node) {
+      if (deeperThan(child, levels - 1)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // --- reading the record ---------------------------------------------------------------------
+
+  private ObjectNode describe(Class<?> record) {
+    try {
+      return Schemas.ofState(record);
+    } catch (IllegalArgumentException e) {
+      defects.add("State " + e.getMessage());
+      return Json.object();
+    }
+  }
+
+  private void collect(
+      Class<?> record,
+      String prefix,
+      ObjectNode schema,
+      boolean computed,
+      Set<Class<?>> enclosing) {
+    for (RecordComponent component : record.getRecordComponents()) {
+      String name = name(component);
+      String path = prefix + name;
+      Class<?> componentType = component.getType();
+      JavaType javaType = Json.MAPPER.constructType(component.getGenericType());
+      if (name.contains(".")) {
+        defects.add("Field " + path + ": a name must not contain a dot");
+      }
+      if (componentType.isPrimitive()) {
+        defects.add(
+            "Field "
+                + path
+                + " is a primitive "
+                + componentType
+                + " and could never be unanswered; use its wrapper type");
+      }
+      boolean isComputed = computed || component.isAnnotationPresent(Computed.class);
+      JsonNode property = schema.path("properties").path(name);
+      ObjectNode fieldSchema = property instanceof ObjectNode object ? object : Json.object();
+      Field field = new Field(path, fieldSchema, isComputed, javaType);
+      fields.put(path, field);
+      Set<Class<?>> inner = new HashSet<>(enclosing);
+      if (field.nested() && inner.add(componentType)) {
+        collect(componentType, path + ".", fieldSchema, isComputed, inner);
+      }
+    }
+  }
+
+  private ObjectNode partial(Class<?> record, String prefix, ObjectNode schema) {
+    ObjectNode result = schema.deepCopy();
+    result.remove("required");
+    ObjectNode properties = result.putObject("properties");
+    for (RecordComponent component : record.getRecordComponents()) {
+      Field field = fields.get(prefix + name(component));
+      if (field != null && !field.computed()) {
+        ObjectNode whole = field.schema();
+        boolean open = field.nested() && whole.has("properties");
+        properties.set(
+            name(component),
+            open ? partial(field.type().getRawClass(), field.path() + ".", whole) : whole);
+      }
+    }
+    result.put("additionalProperties", false);
+    return result;
+  }
+
+  static String name(RecordComponent component) {
+    // Not every annotation of a component stays on it: this one goes to its field and accessor.
+    JsonProperty renamed = component.getAccessor().getAnnotation(JsonProperty.class);
+    return renamed == null || renamed.value().isEmpty() ? component.getName() : renamed.value();
+  }
+}

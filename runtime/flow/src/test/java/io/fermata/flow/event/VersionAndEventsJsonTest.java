@@ -1,0 +1,322 @@
+package io.fermata.flow.event;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.Flows.ask;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.util.TokenBuffer;
+import io.fermata.flow.Driver;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Flows;
+import io.fermata.flow.QuoteFlow;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.json.Json;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.time.LocalDate;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What a journal and a snapshot hold, and how a run knows the definition it began on. */
+class VersionAndEventsJsonTest {
+  private static final Place PLACE = new Place("ask_it", 2);
+
+  /** One of each kind, with everything that may be absent once present and once not. */
+  private static List<Event> everyKind() {
+    Event.Question question =
+        new Event.Question("a", "a?", Json.object().put("type", "string"), List.of("x"), "hint");
+    return List.of(
+        new Event.Started("r", 3, "f00", "to test", 1),
+        new Event.Answered(
+            Map.of("a", Json.tree("x"), "n", Json.tree(new BigDecimal("1.50"))), PLACE, 2),
+        new Event.Answered(Map.of("a", Json.MAPPER.nullNode()), null, 2),
+        new Event.Answered(
+            Map.of("a", Json.tree(1)), null, 2, Map.of("a", List.of(PLACE.branch("x")))),
+        new Event.Accepted(PLACE, "a", Json.tree("X"), Map.of("b", Json.tree(List.of(1, 2)))),
+        new Event.Accepted(PLACE, "a", null, Map.of()),
+        new Event.Rejected(PLACE, "a", "No."),
+        new Event.Asked(PLACE, List.of(question), "context", new Event.Patience(5L, 6L), 3),
+        new Event.Asked(
+            PLACE, List.of(new Event.Question("a", "a?", null, List.of(), null)), null, null, 3),
+        new Event.Shown(
+            PLACE,
+            new Event.Widget("tool", Json.object(), true, "a", Json.object()),
+            new Event.Patience(null, 6L),
+            4),
+        new Event.Shown(PLACE, new Event.Widget("tool", null, false, null, null), null, 4),
+        new Event.Slept(PLACE, 9, 4),
+        new Event.Awaited(PLACE, "paid", new Event.Patience(7L, null), 4),
+        new Event.Signalled("paid", Json.tree(true), 4),
+        new Event.Received(PLACE, "paid", "a", Json.tree(true)),
+        new Event.Received(PLACE, "paid", null, null),
+        new Event.Woken(PLACE, 4),
+        new Event.Overdue(PLACE, "late", 4),
+        new Event.Reminding(PLACE, 1, 2, 4),
+        new Event.Reminded(PLACE, 1, "why", 5L),
+        new Event.Reminded(PLACE, 1, null, null),
+        new Event.Attempted(PLACE, null, 1, 5),
+        new Event.Attempted(PLACE, "a", 2, 5),
+        new Event.AttemptFailed(
+            PLACE, 1, ErrorCode.STEP_FAILED, "message", "detail", 6_000_000_000L),
+        new Event.Committed(
+            PLACE,
+            Arrays.stream(Write.Verb.values())
+                .map(
+                    verb ->
+                        new Write(verb, "a.b", verb == Write.Verb.DELETE ? null : Json.tree("x")))
+                .toList(),
+            List.of("a", ""),
+            List.of(new Event.Emitted("told", Json.tree(1)), new Event.Emitted("told", null)),
+            true,
+            null),
+        new Event.Committed(PLACE, List.of(), List.of(), List.of(), false, "enough"),
+        new Event.Tagged(PLACE, List.of("vip"), List.of("new")),
+        new Event.Decided(
+            PLACE,
+            List.of(
+                new Event.Tried(
+                    "rule",
+                    true,
+                    List.of(
+                        new Event.Seen("n", Json.tree(7), "gt", Json.tree(6.5), true),
+                        new Event.Seen("a", null, "exists", null, false),
+                        new Event.Seen("b", Json.tree("x"), null, null, null)))),
+            List.of("next")),
+        new Event.Decided(PLACE, List.of(new Event.Tried("rule", false, List.of())), List.of()),
+        new Event.Moved(PLACE, new Place("next#odd", 1), true, 7),
+        new Event.Forked(
+            PLACE,
+            List.of(
+                new Event.Head("0", new Place(PLACE.branch("0"), "x/y", 1), true, Json.tree(1)),
+                new Event.Head("1", new Place(PLACE.branch("1"), "x/y", 1), false, null)),
+            true,
+            7),
+        new Event.Arrived(new Place(PLACE.branch("0"), "x/y", 1), Json.tree(1), 7),
+        new Event.BranchFailed(
+            new Place(PLACE.branch("0"), "x/y", 1),
+            ErrorCode.STEP_FAILED,
+            "message",
+            7,
+            List.of(PLACE)),
+        new Event.Joined(
+            PLACE,
+            List.of("0"),
+            List.of("1"),
+            List.of(new Write(Write.Verb.SET, "a", Json.tree(1))),
+            List.of(PLACE),
+            "next",
+            7,
+            null),
+        new Event.Joined(PLACE, List.of("0"), List.of(), List.of(), List.of(), null, 7, "enough"),
+        new Event.Opened(PLACE, "x", Map.of("x.a", Json.tree(1)), List.of("x.b"), 7),
+        new Event.Closed(
+            PLACE, "x", List.of(new Write(Write.Verb.DELETE, "a", null)), Json.tree(1), 7),
+        new Event.Broken(PLACE, "enough", Flow.END),
+        new Event.Stopped(PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail"),
+        new Event.Retried(PLACE),
+        new Event.Skipped(PLACE),
+        new Event.Skipped(PLACE, true),
+        new Event.Reset(
+            List.of(new Event.Back(new Place(Flow.START, 2), Flow.START, true)),
+            Map.of("a", Json.tree("y")),
+            List.of(PLACE),
+            8),
+        new Event.Reset(
+            List.of(), Map.of("a", Json.tree("y")), List.of(), 8, Map.of("a", List.of("b"))),
+        new Event.Migrated(
+            1,
+            2,
+            "f00",
+            Map.of("ask_that", "ask_it"),
+            Map.of("a", "b"),
+            List.of(
+                new Event.Rewrite(
+                    "", "ask_it", null, List.of(new Write(Write.Verb.SET, "b", Json.tree(1)))),
+                new Event.Rewrite("", null, PLACE, List.of())),
+            List.of(
+                new Event.Carried(PLACE, PLACE, false, false, 9L, new PlaceState.Reminder(1, 8, 0)),
+                new Event.Carried(PLACE, PLACE, true, true, null, null)),
+            8),
+        new Event.Undoing(PLACE, 8),
+        new Event.Undone(PLACE),
+        new Event.Ending(ErrorCode.STEP_FAILED, "message", List.of(PLACE), 8),
+        new Event.Ending(null, null, List.of(), 8),
+        new Event.Failed(ErrorCode.STEP_FAILED, "message", 8),
+        new Event.Completed(Json.object().put("done", true), "enough", 9),
+        new Event.Completed(null, null, 9),
+        new Event.Completed(Json.MAPPER.nullNode(), null, 9),
+        new Event.Cancelled(10),
+        new Event.Expired(10),
+        new Event.Abandoned(11));
+  }
+
+  @Test
+  void everyKindOfEventHasANameAndIsTestedHere() {
+    JsonSubTypes names = Event.class.getAnnotation(JsonSubTypes.class);
+    assertThat(Arrays.stream(names.value()).map(JsonSubTypes.Type::value).toList())
+        .containsAll(everyKind().stream().<Class<?>>map(Object::getClass).toList());
+    assertThat(everyKind().stream().map(Object::getClass).distinct()).hasSameSizeAs(names.value());
+    List<Class<?>> permitted =
+        Arrays.stream(Event.class.getPermittedSubclasses()).<Class<?>>map(c -> c).toList();
+    assertThat(permitted).hasSameSizeAs(names.value());
+  }
+
+  @Test
+  void everyEventReadsBackAsItWas() throws Exception {
+    for (Event event : everyKind()) {
+      String text = Json.MAPPER.writeValueAsString(event);
+      assertThat(Json.MAPPER.readValue(text, Event.class)).as(text).isEqualTo(event);
+      assertThat(throughTokens(event, Event.class)).as(text).isEqualTo(event);
+    }
+  }
+
+  @Test
+  void theNamesInAJournalAreThese() throws Exception {
+    assertThat(Json.MAPPER.writeValueAsString(new Event.Retried(PLACE)))
+        .isEqualTo("{\"e\":\"retried\",\"place\":\"ask_it#2\"}");
+    assertThat(Json.MAPPER.writeValueAsString(new Event.Attempted(PLACE, "a", 2, 5)))
+        .isEqualTo(
+            "{\"e\":\"attempted\",\"place\":\"ask_it#2\",\"field\":\"a\",\"attempt\":2,\"at\":5}");
+  }
+
+  private static Flow<Flows.Talk> nothing() {
+    return Flow.of("nothing", Flows.Talk.class)
+        .description("Does nothing.")
+        .edge(START, END)
+        .compile();
+  }
+
+  /** Drives a run through every phase and collects the states it was in. */
+  private static List<RunState> everyPhase() {
+    List<RunState> states = new ArrayList<>();
+    Driver quote = new Driver(QuoteFlow.builder().compile());
+    quote.start("name", "Ada");
+    quote.proceed("email", "nobody");
+    quote.proceed("email", "ada@example.com");
+    quote.proceed("companySize", "51+");
+    quote.reset("seats", 2);
+    quote.proceed("selectedPlan", "gold");
+    Driver failing =
+        Flows.drive(
+            Flows.talk()
+                .act(
+                    "act",
+                    run -> {
+                      throw new StepException("No.");
+                    },
+                    o -> o.retry(2, Duration.ofSeconds(1))),
+            "act");
+    failing.start();
+    Driver waiting =
+        new Driver(
+            ask(Flows.talk(), "a")
+                .sleep("sleep", Duration.ofDays(1))
+                .waitFor("await", "paid", "computed")
+                .act("act", run -> run.end("enough"))
+                .forEach("each", nothing(), e -> e.items(talk -> List.of(1)).atMost(1))
+                .edge(START, "each")
+                .fork(
+                    "each",
+                    f -> f.branch("ask_a").branch("sleep").branch("await").branch("act").join(END))
+                .edge("ask_a", END)
+                .edge("act", END)
+                .edge("sleep", END)
+                .edge("await", END)
+                .compile());
+    waiting.feed(new Input.Start("r", "i", Json.object(), 1));
+    StepEffect act = waiting.pendingEffect();
+    waiting.feed(new Input.EffectEnded(act, waiting.result(act), 3));
+    for (Driver driver : List.of(quote, failing, waiting)) {
+      RunState state = RunState.NONE;
+      for (Event event : driver.journal) {
+        state = state.apply(event);
+        states.add(state);
+      }
+    }
+    return states;
+  }
+
+  @Test
+  void everyStateReadsBackAsItWas() throws Exception {
+    List<RunState> states = everyPhase();
+    assertThat(
+            states.stream()
+                .flatMap(state -> state.places().values().stream())
+                .<Class<?>>map(at -> at.phase().getClass())
+                .distinct())
+        .hasSize(Phase.class.getPermittedSubclasses().length);
+    for (RunState state : states) {
+      String text = Json.MAPPER.writeValueAsString(state);
+      assertThat(Json.MAPPER.readValue(text, RunState.class)).as(text).isEqualTo(state);
+      assertThat(throughTokens(state, RunState.class)).as(text).isEqualTo(state);
+    }
+  }
+
+  /** A binary format hands typed tokens over, not text: so does a token buffer. */
+  private static <T> T throughTokens(T value, Class<T> type) throws IOException {
+    ObjectMapper mapper = Json.MAPPER;
+    try (TokenBuffer tokens = new TokenBuffer(mapper, false)) {
+      mapper.writerFor(type).writeValue(tokens, value);
+      return mapper.readValue(tokens.asParser(), type);
+    }
+  }
+
+  @Test
+  void whatAnAuthorHandsOverBecomesTheTreeThatItsTextReadsAs() throws Exception {
+    for (Object value :
+        List.of(
+            5L,
+            5,
+            1.5,
+            1.5f,
+            new BigDecimal("10"),
+            new BigDecimal("10.00"),
+            "x",
+            true,
+            List.of(1L),
+            LocalDate.of(2026, 1, 2),
+            new byte[] {1},
+            Double.NaN)) {
+      assertThat(Json.tree(value)).isEqualTo(Json.MAPPER.readTree(Json.text(Json.tree(value))));
+    }
+    assertThat(Json.tree(5L)).isEqualTo(Json.tree(5));
+    assertThat(Json.text(Json.tree(new BigDecimal("10.00")))).isEqualTo("10.00");
+  }
+
+  // --- versions -------------------------------------------------------------------------------
+
+  @Test
+  void aRunRemembersTheVersionAndShapeItBeganOn() {
+    Flow<QuoteFlow.Quote> flow = QuoteFlow.builder().version(7).compile();
+    Driver quote = new Driver(flow);
+    quote.start();
+    assertThat(quote.state.version()).isEqualTo(7);
+    assertThat(quote.state.fingerprint()).isEqualTo(flow.fingerprint());
+    quote.start();
+    assertThat(quote.state.version()).isEqualTo(7);
+  }
+
+  @Test
+  void theFingerprintChangesWithTheGraphAndNotWithTheWords() {
+    String one = QuoteFlow.builder().compile().fingerprint();
+    assertThat(QuoteFlow.builder().title("Another").version(2).compile().fingerprint())
+        .isEqualTo(one);
+    Flow<Flows.Talk> a = Flows.chain(Flows.ask(Flows.talk(), "a"), "ask_a").compile();
+    Flow<Flows.Talk> ab = Flows.chain(Flows.ask(Flows.talk(), "a", "b"), "ask_a").compile();
+    assertThat(a.fingerprint()).isNotEqualTo(ab.fingerprint()).isNotEqualTo(one);
+  }
+
+  @Test
+  void aPlaceIsWrittenAsNodeAndVisit() throws JsonProcessingException {
+    assertThat(Place.parse("a#b#12")).isEqualTo(new Place("a#b", 12));
+    assertThat(Json.MAPPER.writeValueAsString(Map.of(PLACE, 1))).isEqualTo("{\"ask_it#2\":1}");
+  }
+}

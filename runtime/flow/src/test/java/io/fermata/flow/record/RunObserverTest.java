@@ -1,0 +1,815 @@
+package io.fermata.flow.record;
+
+import static io.fermata.flow.Driver.object;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.Flows.drive;
+import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.eq;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Calls;
+import io.fermata.flow.Driver;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Flows;
+import io.fermata.flow.Trips;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Observation.Cause;
+import io.fermata.flow.observe.Observation.Kind;
+import io.fermata.flow.observe.Observation.Progression;
+import io.fermata.flow.observe.Observation.Source;
+import io.fermata.flow.observe.Observation.Wait;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.schema.Computed;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** What recorders are told of a run, whenever they are told. */
+@Tag("slow")
+class RunObserverTest {
+  private final Trips trips = new Trips();
+
+  private static Calls told(Driver run, Recorder... more) {
+    Calls calls = new Calls();
+    Recorder[] all = new Recorder[more.length + 1];
+    System.arraycopy(more, 0, all, 0, more.length);
+    all[more.length] = calls.recorder;
+    feed(RunObserver.of(run.program.flow(), "s", all), run.entries);
+    return calls;
+  }
+
+  private static List<Observation> feed(RunObserver recording, List<Driver.Entry> entries) {
+    List<Observation> all = new ArrayList<>();
+    entries.forEach(e -> all.addAll(recording.record(e.seq(), e.at(), e.events())));
+    return all;
+  }
+
+  private Driver trip(Recorder... inStay) {
+    return new Driver(trips.builder(inStay).compile());
+  }
+
+  private Driver whole() {
+    trips.bankFailures = 1;
+    Driver trip = trip();
+    Trips.whole(trip);
+    return trip;
+  }
+
+  private Driver atReceipt() {
+    Driver trip = trip();
+    Trips.untilPin(trip);
+    trip.proceed("pin", "1234");
+    return trip;
+  }
+
+  private static <E extends Observation> E only(Calls calls, Class<E> kind) {
+    assertThat(calls.told(kind)).hasSize(1);
+    return calls.told(kind).get(0);
+  }
+
+  private static List<String> at(Calls calls, String node) {
+    return calls.calls.stream()
+        .filter(call -> call.event().moment().node().equals(node))
+        .map(Calls.Call::hook)
+        .toList();
+  }
+
+  // --- all of it ------------------------------------------------------------------------------
+
+  /** Runs that do all that a run may do. */
+  private List<Driver> everything() {
+    List<Driver> all = new ArrayList<>(List.of(whole(), cancelled(), overdue(), failed()));
+    Driver slept = trip();
+    Trips.untilPin(slept, 20);
+    slept.proceed("pin", "1234");
+    slept.pass();
+    all.add(slept);
+    Driver corrected = trip();
+    Trips.untilPin(corrected);
+    corrected.reset("passport", "P-78");
+    all.add(corrected);
+    all.add(collected());
+    all.add(migrated());
+    return all;
+  }
+
+  private static Driver migrated() {
+    Driver before = new Driver(asking(1).compile());
+    before.start();
+    Driver after = new Driver(asking(2).migrate(1, m -> {}).compile());
+    after.takeOver(before);
+    return after;
+  }
+
+  record Wish(String wish) {}
+
+  private static FlowBuilder<Wish> asking(int version) {
+    return Flow.of("wish", Wish.class)
+        .description("Asks what is wished for.")
+        .version(version)
+        .ask("ask_wish", q -> q.question("wish", "What?"))
+        .edge(START, "ask_wish")
+        .edge("ask_wish", END);
+  }
+
+  private Driver cancelled() {
+    Driver trip = atReceipt();
+    trip.cancel();
+    return trip;
+  }
+
+  private Driver overdue() {
+    Driver trip = atReceipt();
+    trip.pass();
+    trip.pass();
+    return trip;
+  }
+
+  private Driver failed() {
+    trips.broken = true;
+    Driver trip = new Driver(trips.builder().endOnFailure().compile());
+    Trips.untilPin(trip);
+    trip.proceed("pin", "1234");
+    trips.broken = false;
+    return trip;
+  }
+
+  record Luck(@Computed String good, @Computed List<Object> bad) {}
+
+  private static Driver collected() {
+    Driver luck =
+        new Driver(
+            Flow.of("luck", Luck.class)
+                .description("Tries its luck.")
+                .act("good", run -> run.tag("lucky").set("good", "x"))
+                .act("bad", RunObserverTest::fail)
+                .fork(START, f -> f.branch("good").branch("bad").join(END).collect("bad"))
+                .edge("good", END)
+                .edge("bad", END)
+                .compile());
+    luck.start();
+    return luck;
+  }
+
+  private static void fail(Run<Luck> run) {
+    throw new StepException("No luck.");
+  }
+
+  @Test
+  void everyHookIsCalled() {
+    Set<String> called = new TreeSet<>();
+    everything().forEach(run -> told(run).calls.forEach(call -> called.add(call.hook())));
+    assertThat(called).isEqualTo(Calls.hooks());
+  }
+
+  @Test
+  void everyEventSaysWhereInTheJournalItStands() {
+    Driver trip = whole();
+    Calls calls = told(trip);
+    long seq = 0;
+    int index = 0;
+    long at = 0;
+    for (Calls.Call call : calls.calls) {
+      Occurrence moment = call.event().moment();
+      assertThat(List.of(moment.flow(), moment.session(), moment.run()))
+          .containsExactly("trip", "s", "run-1");
+      index = moment.seq() == seq ? index + 1 : 0;
+      assertThat(moment.seq()).isGreaterThanOrEqualTo(seq);
+      assertThat(moment.index()).isEqualTo(index);
+      assertThat(moment.at()).isGreaterThanOrEqualTo(at);
+      seq = moment.seq();
+      at = moment.at();
+    }
+    assertThat(seq).isEqualTo(trip.entries.size());
+    assertThat(at).isEqualTo(trip.state.changedAt());
+  }
+
+  @Test
+  void theStateBehindWhatWasToldIsThatOfTheRun() {
+    Driver trip = whole();
+    RunObserver recording = RunObserver.of(trip.program.flow(), "s");
+    feed(recording, trip.entries);
+    assertThat(recording.state()).isEqualTo(trip.state);
+  }
+
+  @Test
+  void aStepIsToldFromItsBeginningToItsEnd() {
+    Driver talk =
+        drive(ask(talk(), "a").act("up", r -> r.set("computed", r.state().a())), "ask_a", "up");
+    talk.start();
+    talk.proceed("a", "x");
+    assertThat(told(talk).lines())
+        .containsExactly(
+            "onRunStart ",
+            "onNext __start__#1",
+            "onStageStart ask_a#1",
+            "onPause ask_a#1",
+            "onWrite ",
+            "onAnswer ask_a#1",
+            "onResume ask_a#1",
+            "onStageEnd ask_a#1",
+            "onStageExecuted ask_a#1",
+            "onNext ask_a#1",
+            "onStageStart up#1",
+            "onAttempt up#1",
+            "onRead up#1",
+            "onWrite up#1",
+            "onCommit up#1",
+            "onStageEnd up#1",
+            "onStageExecuted up#1",
+            "onNext up#1",
+            "onRunEnd ");
+  }
+
+  // --- data -----------------------------------------------------------------------------------
+
+  @Test
+  void anActionIsToldWithWhatItReadAndWroteAndHowLongItTook() {
+    Calls calls = told(whole());
+    Observation.Commit pay =
+        calls.told(Observation.Commit.class).stream()
+            .filter(c -> c.moment().node().equals("pay"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(pay.reads()).containsExactly("price", "pin");
+    assertThat(pay.writes())
+        .containsExactly(new Write(Write.Verb.SET, "receipt", Json.tree("R-1234")));
+    assertThat(calls.told(Observation.Read.class))
+        .filteredOn(read -> read.moment().node().equals("pay"))
+        .extracting(Observation.Read::path, read -> Objects.toString(read.value()))
+        .containsExactly(tuple("price", "300"), tuple("pin", "\"1234\""));
+    Observation.Emit emit = only(calls, Observation.Emit.class);
+    assertThat(emit.name()).isEqualTo("paid");
+    assertThat(emit.payload()).isEqualTo(Json.tree(300));
+    assertThat(emit.moment().step()).isEqualTo("pay#1");
+  }
+
+  @Test
+  void anAnswerIsToldWithItsVerdict() {
+    Calls calls = told(whole());
+    List<Observation.Answer> city =
+        calls.told(Observation.Answer.class).stream().filter(a -> a.field().equals("city")).toList();
+    assertThat(city.get(0).given()).isEqualTo(Json.tree("Atlantis"));
+    assertThat(city.get(0).refusal()).isEqualTo("No flights go there.");
+    assertThat(city.get(1).given()).isEqualTo(Json.tree("tokio"));
+    assertThat(city.get(1).refusal()).isNull();
+    assertThat(city.get(1).normalised()).isEqualTo(Json.tree("Tokyo"));
+  }
+
+  @Test
+  void anAnswerThatOneBranchAloneIsToldIsAWriteOfThatBranch() {
+    assertThat(told(whole()).told(Observation.Written.class))
+        .filteredOn(write -> write.source() == Source.CLIENT)
+        .filteredOn(write -> Set.of("pin", "flight", "stay.nights").contains(write.path()))
+        .extracting(write -> write.path() + " in '" + write.moment().branch() + "'")
+        .containsExactly(
+            "flight in 'ask_trip#1:ask_flight'",
+            "stay.nights in 'ask_trip#1:stay'",
+            "pin in ''",
+            "pin in ''");
+  }
+
+  /** The data that the writes make, as whoever keeps a copy of it would keep it. */
+  private static ObjectNode copy(Calls calls) {
+    ObjectNode data = Json.object();
+    for (Observation.Written write : calls.told(Observation.Written.class)) {
+      if (write.moment().branch().isEmpty()) {
+        JsonNode value = write.value();
+        data =
+            switch (write.verb()) {
+              case DELETE -> Paths.delete(data, write.path());
+              case APPEND -> Paths.append(data, write.path(), Objects.requireNonNull(value));
+              case SET, MERGE -> Paths.set(data, write.path(), Objects.requireNonNull(value));
+            };
+      }
+    }
+    return data;
+  }
+
+  @Test
+  void whoeverKeepsACopyByTheWritesHasTheStateOfTheRun() {
+    for (Driver run : everything()) {
+      if (!run.state.branches().isEmpty()) {
+        JsonNode data = run.state.memory("").data();
+        assertThat(filled(copy(told(run)))).isEqualTo(filled(data));
+      }
+    }
+  }
+
+  private static Map<String, JsonNode> filled(JsonNode data) {
+    Map<String, JsonNode> filled = new TreeMap<>();
+    data.properties().stream()
+        .filter(e -> !e.getValue().isNull())
+        .forEach(e -> filled.put(e.getKey(), e.getValue()));
+    return filled;
+  }
+
+  // --- waiting --------------------------------------------------------------------------------
+
+  @Test
+  void aPauseIsToldAsItWasPutAndItsResumeWithHowLongItTook() {
+    Driver talk = drive(ask(talk(), "a", "b"), "ask_a");
+    talk.start();
+    talk.now += 60_000;
+    talk.proceed("a", "x");
+    talk.now += 60_000;
+    talk.proceed("b", "y");
+    Calls calls = told(talk);
+    Observation.Pause pause = only(calls, Observation.Pause.class);
+    assertThat(pause.what()).isEqualTo(Wait.ANSWER);
+    assertThat(pause.questions()).extracting(Event.Question::question).containsExactly("a?", "b?");
+    Observation.Resume resume = only(calls, Observation.Resume.class);
+    assertThat(resume.cause()).isEqualTo(Cause.ANSWERED);
+    assertThat(resume.waited()).isEqualTo(resume.moment().at() - pause.moment().at());
+    assertThat(resume.waited()).isGreaterThanOrEqualTo(120_000);
+  }
+
+  @Test
+  void aWidgetIsAPause() {
+    Driver talk = drive(talk().widget("show", w -> w.tool("picker").field("a")), "show");
+    talk.start();
+    talk.proceed("a", "x");
+    Calls calls = told(talk);
+    Observation.Pause pause = only(calls, Observation.Pause.class);
+    assertThat(pause.what()).isEqualTo(Wait.WIDGET);
+    assertThat(Objects.requireNonNull(pause.widget()).tool()).isEqualTo("picker");
+    assertThat(only(calls, Observation.Resume.class).what()).isEqualTo(Wait.WIDGET);
+  }
+
+  @Test
+  void aSignalIsToldWhenItComesAndWhenItIsTaken() {
+    Calls calls = told(whole());
+    List<Observation.Signal> signals = calls.told(Observation.Signal.class);
+    assertThat(signals).extracting(Observation.Signal::taken).containsExactly(false, true);
+    assertThat(signals.get(1).moment().node()).isEqualTo("receipt");
+    assertThat(signals.get(1).field()).isEqualTo("paid");
+    assertThat(signals.get(1).payload()).isEqualTo(Json.tree("yes"));
+    assertThat(at(calls, "receipt"))
+        .containsExactly(
+            "onStageStart",
+            "onPause",
+            "onReminder",
+            "onReminder",
+            "onSignal",
+            "onWrite",
+            "onResume",
+            "onStageEnd",
+            "onStageExecuted",
+            "onNext");
+  }
+
+  @Test
+  void aWaitThatIsOverdueSaysSo() {
+    Calls calls = told(overdue());
+    Observation.Resume last = calls.told(Observation.Resume.class).get(5);
+    assertThat(last.moment().node()).isEqualTo("receipt");
+    assertThat(last.cause()).isEqualTo(Cause.OVERDUE);
+    assertThat(only(calls, Observation.Break.class).reason()).isEqualTo("No receipt came.");
+    assertThat(only(calls, Observation.RunEnd.class).reason()).isEqualTo("No receipt came.");
+  }
+
+  @Test
+  void aSleepIsToldWithTheMomentThatItEnds() {
+    Driver trip = trip();
+    Trips.untilPin(trip, 20);
+    trip.proceed("pin", "1234");
+    trip.pass();
+    Calls calls = told(trip);
+    Observation.Sleep sleep = only(calls, Observation.Sleep.class);
+    assertThat(sleep.until() - sleep.moment().at()).isEqualTo(3_600_000);
+    assertThat(calls.told(Observation.Resume.class))
+        .filteredOn(resume -> resume.cause() == Cause.WOKEN)
+        .singleElement()
+        .satisfies(woken -> assertThat(woken.waited()).isEqualTo(3_600_000));
+  }
+
+  // --- failing --------------------------------------------------------------------------------
+
+  @Test
+  void aRetryIsToldWithItsReasonAndItsDelay() {
+    Calls calls = told(whole());
+    Observation.StageRetry retry = only(calls, Observation.StageRetry.class);
+    assertThat(retry.attempt()).isEqualTo(1);
+    assertThat(retry.message()).isEqualTo("The bank is closed.");
+    assertThat(retry.delay()).isBetween(4_000L, 5_000L);
+    assertThat(calls.told(Observation.Attempt.class))
+        .filteredOn(attempt -> attempt.moment().node().equals("pay"))
+        .extracting(Observation.Attempt::attempt)
+        .containsExactly(1, 2);
+  }
+
+  @Test
+  void aStepThatFailsForGoodIsAnErrorAndWaitsForRepair() {
+    trips.bankFailures = 2;
+    Driver trip = trip();
+    Trips.untilPin(trip);
+    trip.proceed("pin", "1234");
+    trip.proceed();
+    Calls calls = told(trip);
+    Observation.Failure failure = only(calls, Observation.Failure.class);
+    assertThat(failure.code()).isEqualTo(ErrorCode.STEP_FAILED);
+    assertThat(failure.message()).isEqualTo("The bank is closed.");
+    assertThat(at(calls, "pay"))
+        .containsSubsequence("onError", "onPause", "onResume", "onAttempt", "onCommit");
+    assertThat(calls.told(Observation.Resume.class))
+        .extracting(Observation.Resume::cause)
+        .contains(Cause.RETRIED);
+  }
+
+  @Test
+  void aRunThatFailsIsToldWithWhatIsUndoneFirst() {
+    Calls calls = told(failed());
+    assertThat(only(calls, Observation.RunEnding.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
+    assertThat(only(calls, Observation.RunFailed.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
+    assertThat(calls.told(Observation.RunEnd.class)).isEmpty();
+  }
+
+  @Test
+  void undoingIsToldStepByStepAndIsNoStage() {
+    Calls calls = told(cancelled());
+    assertThat(only(calls, Observation.RunEnding.class).undo()).containsExactly(new Place("pay", 1));
+    assertThat(calls.told(Observation.Compensation.class))
+        .extracting(c -> c.moment().step() + " " + c.progression())
+        .containsExactly("pay#1 " + Progression.BEGUN, "pay#1 " + Progression.DONE);
+    assertThat(calls.told(Observation.StageStart.class))
+        .filteredOn(start -> start.moment().node().equals("pay"))
+        .hasSize(1);
+    assertThat(only(calls, Observation.RunEnd.class).status()).isEqualTo(RunState.Status.CANCELLED);
+  }
+
+  @Test
+  void aRunThatIsLeftForAnotherEndsAbandoned() {
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.start();
+    talk.start();
+    Calls calls = told(talk);
+    Observation.RunEnd end = only(calls, Observation.RunEnd.class);
+    assertThat(end.status()).isEqualTo(RunState.Status.ABANDONED);
+    assertThat(end.moment().run()).isEqualTo("run-1");
+    assertThat(calls.told(Observation.RunStart.class))
+        .extracting(start -> start.moment().run())
+        .containsExactly("run-1", "run-2");
+    assertThat(calls.told(Observation.StageEnd.class))
+        .extracting(Observation.StageEnd::done)
+        .containsExactly(false);
+  }
+
+  // --- the way --------------------------------------------------------------------------------
+
+  @Test
+  void aDecisionIsToldWithItsRuleAndItsEvidence() {
+    Calls calls = told(whole());
+    List<Observation.Decision> decisions = calls.told(Observation.Decision.class);
+    assertThat(decisions)
+        .extracting(d -> d.moment().step() + " > " + d.chosen() + " by " + d.rule())
+        .containsExactly(
+            "ask_pin#1 > ask_pin by no pin", "ask_pin#2 > pay by null", "pay#1 > receipt by null");
+    assertThat(decisions.get(0).evidence()).containsExactly("pin eq \"none\": \"none\" (true)");
+    assertThat(decisions.get(2).evidence()).containsExactly("price gt 1000: 300 (false)");
+    Observation.Selected selected = only(calls, Observation.Selected.class);
+    assertThat(selected.chosen()).containsExactly("ask_passport");
+    assertThat(selected.evidence()).containsExactly("city eq \"Tokyo\": \"Tokyo\" (true)");
+  }
+
+  @Test
+  void aWayBackIsALoop() {
+    Observation.Loop loop = only(told(whole()), Observation.Loop.class);
+    assertThat(loop.moment().step()).isEqualTo("ask_pin#1");
+    assertThat(loop.to()).isEqualTo(new Place("ask_pin", 2));
+    assertThat(loop.iteration()).isEqualTo(2);
+  }
+
+  @Test
+  void aForkIsToldWithItsBranchesAndItsJoinWithWhatTheyBrought() {
+    Calls calls = told(whole());
+    Observation.Fork fork = calls.told(Observation.Fork.class).get(0);
+    assertThat(fork.branches()).extracting(Event.Head::label).containsExactly("ask_flight", "stay");
+    Observation.Join join = calls.told(Observation.Join.class).get(0);
+    assertThat(join.moment().step()).isEqualTo("ask_trip#1");
+    assertThat(join.list()).isFalse();
+    assertThat(join.writes()).extracting(Write::path).containsExactly("flight", "price");
+    assertThat(calls.told(Observation.Written.class))
+        .filteredOn(write -> write.source() == Source.JOIN)
+        .extracting(Observation.Written::path)
+        .startsWith("flight", "price");
+    assertThat(calls.told(Observation.Join.class).get(1).list()).isTrue();
+  }
+
+  @Test
+  void aNodeBeforeAForkEndsOnce() {
+    assertThat(at(told(whole()), "ask_trip"))
+        .containsOnlyOnce("onStageStart", "onStageEnd", "onStageExecuted", "onFork", "onJoin");
+  }
+
+  @Test
+  void aBranchThatIsGivenUpSaysWhy() {
+    Observation.BranchFailed failed = only(told(collected()), Observation.BranchFailed.class);
+    assertThat(failed.label()).isEqualTo("bad");
+    assertThat(failed.message()).isEqualTo("No luck.");
+  }
+
+  @Test
+  void aResetIsToldWithWhereItWentBackToAndEndsWhatIsBehind() {
+    Driver trip = trip();
+    Trips.untilPin(trip);
+    trip.reset("passport", "P-78");
+    Calls calls = told(trip);
+    Observation.Reset reset = only(calls, Observation.Reset.class);
+    assertThat(reset.corrected()).isEqualTo(Map.of("passport", Json.tree("P-78")));
+    assertThat(reset.to()).isNotEmpty();
+    assertThat(calls.told(Observation.StageEnd.class))
+        .filteredOn(end -> end.moment().node().equals("ask_pin"))
+        .extracting(Observation.StageEnd::done)
+        .containsExactly(false);
+  }
+
+  // --- sub-flows ------------------------------------------------------------------------------
+
+  @Test
+  void aSubflowIsOneStageFromItsEntryToItsExit() {
+    Calls calls = told(whole());
+    assertThat(at(calls, "stay"))
+        .containsExactly(
+            "onStageStart",
+            "onSubflowEntry",
+            "onWrite",
+            "onNext",
+            "onSubflowExit",
+            "onWrite",
+            "onWrite",
+            "onStageEnd",
+            "onStageExecuted",
+            "onArrival");
+    Observation.StageEnd end =
+        calls.told(Observation.StageEnd.class).stream()
+            .filter(e -> e.moment().node().equals("stay"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(end.kind()).isEqualTo(Kind.SUBFLOW);
+    assertThat(end.done()).isTrue();
+    assertThat(Objects.requireNonNull(end.millis())).isPositive();
+  }
+
+  @Test
+  void aSubflowIsToldWithItsInputAndItsOutput() {
+    Calls calls = told(whole());
+    Observation.SubflowEntry entry = calls.told(Observation.SubflowEntry.class).get(0);
+    assertThat(entry.subflow()).isEqualTo("stay");
+    assertThat(entry.input()).isEqualTo(Map.of("stay.town", Json.tree("Tokyo")));
+    Observation.SubflowExit exit = calls.told(Observation.SubflowExit.class).get(0);
+    assertThat(exit.output()).containsExactly(new Write(Write.Verb.SET, "price", Json.tree(300)));
+    assertThat(exit.result()).isEqualTo(Json.tree(300));
+  }
+
+  private static Flow<Flows.Talk> mounting(FlowBuilder<Flows.Talk> inner) {
+    return talk()
+        .subflow("inner", inner.compile(), s -> s.output((out, in) -> Map.of("a", in.b())))
+        .act("after", run -> {})
+        .edge(START, "inner")
+        .decide("inner", d -> d.when("known", eq("a", "y")).to("after").otherwise(END))
+        .edge("after", END)
+        .compile();
+  }
+
+  @Test
+  void theDecisionBehindASubflowIsTakenAtItsNodeOnTheFieldsAround() {
+    Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
+    talk.start();
+    talk.proceed("inner.b", "y");
+    Observation.Decision decision = only(told(talk), Observation.Decision.class);
+    assertThat(decision.moment().step()).isEqualTo("inner#1");
+    assertThat(decision.moment().field("a")).isEqualTo("a");
+    assertThat(decision.chosen()).isEqualTo("after");
+  }
+
+  @Test
+  void aSubflowThatIsLeftBehindIsGivenUpWithWhatItWasAt() {
+    Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
+    talk.start();
+    talk.cancel();
+    assertThat(told(talk).told(Observation.StageEnd.class))
+        .extracting(end -> end.moment().node() + " " + end.done())
+        .containsExactly("inner/ask_b false", "inner false");
+  }
+
+  @Test
+  void aRecorderOfASubflowHearsOnlyWhatHappensInIt() {
+    Calls inStay = new Calls();
+    trips.bankFailures = 1;
+    Driver trip = trip(inStay.recorder);
+    Trips.whole(trip);
+    told(trip);
+    assertThat(inStay.calls.get(0).hook()).isEqualTo("onSubflowEntry");
+    assertThat(inStay.calls.get(inStay.calls.size() - 1).hook()).isEqualTo("onSubflowExit");
+    assertThat(inStay.told(Observation.Written.class))
+        .extracting(Observation.Written::path)
+        .containsExactly("stay.town", "stay.nights", "stay.cost");
+    assertThat(inStay.told(Observation.StageStart.class))
+        .extracting(start -> start.moment().node())
+        .containsExactly("stay/ask_nights", "stay/cost");
+  }
+
+  @Test
+  void aRecorderThatIsAttachedTwiceHearsAllOfItOnce() {
+    Calls twice = new Calls();
+    Driver trip = trip(twice.recorder);
+    Trips.untilPin(trip);
+    Calls once = told(trip, twice.recorder);
+    assertThat(twice.calls).isEqualTo(once.calls);
+  }
+
+  // --- live and later -------------------------------------------------------------------------
+
+  private static List<Observation> cut(Driver run, int records) {
+    Flow<?> flow = run.program.flow();
+    RunObserver before = RunObserver.of(flow, "s");
+    List<Observation> all = new ArrayList<>(feed(before, run.entries.subList(0, records)));
+    RunState state = before.state();
+    RunObserver after = RunObserver.from(state, flow, "s", List.of());
+    all.addAll(feed(after, run.entries.subList(records, run.entries.size())));
+    return all;
+  }
+
+  /** How long a stage took is known to those alone who saw it begin. */
+  private static Observation timeless(Observation event) {
+    return event instanceof Observation.StageEnd end
+        ? new Observation.StageEnd(end.moment(), end.kind(), end.done(), null)
+        : event;
+  }
+
+  @Test
+  void aRecordingThatBeginsInTheMiddleTellsTheRestInTheSameWords() {
+    for (Driver run : everything()) {
+      List<Observation> whole = feed(RunObserver.of(run.program.flow(), "s"), run.entries);
+      for (int records = 0; records <= run.entries.size(); records++) {
+        assertThat(cut(run, records).stream().map(RunObserverTest::timeless))
+            .as("after %d records", records)
+            .isEqualTo(whole.stream().map(RunObserverTest::timeless).toList());
+      }
+    }
+  }
+
+  @Test
+  void aStepThatWaitedThroughARestartIsToldWithItsWholeWait() {
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.start();
+    talk.now += 60_000;
+    talk.proceed("a", "x");
+    assertThat(cut(talk, 1)).isEqualTo(feed(RunObserver.of(talk.program.flow(), "s"), talk.entries));
+  }
+
+  @Test
+  void aFinishedJournalIsToldAsTheRunWas() {
+    trips.bankFailures = 1;
+    Driver trip = trip();
+    Calls live = new Calls();
+    RunObserver recording = RunObserver.of(trip.program.flow(), "s", live.recorder);
+    int[] heard = {0};
+    Runnable hear =
+        () -> {
+          feed(recording, trip.entries.subList(heard[0], trip.entries.size()));
+          heard[0] = trip.entries.size();
+        };
+    Trips.untilPin(trip);
+    hear.run();
+    trip.proceed("pin", "none");
+    hear.run();
+    trip.proceed("pin", "1234");
+    trip.pass();
+    trip.signal("receipt", "yes");
+    hear.run();
+    assertThat(live.calls).isEqualTo(told(trip).calls);
+  }
+
+  @Test
+  void aJournalWhoseFlowIsGoneIsToldWithoutTheKindsOfItsStages() {
+    Driver trip = whole();
+    Calls known = told(trip);
+    Calls unknown = new Calls();
+    feed(RunObserver.of("trip", "s", unknown.recorder), trip.entries);
+    assertThat(unknown.lines()).isEqualTo(known.lines());
+    assertThat(unknown.told(Observation.StageStart.class))
+        .extracting(Observation.StageStart::kind)
+        .containsOnly(Kind.UNKNOWN);
+  }
+
+  // --- recorders that throw -------------------------------------------------------------------
+
+  @Test
+  void whatARecorderThrowsDisturbsNothingAndIsToldToTheOthers() {
+    Recorder broken =
+        new Recorder() {
+          @Override
+          public String id() {
+            return "broken";
+          }
+
+          @Override
+          public void onDecision(Observation.Decision event) {
+            throw new IllegalStateException("No ink");
+          }
+
+          @Override
+          public void onError(Observation.Failure event) {
+            throw new AssertionError("told of itself");
+          }
+        };
+    Driver trip = whole();
+    Calls quiet = told(trip);
+    Calls other = new Calls();
+    RunObserver recording = RunObserver.of(trip.program.flow(), "s", broken, other.recorder);
+    feed(recording, trip.entries);
+    List<Observation.Failure> failures = other.told(Observation.Failure.class);
+    assertThat(failures).hasSize(3);
+    assertThat(recording.failures()).isEqualTo(3);
+    assertThat(failures.get(0).recorder()).isEqualTo("broken");
+    assertThat(failures.get(0).message()).isEqualTo("No ink");
+    assertThat(failures.get(0).code()).isNull();
+    assertThat(failures.get(0).moment().step()).isEqualTo("ask_pin#1");
+    other.calls.removeIf(call -> call.event() instanceof Observation.Failure);
+    assertThat(other.calls).isEqualTo(quiet.calls);
+  }
+
+  @Test
+  void whatItThrowsAtARecordAsAWholeIsToldAsWell() {
+    Recorder broken =
+        new Recorder() {
+          @Override
+          public String id() {
+            throw new IllegalStateException("Not even a name");
+          }
+
+          @Override
+          public void onRecord(RunState before, List<Observation> coming) {
+            throw new IllegalStateException();
+          }
+        };
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.start();
+    Calls other = told(talk, broken);
+    Observation.Failure failure = only(other, Observation.Failure.class);
+    assertThat(failure.message()).isEqualTo("IllegalStateException");
+    assertThat(failure.recorder()).isNotBlank();
+  }
+
+  @Test
+  void twoThatThrowAtErrorsDoNotKeepEachOtherBusy() {
+    Recorder throwing =
+        new Recorder() {
+          @Override
+          public void onEvent(Observation event) {
+            throw new IllegalStateException("always");
+          }
+        };
+    Recorder another =
+        new Recorder() {
+          @Override
+          public void onEvent(Observation event) {
+            throw new IllegalStateException("always, too");
+          }
+        };
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.start();
+    RunObserver recording = RunObserver.of(talk.program.flow(), "s", throwing, another);
+    int events = feed(recording, talk.entries).size();
+    assertThat(recording.failures()).isEqualTo(4L * events);
+  }
+
+  @Test
+  void aBrokenProcessIsNotARecordersFault() {
+    Recorder dying =
+        new Recorder() {
+          @Override
+          public void onEvent(Observation event) {
+            throw new OutOfMemoryError("none left");
+          }
+        };
+    Driver talk = drive(ask(talk(), "a"), "ask_a");
+    talk.feed(new Input.Start("r", "i", object(), 1));
+    assertThatThrownBy(() -> told(talk, dying)).isInstanceOf(OutOfMemoryError.class);
+  }
+}

@@ -1,0 +1,129 @@
+package io.fermata.flow.schema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import jakarta.validation.constraints.Email;
+import jakarta.validation.constraints.Max;
+import jakarta.validation.constraints.NotBlank;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class ArgumentSchemaTest {
+  record Place(@NotBlank String city, String street) {}
+
+  record Search(
+      @NotBlank @Describe("What to look for") String query,
+      @Max(50) Integer limit,
+      boolean exact,
+      @Email String replyTo,
+      List<Place> near) {
+    Search {
+      if (query.equals("*")) {
+        throw new IllegalArgumentException("a query has to name something");
+      }
+    }
+  }
+
+  record Circle(Circle inner) {}
+
+  private final ArgumentSchema schema = ArgumentSchema.of(Search.class);
+
+  @Test
+  void aRecordTellsAModelWhatEachArgumentMeansAndWhichItMustGive() {
+    ObjectNode json = schema.json();
+    assertThat(json.path("type").asText()).isEqualTo("object");
+    assertThat(json.has("$schema")).isFalse();
+    assertThat(json.at("/properties/query/description").asText()).isEqualTo("What to look for");
+    assertThat(json.at("/properties/limit/maximum").asInt()).isEqualTo(50);
+    assertThat(json.path("required"))
+        .extracting(JsonNode::asText)
+        .containsExactlyInAnyOrder("query", "exact");
+    assertThat(json.at("/properties/near/items/required/0").asText()).isEqualTo("city");
+    assertThat(json.path("additionalProperties").asBoolean(true)).isFalse();
+  }
+
+  @Test
+  void argumentsThatFitHaveNoViolationsAndNullIsAbsent() {
+    assertThat(check("{'query':'a','exact':true}")).isEmpty();
+    assertThat(check("{'query':'a','exact':true,'limit':null,'replyTo':null}")).isEmpty();
+    assertThat(check("{'query':'a','exact':null}"))
+        .containsExactly(new Violation("exact", "is required"));
+  }
+
+  @Test
+  void everyViolationNamesTheArgumentAndTheReason() {
+    assertThat(check("{'limit':70,'qery':'a','exact':'yes','replyTo':'nobody','near':[{}]}"))
+        .contains(
+            new Violation("query", "is required"),
+            new Violation("near.0.city", "is required"),
+            new Violation("limit", "must have a maximum value of 50"),
+            new Violation("exact", "string found, boolean expected"),
+            new Violation("qery", "is not one of the arguments; did you mean query?"))
+        .extracting(Violation::field)
+        .containsOnly("query", "near.0.city", "limit", "exact", "qery", "replyTo");
+    assertThat(check("{'query':'a','exact':true,'colour':1}"))
+        .containsExactly(
+            new Violation(
+                "colour",
+                "is not one of the arguments; they are query, limit, exact, replyTo, near"));
+    assertThat(check("{'query':'a','exact':true,'near':[{'city':'b','zip':1}]}"))
+        .containsExactly(new Violation("near.0.zip", "is not known here"));
+    assertThat(check("[]")).containsExactly(new Violation("arguments", "must be an object"));
+  }
+
+  @Test
+  void whatFitsTheSchemaAndNotTheTypeIsAViolation() {
+    assertThat(check("{'query':'*','exact':true}"))
+        .containsExactly(new Violation("arguments", "a query has to name something"));
+    assertThat(check("{'query':'a','exact':true,'limit':-3000000000}"))
+        .containsExactly(new Violation("limit", "cannot be read as what the tool expects"));
+  }
+
+  @Test
+  void aJsonSchemaOfTheAuthorIsKeptAsItIs() {
+    ObjectNode json = (ObjectNode) tree("{'type':'object','properties':{'n':{'type':'integer'}}}");
+    ArgumentSchema own = ArgumentSchema.of(json);
+    assertThat(own.json()).isEqualTo(json).isNotSameAs(json);
+    json.removeAll();
+    assertThat(own.check(tree("{'n':1,'m':2}"))).isEmpty();
+    assertThat(own.check(tree("{'n':'a'}")))
+        .containsExactly(new Violation("n", "string found, integer expected"));
+  }
+
+  @Test
+  void whatCannotDescribeArgumentsIsRefused() {
+    assertThatThrownBy(() -> ArgumentSchema.of(Json.object()))
+        .hasMessage("A schema of arguments must have the type object");
+    assertThatThrownBy(() -> ArgumentSchema.of(Circle.class))
+        .hasMessageStartingWith("Circle contains itself");
+    assertThatThrownBy(() -> foreign("{'n':{'type':'text'}}"))
+        .hasMessageStartingWith("It is not a JSON Schema: properties.n.type ");
+    assertThatThrownBy(() -> foreign("{'n':{'$ref':'http://localhost:1/far.json'}}"))
+        .hasMessageStartingWith("It is not a JSON Schema: ")
+        .hasMessageContaining("http://localhost:1/far.json");
+  }
+
+  private static ArgumentSchema foreign(String properties) {
+    return ArgumentSchema.of(
+        (ObjectNode) tree("{'type':'object','properties':%s}".formatted(properties)));
+  }
+
+  private List<Violation> check(String arguments) {
+    return schema.check(tree(arguments));
+  }
+
+  private static JsonNode tree(String json) {
+    try {
+      return Json.MAPPER.readTree(json.replace('\'', '"'));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

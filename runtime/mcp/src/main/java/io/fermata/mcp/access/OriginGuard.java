@@ -1,0 +1,73 @@
+package io.fermata.mcp.access;
+
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.settings.TrustedUri;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Validates {@code Host} and {@code Origin}, against web pages that are lured to a local server
+ * (DNS rebinding).
+ */
+public final class OriginGuard {
+
+  private final Set<String> hosts = new HashSet<>(TrustedUri.LOOPBACK);
+  private final Set<String> origins = new HashSet<>();
+
+  public OriginGuard(Collection<String> moreHosts, Collection<String> moreOrigins) {
+    moreHosts.forEach(host -> hosts.add(lower(host)));
+    moreOrigins.forEach(origin -> origins.add(lower(origin)));
+  }
+
+  /** Why a request may not come in, or null if it may. */
+  public @Nullable RpcException objection(List<String> hostHeaders, List<String> originHeaders) {
+    if (hostHeaders.size() != 1) {
+      return RpcException.http(400, "A request must have exactly one Host header.");
+    }
+    if (!hosts.contains(withoutPort(lower(hostHeaders.get(0))))) {
+      return RpcException.http(
+          403,
+          "The host '%s' is not served here: name it as an allowed host when starting the server."
+              .formatted(RpcException.abbreviate(hostHeaders.get(0))));
+    }
+    for (String origin : originHeaders) {
+      if (!allowed(lower(origin))) {
+        return RpcException.http(
+            403,
+            "The origin '%s' is not allowed: name it as an allowed origin when starting the server."
+                .formatted(RpcException.abbreviate(origin)));
+      }
+    }
+    return null;
+  }
+
+  private boolean allowed(String origin) {
+    if (origins.contains(origin)) {
+      return true;
+    }
+    try {
+      URI uri = new URI(origin);
+      String scheme = uri.getScheme();
+      return ("http".equals(scheme) || "https".equals(scheme))
+          && uri.getHost() != null
+          && TrustedUri.LOOPBACK.contains(uri.getHost());
+    } catch (URISyntaxException e) {
+      return false;
+    }
+  }
+
+  private static String withoutPort(String host) {
+    int colon = host.lastIndexOf(':');
+    return colon > host.lastIndexOf(']') ? host.substring(0, colon) : host;
+  }
+
+  private static String lower(String text) {
+    return text.toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,246 @@
+package io.fermata.mcp.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpReply;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The open questions of a run as elicitation forms, and submitted forms as answers. Each question
+ * is a form of one field. Clients show simple fields only: if one question needs more, or asks for
+ * a secret, there are no forms at all. Pure.
+ */
+final class ElicitationForms {
+  /** The formats of texts that clients know; others are left to the flow to check. */
+  private static final Set<String> FORMATS = Set.of("email", "uri", "date", "date-time");
+
+  /** Nothing that a form can ask. */
+  static final ElicitationForms NONE = new ElicitationForms(Map.of());
+
+  private record Form(String field, McpAsk ask) {}
+
+  /**
+   * What came back.
+   *
+   * @param answers by field, as a call's {@code stateUpdates} has them
+   * @param declined the fields that users would not fill in
+   * @param unfit the keys of what is no reply to its form
+   */
+  record Filled(ObjectNode answers, List<String> declined, List<String> unfit) {}
+
+  private final Map<String, Form> forms;
+
+  private ElicitationForms(Map<String, Form> forms) {
+    this.forms = forms;
+  }
+
+  /** The forms of what a call came to, each under the name of its field. */
+  static ElicitationForms of(ObjectNode body) {
+    return of(body, field -> field);
+  }
+
+  /**
+   * The forms of what a call came to.
+   *
+   * @param body a reply with open questions, with or without what was wrong with earlier answers
+   * @param key the name of the request that asks for a field
+   */
+  static ElicitationForms of(ObjectNode body, UnaryOperator<String> key) {
+    Map<String, Form> forms = new LinkedHashMap<>();
+    for (JsonNode question : questions(body)) {
+      String field = question.path("field").asText();
+      ObjectNode shown = fieldSchema(question.path("fieldSchema"), question.path("suggestions"));
+      if (shown == null) {
+        return NONE;
+      }
+      ObjectNode schema = Json.object().put("type", "object");
+      schema.putObject("properties").set(field, shown);
+      schema.putArray("required").add(field);
+      String message = complaint(body, field) + question.path("question").asText();
+      forms.put(key.apply(field), new Form(field, McpAsk.form(message, schema)));
+    }
+    return new ElicitationForms(forms);
+  }
+
+  private static List<JsonNode> questions(ObjectNode body) {
+    List<JsonNode> questions = new ArrayList<>();
+    if (body.has("question")) {
+      questions.add(body);
+    }
+    body.path("questions").forEach(questions::add);
+    return questions;
+  }
+
+  /** What was wrong with the last answer, for the one who is to give a better one. */
+  private static String complaint(ObjectNode body, String field) {
+    for (JsonNode violation : body.path("violations")) {
+      if (violation.path("field").asText().equals(field)) {
+        return violation.path("message").asText() + "\n";
+      }
+    }
+    return "";
+  }
+
+  /** A field in the words that clients know; null if it is beyond them. */
+  private static @Nullable ObjectNode fieldSchema(JsonNode schema, JsonNode suggestions) {
+    if (schema.path("writeOnly").asBoolean()) {
+      return null;
+    }
+    ObjectNode shown = Json.object();
+    boolean simple =
+        switch (schema.path("type").asText()) {
+          case "string" -> text(schema, shown);
+          case "integer", "number" -> number(schema, shown);
+          case "boolean" -> true;
+          case "array" -> choices(schema, shown);
+          default -> false;
+        };
+    if (!simple) {
+      return null;
+    }
+    shown.put("type", schema.path("type").asText());
+    copy(schema, shown, "title");
+    String description = described(schema.path("description").asText(), suggestions);
+    if (!description.isEmpty()) {
+      shown.put("description", description);
+    }
+    return shown;
+  }
+
+  private static boolean text(JsonNode schema, ObjectNode shown) {
+    if (schema.has("const")) {
+      shown.putArray("enum").add(schema.path("const"));
+      return schema.path("const").isTextual();
+    } else if (schema.has("enum")) {
+      shown.set("enum", schema.path("enum"));
+      return texts(schema.path("enum"));
+    }
+    copy(schema, shown, "minLength");
+    copy(schema, shown, "maxLength");
+    if (FORMATS.contains(schema.path("format").asText())) {
+      copy(schema, shown, "format");
+    }
+    return true;
+  }
+
+  private static boolean number(JsonNode schema, ObjectNode shown) {
+    copy(schema, shown, "minimum");
+    copy(schema, shown, "maximum");
+    return !schema.has("enum") && !schema.has("const");
+  }
+
+  private static boolean choices(JsonNode schema, ObjectNode shown) {
+    JsonNode items = schema.path("items");
+    copy(schema, shown, "minItems");
+    copy(schema, shown, "maxItems");
+    shown.putObject("items").put("type", "string").set("enum", items.path("enum"));
+    return items.path("type").asText().equals("string")
+        && items.has("enum")
+        && texts(items.path("enum"));
+  }
+
+  private static boolean texts(JsonNode values) {
+    for (JsonNode value : values) {
+      if (!value.isTextual()) {
+        return false;
+      }
+    }
+    return !values.isEmpty();
+  }
+
+  private static void copy(JsonNode from, ObjectNode to, String keyword) {
+    if (from.has(keyword)) {
+      to.set(keyword, from.get(keyword));
+    }
+  }
+
+  /** Suggestions bind nobody, so they are not what a client may choose from alone. */
+  private static String described(String description, JsonNode suggestions) {
+    List<String> offered = new ArrayList<>();
+    suggestions.forEach(each -> offered.add(each.asText()));
+    if (offered.isEmpty()) {
+      return description;
+    }
+    String all = "Suggestions: " + String.join(", ", offered);
+    return description.isEmpty() ? all : description + "\n" + all;
+  }
+
+  /** Whether there is nothing that a form can ask. */
+  boolean isEmpty() {
+    return forms.isEmpty();
+  }
+
+  /** What to ask, by the names of the requests. */
+  Map<String, McpAsk> asks() {
+    Map<String, McpAsk> asks = new LinkedHashMap<>();
+    forms.forEach((key, form) -> asks.put(key, form.ask()));
+    return asks;
+  }
+
+  /** The fields of the open questions, whether or not a form can ask for them. */
+  static Set<String> asked(ObjectNode body) {
+    Set<String> fields = new LinkedHashSet<>();
+    questions(body).forEach(question -> fields.add(question.path("field").asText()));
+    return fields;
+  }
+
+  /** All of it as one form, for a user who is asked everything at once. */
+  McpAsk combined() {
+    List<String> messages = new ArrayList<>();
+    ObjectNode schema = Json.object().put("type", "object");
+    ObjectNode properties = schema.putObject("properties");
+    ArrayNode required = schema.putArray("required");
+    for (Form form : forms.values()) {
+      ObjectNode params = form.ask().params();
+      messages.add(params.path("message").asText());
+      properties.set(
+          form.field(), params.path("requestedSchema").path("properties").path(form.field()));
+      required.add(form.field());
+    }
+    return McpAsk.form(String.join("\n", messages), schema);
+  }
+
+  /** Whether a client that declares these capabilities can show them. */
+  boolean supportedBy(JsonNode declared) {
+    return !isEmpty() && forms.values().stream().allMatch(form -> form.ask().supportedBy(declared));
+  }
+
+  /**
+   * What came back of them. Replies to other requests are passed over, and one that was put off
+   * with {@code cancel} decides nothing.
+   */
+  Filled filled(JsonNode responses) {
+    Filled filled = new Filled(Json.object(), new ArrayList<>(), new ArrayList<>());
+    forms.forEach(
+        (key, form) -> {
+          JsonNode reply = responses.get(key);
+          if (reply != null) {
+            take(key, form, reply, filled);
+          }
+        });
+    return filled;
+  }
+
+  private static void take(String key, Form form, JsonNode reply, Filled filled) {
+    if (!form.ask().fits(reply)) {
+      filled.unfit().add(key);
+      return;
+    }
+    McpReply given = new McpReply(reply);
+    if (given.accepted()) {
+      filled.answers().set(form.field(), given.content().path(form.field()));
+    } else if (given.action().equals("decline")) {
+      filled.declined().add(form.field());
+    }
+  }
+}

@@ -1,0 +1,49 @@
+package io.fermata.mcp.call;
+
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.TaskView;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+
+/** Calls flows, for clients that wait for the reply and for clients that accept tasks. */
+public final class FlowToolCalls {
+  private final ToolHost host;
+  private final TaskMethods tasks;
+  private final ToolReplyJson replies;
+
+  public FlowToolCalls(ToolHost host, TaskMethods tasks, ToolReplyJson replies) {
+    this.host = host;
+    this.tasks = tasks;
+    this.replies = replies;
+  }
+
+  CompletionStage<ToolReply> call(ToolCall call, McpRequest request, Consumer<ToolProgress> listener) {
+    return TaskMethods.declared(request)
+        ? tasks.tasks().call(call, listener)
+        : host.call(call, listener);
+  }
+
+  /** The names of the questions that a run asks now, by field. */
+  CompletionStage<Map<String, String>> openQuestions(TaskRun run) {
+    return tasks.tasks().view(run).thenApply(TaskView::asked);
+  }
+
+  /** The result of a call for the client. */
+  RpcResult toResult(ToolCall call, ToolReply reply, McpRequest request) {
+    return reply.task() && TaskMethods.declared(request)
+        ? tasks.created(run(call, reply))
+        : replies.result(call.tool(), reply, request.revision());
+  }
+
+  private static TaskRun run(ToolCall call, ToolReply reply) {
+    String runId = reply.meta().path("fermata/run").path("runId").asText();
+    return new TaskRun(call.principal(), call.tool(), runId);
+  }
+}

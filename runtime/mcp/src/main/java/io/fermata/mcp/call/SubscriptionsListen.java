@@ -1,0 +1,110 @@
+package io.fermata.mcp.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.catalog.Subscriptions;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcResult;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.Stream;
+
+/** The method {@code subscriptions/listen}. */
+public final class SubscriptionsListen {
+  private static final String WATCHED = "resourceSubscriptions";
+  private static final String TASKS = "taskIds";
+
+  /** How many tasks one client may hear of in one stream. */
+  private static final int MAX_TASKS = 100;
+
+  private final Subscriptions subscriptions;
+  private final ResultWriter results;
+  private final TaskMethods tasks;
+
+  public SubscriptionsListen(Subscriptions subscriptions, ResultWriter results, TaskMethods tasks) {
+    this.subscriptions = subscriptions;
+    this.results = results;
+    this.tasks = tasks;
+  }
+
+  /** The method {@code subscriptions/listen}: it is answered when there will be nothing more. */
+  public CompletionStage<RpcResult> listen(McpRequest request) {
+    OutboundQueue way = request.progress();
+    if (way == null) {
+      throw RpcException.invalidRequest("Notifications need a stream: accept text/event-stream.");
+    }
+    JsonNode filter = request.params().path("notifications");
+    Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);
+    Stream.of(Subscriptions.Kind.values())
+        .filter(kind -> filter.path(kind.filter).asBoolean())
+        .forEach(wanted::add);
+    Set<String> watched = new TreeSet<>();
+    filter.path(WATCHED).forEach(uri -> watched.add(Subscriptions.watchable(uri.asText())));
+    Subscriptions.requireRoom(watched);
+    List<TaskIds.Task> known = tasks(filter, request);
+    Subscriptions.Subscription subscription =
+        new Subscriptions.Subscription(
+            request.id(), wanted, watched, way, new CompletableFuture<>());
+    subscriptions.add(
+        subscription,
+        request.caller(),
+        () ->
+            subscription.send(
+                "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
+    PacedTaskViews looks = new PacedTaskViews(way);
+    known.forEach(task -> TaskNotifier.start(tasks, task, request, subscription, looks));
+    return subscription.ended().thenApply(ended -> over(request));
+  }
+
+  /** Those of the named tasks that the client was given. */
+  private List<TaskIds.Task> tasks(JsonNode filter, McpRequest request) {
+    JsonNode named = filter.path(TASKS);
+    if (named.isMissingNode()) {
+      return List.of();
+    }
+    TaskMethods.require(request);
+    if (named.size() > MAX_TASKS) {
+      throw RpcException.invalidParams("A client may hear of %d tasks in a stream.".formatted(MAX_TASKS));
+    }
+    Map<String, TaskIds.Task> known = new LinkedHashMap<>();
+    for (JsonNode id : named) {
+      TaskIds.Task task = tasks.find(id.asText(), request.caller());
+      if (task != null) {
+        known.put(task.id(), task);
+      }
+    }
+    return List.copyOf(known.values());
+  }
+
+  private static ObjectNode acknowledged(
+      Set<Subscriptions.Kind> wanted, Set<String> watched, List<TaskIds.Task> known) {
+    ObjectNode params = Json.object();
+    ObjectNode honoured = params.putObject("notifications");
+    wanted.forEach(kind -> honoured.put(kind.filter, true));
+    if (!watched.isEmpty()) {
+      watched.forEach(honoured.putArray(WATCHED)::add);
+    }
+    if (!known.isEmpty()) {
+      ArrayNode ids = honoured.putArray(TASKS);
+      known.forEach(task -> ids.add(task.id()));
+    }
+    return params;
+  }
+
+  private RpcResult over(McpRequest request) {
+    ObjectNode fields = Json.object();
+    fields.putObject("_meta").set(Subscriptions.ID, request.id());
+    return results.once(request.revision(), fields);
+  }
+}

@@ -1,0 +1,295 @@
+package io.fermata.mcp.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.TaskView;
+import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
+import java.time.Instant;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Runs as tasks: the extension {@code io.modelcontextprotocol/tasks}. */
+public final class TaskMethods {
+  public static final String EXTENSION = "io.modelcontextprotocol/tasks";
+
+  /** Poll intervals for a run that works, and for one that waits. */
+  private static final long POLL_MILLIS = 1_000;
+
+  private static final long POLL_WAITING_MILLIS = 5_000;
+
+  /** The errors of a host that is busy or shutting down. */
+  static final Set<String> TRANSIENT =
+      Set.of(
+          HostError.BUSY.wireName(),
+          HostError.OVERLOADED.wireName(),
+          HostError.STORE_UNAVAILABLE.wireName(),
+          HostError.SHUTTING_DOWN.wireName());
+
+  private final Tasks tasks;
+  private final TaskIds ids;
+  private final ResultWriter results;
+  private final ToolReplyJson replies;
+  private final LongSupplier clock;
+  private final ToolScopes permits;
+
+  public TaskMethods(
+      Tasks tasks,
+      TaskIds ids,
+      ResultWriter results,
+      ToolReplyJson replies,
+      LongSupplier clock,
+      ToolScopes permits) {
+    this.tasks = tasks;
+    this.ids = ids;
+    this.results = results;
+    this.replies = replies;
+    this.clock = clock;
+    this.permits = permits;
+  }
+
+  /** Whether the client of a request takes tasks. */
+  static boolean declared(McpRequest request) {
+    return request.revision().modern()
+        && request.capabilities().path("extensions").path(EXTENSION).isObject();
+  }
+
+  /**
+   * Refuses a request that is about tasks.
+   *
+   * @throws RpcException if the client does not take any
+   */
+  static void require(McpRequest request) {
+    if (!declared(request)) {
+      ObjectNode needed = Json.object();
+      needed.putObject("extensions").putObject(EXTENSION);
+      throw RpcException.missingCapability(needed, request.revision().modern());
+    }
+  }
+
+  // --- methods ---------------------------------------------------------------------------------
+
+  /** A call whose run goes on. */
+  RpcResult created(TaskRun run) {
+    long now = clock.getAsLong();
+    ObjectNode fields = fields(ids.mint(run, now), "working", now, null);
+    return results.task(fields.put("pollIntervalMs", POLL_MILLIS));
+  }
+
+  /** The method {@code tasks/get}. */
+  public CompletionStage<RpcResult> get(McpRequest request) {
+    TaskIds.Task task = requireTask(request);
+    return tasks
+        .view(task.run())
+        .thenApply(view -> results.once(request.revision(), taskJson(task, view, request)));
+  }
+
+  /** The method {@code tasks/update}. */
+  public CompletionStage<RpcResult> update(McpRequest request) {
+    TaskIds.Task task = requireTask(request);
+    JsonNode responses = request.params().get("inputResponses");
+    if (responses == null || !responses.isObject()) {
+      throw RpcException.invalidParams("The parameter inputResponses must be an object.");
+    }
+    return tasks
+        .view(task.run())
+        .thenCompose(
+            view -> {
+              requireKnown(view);
+              return update(task.run(), view, forms(view).filled(responses));
+            })
+        .thenApply(done -> results.once(request.revision(), Json.object()));
+  }
+
+  /** A declined form cancels the run: nobody else is asked. */
+  private CompletionStage<Boolean> update(TaskRun run, TaskView view, ElicitationForms.Filled filled) {
+    if (!filled.unfit().isEmpty()) {
+      throw RpcException.invalidParams(
+          "What was sent for %s is no response to the request of that name: send what its schema asks for, or decline."
+              .formatted(RpcException.abbreviate(String.join(", ", filled.unfit()))));
+    } else if (!filled.declined().isEmpty()) {
+      return tasks.cancel(run).thenApply(TaskMethods::requireAccepted);
+    }
+    return filled.answers().isEmpty()
+        ? CompletableFuture.completedFuture(false)
+        : tasks.answer(run, filled.answers(), view.asked()).thenApply(TaskMethods::requireAccepted);
+  }
+
+  /**
+   * Whether a run has accepted a command.
+   *
+   * @throws RpcException if the run was not reached, or the command is invalid
+   */
+  private static boolean requireAccepted(ToolReply reply) {
+    String code = reply.structured().path("code").asText();
+    if (TRANSIENT.contains(code)) {
+      throw RpcException.overloaded();
+    } else if (code.equals("invalid_updates")) {
+      throw RpcException.invalidParams(reply.structured().path("error").asText());
+    }
+    return !reply.error();
+  }
+
+  /** The method {@code tasks/cancel}. */
+  public CompletionStage<RpcResult> cancel(McpRequest request) {
+    TaskIds.Task task = requireTask(request);
+    return tasks
+        .view(task.run())
+        .thenCompose(
+            view -> {
+              requireKnown(view);
+              return tasks.cancel(task.run()).thenApply(TaskMethods::requireAccepted);
+            })
+        .thenApply(done -> results.once(request.revision(), Json.object()));
+  }
+
+  private TaskIds.Task requireTask(McpRequest request) {
+    require(request);
+    TaskIds.Task task = find(request.text("taskId"), request.caller());
+    if (task == null) {
+      throw unknown();
+    }
+    return task;
+  }
+
+  private static RpcException unknown() {
+    return RpcException.invalidParams(
+        "There is no such task: it was not given to you, or its time is over. Call the tool again.");
+  }
+
+  /**
+   * The task of a name that a client was given; null if it was not.
+   *
+   * @throws RpcException if the caller may not use what the task is of
+   */
+  TaskIds.@Nullable Task find(String id, AuthenticatedCaller caller) {
+    TaskIds.Task task = ids.read(id, caller.principal());
+    if (task != null) {
+      permits.require(task.run().tool(), caller);
+    }
+    return task;
+  }
+
+  Tasks tasks() {
+    return tasks;
+  }
+
+  // --- tasks as JSON --------------------------------------------------------------------------
+
+  private static void requireKnown(TaskView view) {
+    if (view.standing() == TaskView.Standing.UNKNOWN) {
+      throw unknown();
+    } else if (view.standing() == TaskView.Standing.UNREACHABLE) {
+      throw unreachable(view.reply());
+    }
+  }
+
+  /** Whether a run could not be looked at for a reason that passes by itself. */
+  static boolean unavailable(TaskView view) {
+    return view.standing() == TaskView.Standing.UNREACHABLE
+        && TRANSIENT.contains(view.reply().structured().path("code").asText());
+  }
+
+  /** The run exists, but cannot be read now. */
+  static RpcException unreachable(ToolReply reply) {
+    return TRANSIENT.contains(reply.structured().path("code").asText())
+        ? RpcException.overloaded()
+        : RpcException.failed(reply.structured().path("error").asText());
+  }
+
+  /** The open questions as forms, under names that no other question of the run has. */
+  static ElicitationForms forms(TaskView view) {
+    Map<String, String> asked = view.asked();
+    return asked.isEmpty()
+        ? ElicitationForms.of(Json.object())
+        : ElicitationForms.of(view.reply().structured(), field -> asked.getOrDefault(field, field));
+  }
+
+  /**
+   * A task as JSON.
+   *
+   * @throws RpcException if there is nothing
+   */
+  ObjectNode taskJson(TaskIds.Task task, TaskView view, McpRequest request) {
+    requireKnown(view);
+    return switch (view.standing()) {
+      case WORKING -> working(task, view, request);
+      case STANDING -> paused(task, view, request);
+      case ENDED -> completed(task, view, request);
+      case CANCELLED -> fields(task, "cancelled", view);
+      default -> expired(task, view);
+    };
+  }
+
+  private static ObjectNode working(TaskIds.Task task, TaskView view, McpRequest request) {
+    ElicitationForms forms = forms(view);
+    if (forms.supportedBy(request.capabilities())) {
+      return inputRequired(task, view, forms);
+    }
+    boolean waits = view.reply().structured().path("code").asText().equals("waiting");
+    ObjectNode fields = fields(task, "working", view);
+    return fields.put("pollIntervalMs", waits ? POLL_WAITING_MILLIS : POLL_MILLIS);
+  }
+
+  /**
+   * If no form fits, the reply goes to the client's model as the result of a call, and it may call
+   * again.
+   */
+  private ObjectNode paused(TaskIds.Task task, TaskView view, McpRequest request) {
+    ElicitationForms forms = forms(view);
+    return forms.supportedBy(request.capabilities())
+        ? inputRequired(task, view, forms)
+        : completed(task, view, request);
+  }
+
+  private static ObjectNode inputRequired(TaskIds.Task task, TaskView view, ElicitationForms forms) {
+    ObjectNode fields = fields(task, "input_required", view);
+    ObjectNode requests = fields.putObject("inputRequests");
+    forms.asks().forEach((key, ask) -> requests.set(key, ask.json()));
+    return fields.put("pollIntervalMs", POLL_WAITING_MILLIS);
+  }
+
+  private ObjectNode completed(TaskIds.Task task, TaskView view, McpRequest request) {
+    ObjectNode fields = fields(task, "completed", view);
+    RpcResult result = replies.result(task.run().tool(), view.reply(), request.revision());
+    return fields.set("result", JsonRpcCodec.tree(result));
+  }
+
+  private static ObjectNode expired(TaskIds.Task task, TaskView view) {
+    RpcException why = RpcException.failed("The run waited for too long, and has expired.");
+    ObjectNode fields = fields(task, "failed", view).put("statusMessage", why.reason);
+    fields.putObject("error").put("code", why.code).put("message", why.reason);
+    return fields;
+  }
+
+  private static ObjectNode fields(TaskIds.Task task, String status, TaskView view) {
+    long changed = Math.max(task.createdAt(), view.changedAt().toEpochMilli());
+    return fields(task, status, changed, view.keptUntil());
+  }
+
+  /** The time of a task that goes on is not limited; it is when the run has ended. */
+  private static ObjectNode fields(
+      TaskIds.Task task, String status, long changed, @Nullable Instant keptUntil) {
+    ObjectNode fields = Json.object().put("taskId", task.id()).put("status", status);
+    fields.put("createdAt", Instant.ofEpochMilli(task.createdAt()).toString());
+    fields.put("lastUpdatedAt", Instant.ofEpochMilli(changed).toString());
+    if (keptUntil == null) {
+      return fields.putNull("ttlMs");
+    }
+    return fields.put("ttlMs", keptUntil.toEpochMilli() - task.createdAt());
+  }
+}

@@ -1,0 +1,83 @@
+package io.fermata.mcp.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolReply;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** Replies of the host as results of tools: of flows the object, of jobs the text. */
+public final class ToolReplyJson {
+  static final String CALL_ID = "fermata/callId";
+  private static final String RUN = "fermata/run";
+
+  private final ResultWriter results;
+  private final Set<String> jobs;
+
+  public ToolReplyJson(ToolHost host, ResultWriter results) {
+    this.results = results;
+    this.jobs =
+        host.tools().stream()
+            .filter(ToolContract::job)
+            .map(ToolContract::name)
+            .collect(Collectors.toSet());
+  }
+
+  RpcResult result(String tool, ToolReply reply, Revision revision) {
+    if (jobs.contains(tool)) {
+      return results.ofTool(revision, job(reply));
+    }
+    String json = JsonRpcCodec.json(reply.structured());
+    return results.ofTool(revision, json, json, reply.error(), reply.meta());
+  }
+
+  RpcResult error(String text, Revision revision) {
+    return results.ofTool(revision, McpResult.error(text));
+  }
+
+  /** The result of a call whose job outlives the server. */
+  RpcResult handedBack(String callId, TaskRun run, Revision revision) {
+    ObjectNode named = Json.object().put("runId", run.runId()).put("flow", run.tool());
+    return results.ofTool(
+        revision,
+        McpResult.error(
+                "The server is shutting down; the work goes on. Do not start it again: the same call"
+                    + " with _meta {\"%s\": \"%s\"} gets its result.".formatted(CALL_ID, callId))
+            .meta(RUN, named)
+            .meta(CALL_ID, Json.tree(callId)));
+  }
+
+  private static McpResult job(ToolReply reply) {
+    ObjectNode body = reply.structured();
+    JsonNode result = body.path("result");
+    McpResult told =
+        reply.error()
+            ? McpResult.error(withoutRepair(body.path("error").asText()))
+            : result.path("error").asBoolean()
+                ? McpResult.error(result.path("text").asText())
+                : McpResult.text(result.path("text").asText());
+    JsonNode run = reply.meta().path(RUN);
+    return run.isEmpty() ? told : told.meta(RUN, run);
+  }
+
+  /** What a caller of a flow would do next, a caller of a job cannot. */
+  private static String withoutRepair(String error) {
+    for (ErrorCode code : ErrorCode.values()) {
+      String repair = " " + code.repair() + ".";
+      if (error.endsWith(repair)) {
+        return error.substring(0, error.length() - repair.length());
+      }
+    }
+    return error;
+  }
+}

@@ -1,0 +1,230 @@
+package io.fermata.mcp.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.TaskUse;
+import io.fermata.flow.json.Nearest;
+import io.fermata.flow.json.Violation;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.catalog.LiveCatalog;
+import io.fermata.mcp.catalog.ToolPage;
+import io.fermata.mcp.feature.McpCall;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.protocol.RpcMethod;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.observe.Telemetry;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The method {@code tools/call}: flows are called in the host, display tools return their data,
+ * plain tools are answered by their handlers.
+ */
+public final class ToolsCall implements RpcMethod {
+  private static final Logger LOG = LoggerFactory.getLogger(ToolsCall.class);
+  private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
+
+  private final ResultWriter results;
+  private final LiveCatalog changes;
+  private final Ways ways;
+  private final ToolScopes permits;
+  private final Telemetry telemetry;
+  private final Map<String, ToolContract> flows;
+  private final Map<String, DisplayTool> displays;
+
+  /** How the kinds of tools are called. */
+  public record Ways(HandlerRunner plain, FlowToolCalls flows, FormToolCalls forms, JobToolCalls jobs) {}
+
+  public ToolsCall(
+      ToolHost host,
+      ResultWriter results,
+      LiveCatalog changes,
+      Ways ways,
+      ToolScopes permits,
+      Telemetry telemetry) {
+    this.telemetry = telemetry;
+    this.results = results;
+    this.changes = changes;
+    this.ways = ways;
+    this.permits = permits;
+    this.flows =
+        host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
+    this.displays =
+        host.displays().stream().collect(Collectors.toMap(DisplayTool::name, Function.identity()));
+  }
+
+  @Override
+  public CompletionStage<RpcResult> answer(McpRequest request) {
+    String name = request.text("name");
+    permits.require(name, request.caller());
+    ToolContract flow = flows.get(name);
+    if (flow != null) {
+      return flow(flow, request);
+    }
+    McpTool tool = changes.catalog().tool(name);
+    if (tool != null) {
+      permits.require(tool.scopes(), request.caller());
+      return plain(tool, request);
+    }
+    DisplayTool display = displays.get(name);
+    if (display != null) {
+      return CompletableFuture.completedFuture(display(display, request));
+    }
+    throw unknown(name, request.caller());
+  }
+
+  /** Suggests only tools that the caller may use. */
+  private RpcException unknown(String name, AuthenticatedCaller caller) {
+    List<String> usable =
+        Stream.concat(
+                Stream.concat(flows.keySet().stream(), displays.keySet().stream())
+                    .filter(known -> permits.allow(known, caller)),
+                changes.catalog().offers().tools().values().stream()
+                    .filter(tool -> caller.hasScopes(tool.scopes()))
+                    .map(McpTool::name))
+            .toList();
+    String reason = "Unknown tool: " + RpcException.abbreviate(name);
+    return RpcException.invalidParams(
+        Nearest.to(name, usable)
+            .map(near -> reason + "; did you mean " + near + "?")
+            .orElse(reason + "; tools/list tells which there are."));
+  }
+
+  private CompletionStage<RpcResult> flow(ToolContract flow, McpRequest request) {
+    if (flow.tasks() == TaskUse.ALWAYS) {
+      TaskMethods.require(request);
+    }
+    if (flow.forms()) {
+      return ways.forms().call(flow.name(), request);
+    }
+    ToolCall call =
+        new ToolCall(
+            flow.name(),
+            request.principal(),
+            request.arguments(),
+            request.meta(),
+            request.session());
+    if (flow.job()) {
+      return ways.jobs().call(call, request);
+    }
+    return ways.flows()
+        .call(call, request, request.progressListener())
+        .thenApply(reply -> ways.flows().toResult(call, reply, request));
+  }
+
+  private RpcResult display(DisplayTool display, McpRequest request) {
+    List<Violation> wrong = display.check(request.arguments());
+    if (!wrong.isEmpty()) {
+      return results.ofTool(request.revision(), invalidArguments(wrong));
+    }
+    String json = JsonRpcCodec.json(request.arguments());
+    String text = "Showing \"" + display.title() + "\" to the user, with this data: " + json;
+    return results.ofTool(request.revision(), text, json, false, NO_META);
+  }
+
+  private CompletionStage<RpcResult> plain(McpTool tool, McpRequest request) {
+    ObjectNode arguments = request.arguments();
+    requireVisible(tool, request);
+    List<Violation> wrong = tool.input().check(arguments);
+    if (!wrong.isEmpty()) {
+      return CompletableFuture.completedFuture(results.ofTool(request.revision(), invalidArguments(wrong)));
+    }
+    PlainCallTelemetry told = PlainCallTelemetry.begin(telemetry, tool, request);
+    return told.track(
+        () ->
+            ways.plain()
+                .run(
+                    request,
+                    "tools/call",
+                    tool.name(),
+                    arguments,
+                    tool.atOnce(),
+                    call -> run(tool, call, request, told)));
+  }
+
+  /** Refuses a tool that is for pages alone to a client that declares that it shows none. */
+  private static void requireVisible(McpTool tool, McpRequest request) {
+    if (tool.visibility().contains("model")
+        || !request.revision().modern()
+        || showsPages(request.capabilities())) {
+      return;
+    }
+    ObjectNode needed = JsonNodeFactory.instance.objectNode();
+    needed.putObject("extensions").putObject(ToolPage.EXTENSION);
+    throw RpcException.missingCapability(
+        needed,
+        true,
+        "The tool %s is for pages alone: a client that shows them declares the extension %s."
+            .formatted(tool.name(), ToolPage.EXTENSION));
+  }
+
+  private static boolean showsPages(JsonNode declared) {
+    return declared.path("extensions").has(ToolPage.EXTENSION)
+        // With this, ChatGPT declares that it hides private tools from its model.
+        || declared.path("experimental").has("openai/visibility");
+  }
+
+  private static McpResult invalidArguments(List<Violation> wrong) {
+    return McpResult.error(Violation.listed("The arguments do not fit", wrong));
+  }
+
+  private CompletionStage<RpcResult> run(McpTool tool, McpCall call, McpRequest request, PlainCallTelemetry told) {
+    return told.invoke(() -> tool.handler().handle(call))
+        .handle(
+            (result, failure) -> {
+              McpResult answer = failure == null ? checkOutput(tool, result) : failed(tool, call, failure);
+              told.completed(answer);
+              return results.ofTool(request.revision(), answer);
+            });
+  }
+
+  /** Checks a result against the output schema, which clients rely on. */
+  private static McpResult checkOutput(McpTool tool, McpResult result) {
+    if (tool.output() == null || result.error()) {
+      return result;
+    }
+    List<Violation> broken =
+        result.structured() == null
+            ? List.of(new Violation("result", "has no structured part"))
+            : tool.output().check(result.structured());
+    if (broken.isEmpty()) {
+      return result;
+    }
+    LOG.error(
+        "The result of the tool {} does not match its output schema: {}",
+        tool.name(),
+        Violation.listed("The result does not fit the output", broken));
+    return McpResult.error("The tool " + tool.name() + " failed inside the server.");
+  }
+
+  private static McpResult failed(McpTool tool, McpCall call, @Nullable Throwable failure) {
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (cause instanceof UnansweredException unanswered) {
+      throw unanswered;
+    }
+    if (!call.cancelled()) {
+      LOG.error("The tool {} failed", tool.name(), cause);
+    }
+    return McpResult.error("The tool " + tool.name() + " failed inside the server.");
+  }
+}

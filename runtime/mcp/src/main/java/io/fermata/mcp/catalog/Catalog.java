@@ -1,0 +1,183 @@
+package io.fermata.mcp.catalog;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.feature.McpPrompt;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.ParamHeader;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.ToolContract;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What can be listed, called and read at one time. The lists are written once, when the catalog is
+ * made.
+ */
+public final class Catalog {
+  private final RegisteredFeatures offers;
+  private final Map<Revision, RpcResult> tools = new EnumMap<>(Revision.class);
+  private final Map<Revision, RpcResult> resources = new EnumMap<>(Revision.class);
+  private final Map<Revision, RpcResult> templates = new EnumMap<>(Revision.class);
+  private final Map<Revision, RpcResult> prompts = new EnumMap<>(Revision.class);
+  private final Map<Revision, Map<String, RpcResult>> pages = new EnumMap<>(Revision.class);
+  private final Map<String, List<ParamHeader>> headers = new HashMap<>();
+  private final Map<String, ToolPage> rendering;
+
+  Catalog(ToolHost host, RegisteredFeatures offers, ResultWriter results) {
+    this.offers = offers;
+    List<ToolContract> flows = host.tools();
+    List<DisplayTool> displays = host.displays();
+    List<ToolPage> rendering = ToolPage.all(displays, offers).toList();
+    this.rendering =
+        rendering.stream().collect(Collectors.toUnmodifiableMap(ToolPage::uri, it -> it));
+    requireDistinct(flows, displays, offers);
+    offers.tools().values().forEach(McpTool::handler);
+    offers.prompts().values().forEach(McpPrompt::handler);
+    offers
+        .tools()
+        .forEach((name, tool) -> headers.put(name, ParamHeader.of(name, tool.input().json())));
+    for (Revision revision : Revision.values()) {
+      tools.put(
+          revision,
+          results.list(
+              revision,
+              listed("tools", tools(flows, displays, offers, !rendering.isEmpty(), revision))));
+      resources.put(
+          revision,
+          results.list(
+              revision,
+              listed(
+                  "resources",
+                  Stream.concat(
+                      rendering.stream().map(it -> it.descriptor(revision)),
+                      offers.resources().values().stream()
+                          .map(it -> DescriptorJson.of(it, revision))))));
+      templates.put(
+          revision,
+          results.list(
+              revision,
+              listed(
+                  "resourceTemplates",
+                  offers.templates().values().stream().map(it -> DescriptorJson.of(it, revision)))));
+      prompts.put(
+          revision,
+          results.list(
+              revision,
+              listed(
+                  "prompts",
+                  offers.prompts().values().stream().map(it -> DescriptorJson.of(it, revision)))));
+      pages.put(revision, pages(rendering, results, revision));
+    }
+  }
+
+  private static void requireDistinct(
+      List<ToolContract> flows, List<DisplayTool> displays, RegisteredFeatures offers) {
+    Set<String> taken = new HashSet<>();
+    flows.forEach(it -> taken.add(it.name()));
+    displays.forEach(it -> taken.add(it.name()));
+    for (String name : offers.tools().keySet()) {
+      if (taken.contains(name)) {
+        throw new IllegalArgumentException(
+            "There is a flow, an agent or a display tool named %s already: name the tool otherwise"
+                .formatted(name));
+      }
+    }
+  }
+
+  private static Stream<ObjectNode> tools(
+      List<ToolContract> flows,
+      List<DisplayTool> displays,
+      RegisteredFeatures offers,
+      boolean forWidgets,
+      Revision revision) {
+    return Stream.of(
+            flows.stream().map(it -> DescriptorJson.flow(it, revision, forWidgets)),
+            offers.tools().values().stream().map(it -> DescriptorJson.of(it, revision)),
+            displays.stream().map(it -> DescriptorJson.display(it, revision)))
+        .flatMap(each -> each);
+  }
+
+  private static Map<String, RpcResult> pages(
+      List<ToolPage> rendering, ResultWriter results, Revision revision) {
+    Map<String, RpcResult> read = new HashMap<>();
+    for (ToolPage page : rendering) {
+      ObjectNode contents = listed("contents", Stream.of(page.content()));
+      read.put(page.uri(), results.cacheable(revision, contents));
+    }
+    return read;
+  }
+
+  private static ObjectNode listed(String member, Stream<ObjectNode> all) {
+    ObjectNode list = JsonNodeFactory.instance.objectNode();
+    ArrayNode array = list.putArray(member);
+    all.forEach(array::add);
+    return list;
+  }
+
+  public RpcResult tools(McpRequest request) {
+    return firstPage(tools, request);
+  }
+
+  public RpcResult resources(McpRequest request) {
+    return firstPage(resources, request);
+  }
+
+  public RpcResult templates(McpRequest request) {
+    return firstPage(templates, request);
+  }
+
+  public RpcResult prompts(McpRequest request) {
+    return firstPage(prompts, request);
+  }
+
+  /** There is one page of everything, so no cursor was ever handed out. */
+  private static RpcResult firstPage(Map<Revision, RpcResult> lists, McpRequest request) {
+    if (request.params().has("cursor")) {
+      throw RpcException.invalidParams("Unknown cursor: this server lists everything on one page.");
+    }
+    return of(lists, request.revision());
+  }
+
+  /** The pages of tools, by their addresses. */
+  public Map<String, ToolPage> pages() {
+    return rendering;
+  }
+
+  /** What the page of a tool is answered with; null if it is none. */
+  public @Nullable RpcResult page(String uri, Revision revision) {
+    return of(pages, revision).get(uri);
+  }
+
+  public @Nullable McpTool tool(String name) {
+    return offers.tools().get(name);
+  }
+
+  /** The headers that repeat arguments of a tool. */
+  public List<ParamHeader> headers(@Nullable String tool) {
+    return headers.getOrDefault(tool, List.of());
+  }
+
+  public RegisteredFeatures offers() {
+    return offers;
+  }
+
+  private static <T> T of(Map<Revision, T> prepared, Revision revision) {
+    return Objects.requireNonNull(prepared.get(revision));
+  }
+}

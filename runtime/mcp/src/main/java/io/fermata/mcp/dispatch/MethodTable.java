@@ -1,0 +1,192 @@
+package io.fermata.mcp.dispatch;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.call.CompletionComplete;
+import io.fermata.mcp.call.FlowToolCalls;
+import io.fermata.mcp.call.FormToolCalls;
+import io.fermata.mcp.call.HandlerRunner;
+import io.fermata.mcp.call.JobToolCalls;
+import io.fermata.mcp.call.PromptsGet;
+import io.fermata.mcp.call.RequestStates;
+import io.fermata.mcp.call.ResourcesRead;
+import io.fermata.mcp.call.SubscriptionsListen;
+import io.fermata.mcp.call.TaskIds;
+import io.fermata.mcp.call.TaskMethods;
+import io.fermata.mcp.call.ToolReplyJson;
+import io.fermata.mcp.call.ToolsCall;
+import io.fermata.mcp.catalog.LiveCatalog;
+import io.fermata.mcp.catalog.RegisteredFeatures;
+import io.fermata.mcp.catalog.Subscriptions;
+import io.fermata.mcp.catalog.ToolPage;
+import io.fermata.mcp.protocol.HandlerExecutor;
+import io.fermata.mcp.protocol.ParamHeader;
+import io.fermata.mcp.protocol.RequestGate;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.protocol.RpcMethod;
+import io.fermata.mcp.protocol.ServerIdentity;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcMessage;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
+import io.fermata.session.observe.Telemetry;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The methods of the current revision, and those that older ones share with it. */
+public final class MethodTable {
+  private final Map<String, RpcMethod> modern;
+  private final Map<String, RpcMethod> shared = new HashMap<>();
+  private final ServerIdentity identity;
+  private final LiveCatalog changes;
+
+  /** Whether there are runs, which may outlast their calls. */
+  private final boolean tasks;
+
+  /**
+   * What methods are made of: what there is to call, and what all calls have in common.
+   *
+   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   */
+  public record Parts(
+      ToolHost host,
+      ServerIdentity identity,
+      RegisteredFeatures offers,
+      Subscriptions subscriptions,
+      HandlerExecutor workers,
+      RequestGate gate,
+      @Nullable Duration patience,
+      CallQuotas quotas,
+      ToolScopes permits,
+      Telemetry telemetry) {}
+
+  public MethodTable(Parts parts) {
+    ToolHost host = parts.host();
+    RegisteredFeatures offers = parts.offers();
+    Subscriptions subscriptions = parts.subscriptions();
+    CallQuotas quotas = parts.quotas();
+    this.identity = parts.identity();
+    ResultWriter results = new ResultWriter(identity);
+    this.changes = new LiveCatalog(host, offers, results, subscriptions);
+    this.tasks = !host.tools().isEmpty();
+    ToolReplyJson replies = new ToolReplyJson(host, results);
+    TaskMethods taskCalls =
+        new TaskMethods(
+            host.tasks(),
+            new TaskIds(host.handles()),
+            results,
+            replies,
+            System::currentTimeMillis,
+            parts.permits());
+    SubscriptionsListen listening = new SubscriptionsListen(subscriptions, results, taskCalls);
+    RequestStates states =
+        new RequestStates(
+            host.handles(), System::currentTimeMillis, quotas.limits().requestStates());
+    HandlerRunner calls = new HandlerRunner(changes, results, states, parts.workers());
+    FlowToolCalls flows = new FlowToolCalls(host, taskCalls, replies);
+    JobToolCalls jobs = new JobToolCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
+    FormToolCalls forms = new FormToolCalls(flows, results, states, parts.gate());
+    ToolsCall.Ways ways = new ToolsCall.Ways(calls, flows, forms, jobs);
+    shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().tools(it)));
+    shared.put(
+        "tools/call",
+        counted(
+            quotas,
+            new ToolsCall(host, results, changes, ways, parts.permits(), parts.telemetry())));
+    shared.put("resources/list", RpcMethod.immediate(it -> changes.catalog().resources(it)));
+    shared.put("resources/templates/list", RpcMethod.immediate(it -> changes.catalog().templates(it)));
+    shared.put("resources/read", counted(quotas, new ResourcesRead(changes, calls, results)));
+    // What there is none of now may be offered later, and clients only look once.
+    shared.put("prompts/list", RpcMethod.immediate(it -> changes.catalog().prompts(it)));
+    shared.put("prompts/get", counted(quotas, new PromptsGet(changes, calls, results)));
+    shared.put("completion/complete", counted(quotas, new CompletionComplete(changes, calls, results)));
+    RpcResult plain = results.cacheable(Revision.V2026_07_28, discovery(false));
+    RpcResult rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
+    this.modern = new HashMap<>(shared);
+    modern.put(
+        "server/discover",
+        RpcMethod.immediate(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
+    modern.put("subscriptions/listen", listening::listen);
+    modern.put("tasks/get", taskCalls::get);
+    modern.put("tasks/update", taskCalls::update);
+    modern.put("tasks/cancel", taskCalls::cancel);
+  }
+
+  private static RpcMethod counted(CallQuotas quotas, RpcMethod method) {
+    return request -> quotas.during(request.principal(), () -> method.answer(request));
+  }
+
+  RpcMethod named(String name, Revision revision) {
+    RpcMethod method = (revision.modern() ? modern : shared).get(name);
+    if (method == null) {
+      throw RpcException.unknownMethod(name, revision.modern());
+    }
+    return method;
+  }
+
+  /** Whether a method says by its name alone that its caller is modern. */
+  boolean modernOnly(String name) {
+    return modern.containsKey(name) && !shared.containsKey(name);
+  }
+
+  public LiveCatalog changes() {
+    return changes;
+  }
+
+  /** The headers that repeat arguments of the tool that a message calls. */
+  List<ParamHeader> headers(RpcMessage message) {
+    @Nullable String tool =
+        message.method().equals("tools/call") ? JsonRpcCodec.text(message.params(), "name") : null;
+    return changes.catalog().headers(tool);
+  }
+
+  /** The answer to a handshake, which the protocol core makes: it opens a session. */
+  public ObjectNode welcome(Revision agreed) {
+    ObjectNode welcome = JsonNodeFactory.instance.objectNode().put("protocolVersion", agreed.text);
+    welcome.set("capabilities", capabilities());
+    welcome.set("serverInfo", identity.tree());
+    return withInstructions(welcome);
+  }
+
+  private ObjectNode discovery(boolean widgets) {
+    ObjectNode discovery = JsonNodeFactory.instance.objectNode();
+    // A client takes its pick from these and goes on without a handshake, so only modern ones
+    // count.
+    Revision.allModern().forEach(discovery.putArray("supportedVersions")::add);
+    ObjectNode capabilities = discovery.putObject("capabilities").setAll(capabilities());
+    if (tasks) {
+      capabilities.withObjectProperty("extensions").putObject(TaskMethods.EXTENSION);
+    }
+    if (widgets) {
+      capabilities
+          .withObjectProperty("extensions")
+          .putObject(ToolPage.EXTENSION)
+          .putArray("mimeTypes")
+          .add(ToolPage.TYPE);
+    }
+    return withInstructions(discovery);
+  }
+
+  private ObjectNode capabilities() {
+    ObjectNode capabilities = JsonNodeFactory.instance.objectNode();
+    capabilities.putObject("tools").put("listChanged", true);
+    capabilities.putObject("resources").put("listChanged", true).put("subscribe", true);
+    capabilities.putObject("prompts").put("listChanged", true);
+    capabilities.putObject("completions");
+    capabilities.putObject("logging");
+    return capabilities;
+  }
+
+  private ObjectNode withInstructions(ObjectNode result) {
+    return identity.instructions() == null
+        ? result
+        : result.put("instructions", identity.instructions());
+  }
+}

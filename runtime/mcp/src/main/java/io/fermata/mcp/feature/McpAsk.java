@@ -1,0 +1,123 @@
+package io.fermata.mcp.feature;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.ArgumentSchema;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import org.jspecify.annotations.Nullable;
+
+/** A question to the client: an answer of its user, a completion of its model, or its roots. */
+public final class McpAsk {
+  private static final String ELICIT = "elicitation/create";
+
+  private final String method;
+  private final ObjectNode params;
+
+  /** What the client must have declared, as it would have declared it. */
+  private final ObjectNode capability;
+
+  private final @Nullable ArgumentSchema form;
+
+  private McpAsk(
+      String method, ObjectNode params, ObjectNode capability, @Nullable ArgumentSchema form) {
+    this.method = method;
+    this.params = params;
+    this.capability = capability;
+    this.form = form;
+  }
+
+  /**
+   * A form for the user to fill in. It must not ask for secrets.
+   *
+   * @param schema a flat object: strings, numbers, truths, and choices
+   */
+  public static McpAsk form(String message, ObjectNode schema) {
+    ObjectNode params = Json.object().put("message", message);
+    params.set("requestedSchema", schema);
+    return new McpAsk(ELICIT, params, declared("elicitation"), ArgumentSchema.of(schema));
+  }
+
+  /** A form for the user to fill in, with the components of a record. */
+  public static McpAsk form(String message, Class<? extends Record> fields) {
+    ObjectNode schema = ArgumentSchema.of(fields).json();
+    schema.remove("additionalProperties");
+    return form(message, schema);
+  }
+
+  /** A page for the user to open. The reply only says whether the user agreed to. */
+  public static McpAsk page(String message, String url) {
+    ObjectNode params = Json.object().put("mode", "url").put("message", message).put("url", url);
+    ObjectNode capability = Json.object();
+    capability.putObject("elicitation").putObject("url");
+    return new McpAsk(ELICIT, params, capability, null);
+  }
+
+  /** A text for the client's model to answer. */
+  public static McpAsk model(String text, int maxTokens) {
+    ObjectNode params = Json.object();
+    params.putArray("messages").add(McpMessage.user(text).json());
+    return model(params.put("maxTokens", maxTokens));
+  }
+
+  /** Something for the client's model to answer, with all the parameters of the protocol. */
+  public static McpAsk model(ObjectNode params) {
+    return new McpAsk("sampling/createMessage", params, declared("sampling"), null);
+  }
+
+  /** Which folders the client works on. */
+  public static McpAsk roots() {
+    return new McpAsk("roots/list", Json.object(), declared("roots"), null);
+  }
+
+  private static ObjectNode declared(String capability) {
+    ObjectNode declared = Json.object();
+    declared.putObject(capability);
+    return declared;
+  }
+
+  public String method() {
+    return method;
+  }
+
+  public ObjectNode params() {
+    return params;
+  }
+
+  public ObjectNode capability() {
+    return capability;
+  }
+
+  /** The request as part of a result. */
+  public ObjectNode json() {
+    return Json.object().put("method", method).set("params", params);
+  }
+
+  /** Whether a client that declares these capabilities can be asked. */
+  public boolean supportedBy(JsonNode declared) {
+    if (!method.equals(ELICIT)) {
+      return declared.path(capability.fieldNames().next()).isObject();
+    }
+    JsonNode elicitation = declared.path("elicitation");
+    boolean page = "url".equals(JsonRpcCodec.text(params, "mode"));
+    // Clients that declare nothing more can show forms, as all did when there was nothing else.
+    return elicitation.isObject()
+        && (page ? elicitation.has("url") : elicitation.has("form") || !elicitation.has("url"));
+  }
+
+  /** Whether this can be the reply: it is read by the handler, and must not surprise it. */
+  public boolean fits(JsonNode reply) {
+    if (!reply.isObject()) {
+      return false;
+    } else if (method.equals("roots/list")) {
+      return reply.path("roots").isArray();
+    } else if (!method.equals(ELICIT)) {
+      return reply.hasNonNull("content");
+    }
+    return switch (reply.path("action").asText()) {
+      case "accept" -> form == null || form.check(reply.path("content")).isEmpty();
+      case "decline", "cancel" -> true;
+      default -> false;
+    };
+  }
+}

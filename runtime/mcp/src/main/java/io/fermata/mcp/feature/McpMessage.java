@@ -1,0 +1,35 @@
+package io.fermata.mcp.feature;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+
+/** A message of a prompt. */
+public final class McpMessage {
+  private final ObjectNode json;
+
+  private McpMessage(String role, McpContent content) {
+    this.json = Json.object().put("role", role).set("content", content.json());
+  }
+
+  /** What the user says. */
+  public static McpMessage user(String text) {
+    return user(McpContent.text(text));
+  }
+
+  public static McpMessage user(McpContent content) {
+    return new McpMessage("user", content);
+  }
+
+  /** What the assistant is to have said. */
+  public static McpMessage assistant(String text) {
+    return assistant(McpContent.text(text));
+  }
+
+  public static McpMessage assistant(McpContent content) {
+    return new McpMessage("assistant", content);
+  }
+
+  public ObjectNode json() {
+    return json;
+  }
+}

@@ -1,0 +1,220 @@
+package io.fermata.mcp.feature;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Many resources whose addresses differ in some parts, as {@code orders://{id}}. A variable stands
+ * for what has no slash in it, not even an encoded one, {@code {+path}} for anything. Either may be
+ * {@code ..}, so that a handler that makes a path of it has to see where that leads.
+ */
+public final class McpTemplate {
+  private static final Pattern VARIABLE = Pattern.compile("\\{(\\+?)([A-Za-z0-9_]+)}");
+
+  /** Longer ones are nobody's: matching takes time. */
+  public static final int MAX_URI = 4_096;
+
+  private final String uriTemplate;
+  private final String name;
+  private final String mimeType;
+  private final McpHandler<McpBody> reading;
+  private final List<String> variables = new ArrayList<>();
+
+  /** What stands before, between and after the variables: one more than there are variables. */
+  private final List<String> literals = new ArrayList<>();
+
+  /** The last variable that stands for anything, else the last of all: it gets what is left. */
+  private int widest;
+
+  /** Whether each variable stands for anything. */
+  private final List<Boolean> widths = new ArrayList<>();
+
+  private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
+  private @Nullable String title;
+  private @Nullable String description;
+  private ObjectNode meta = Json.object();
+
+  private McpTemplate(
+      String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
+    this.uriTemplate = uriTemplate;
+    this.name = name;
+    this.mimeType = mimeType;
+    this.reading = reading;
+    compile();
+  }
+
+  /**
+   * Resources that are what a handler says they are: it finds the address in {@link McpCall#name},
+   * and the variables in {@link McpCall#arguments()}.
+   */
+  public static McpTemplate of(
+      String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
+    McpTemplate template = new McpTemplate(uriTemplate, name, mimeType, reading);
+    if (template.variables.isEmpty() || name.isBlank()) {
+      throw new IllegalArgumentException(
+          "The template \"%s\" needs a name, and a variable as {id}".formatted(uriTemplate));
+    }
+    if (template.literals.subList(1, template.variables.size()).contains("")) {
+      throw new IllegalArgumentException(
+          "Two variables of the template \"%s\" touch: put something between them"
+              .formatted(uriTemplate));
+    }
+    return template;
+  }
+
+  private void compile() {
+    Matcher found = VARIABLE.matcher(uriTemplate);
+    int end = 0;
+    while (found.find()) {
+      literals.add(uriTemplate.substring(end, found.start()));
+      boolean anything = !found.group(1).isEmpty();
+      if (anything || widths.isEmpty() || !widths.get(widest)) {
+        widest = widths.size();
+      }
+      widths.add(anything);
+      variables.add(found.group(2));
+      end = found.end();
+    }
+    literals.add(uriTemplate.substring(end));
+  }
+
+  private McpTemplate with(Consumer<McpTemplate> change) {
+    McpTemplate copy = new McpTemplate(uriTemplate, name, mimeType, reading);
+    copy.completions.putAll(completions);
+    copy.title = title;
+    copy.description = description;
+    copy.meta = meta.deepCopy();
+    change.accept(copy);
+    return copy;
+  }
+
+  /** What people read. */
+  public McpTemplate title(String text) {
+    return with(it -> it.title = text);
+  }
+
+  /** What models read. */
+  public McpTemplate description(String text) {
+    return with(it -> it.description = text);
+  }
+
+  /** Puts something into the descriptor's {@code _meta}. */
+  public McpTemplate meta(String key, JsonNode value) {
+    return with(it -> it.meta.set(key, value));
+  }
+
+  /** Proposes values for a variable. */
+  public McpTemplate completing(String variable, McpCompletion completion) {
+    if (!variables.contains(variable)) {
+      throw new IllegalArgumentException(
+          "The template %s has no variable %s; it has %s"
+              .formatted(uriTemplate, variable, variables));
+    }
+    return with(it -> it.completions.put(variable, completion));
+  }
+
+  public String uriTemplate() {
+    return uriTemplate;
+  }
+
+  public McpHandler<McpBody> reading() {
+    return reading;
+  }
+
+  /** The values of the variables in a URI, or null if it is none of this template's. */
+  public @Nullable ObjectNode matched(String uri) {
+    String[] found = uri.length() > MAX_URI ? null : split(uri);
+    if (found == null) {
+      return null;
+    }
+    ObjectNode values = Json.object();
+    for (int i = 0; i < found.length; i++) {
+      String value = decoded(found[i]);
+      if (value.contains("/") && !widths.get(i)) {
+        return null;
+      }
+      values.put(variables.get(i), value);
+    }
+    return values;
+  }
+
+  /**
+   * What each variable stands for, or null if the literals are not all there: found from the left
+   * up to the widest variable and from the right behind it, each where it comes first.
+   */
+  private String @Nullable [] split(String uri) {
+    int last = variables.size();
+    int from = literals.get(0).length();
+    int to = uri.length() - literals.get(last).length();
+    if (!uri.startsWith(literals.get(0)) || !uri.endsWith(literals.get(last))) {
+      return null;
+    }
+    String[] values = new String[last];
+    for (int i = 0; i < widest; i++) {
+      String literal = literals.get(i + 1);
+      int end = uri.indexOf(literal, from + 1);
+      if (end < 0) {
+        return null;
+      }
+      values[i] = uri.substring(from, end);
+      from = end + literal.length();
+    }
+    for (int i = last - 1; i > widest; i--) {
+      String literal = literals.get(i);
+      int start = uri.lastIndexOf(literal, to - 1 - literal.length());
+      if (start < 0) {
+        return null;
+      }
+      values[i] = uri.substring(start + literal.length(), to);
+      to = start;
+    }
+    if (from >= to) {
+      return null;
+    }
+    values[widest] = uri.substring(from, to);
+    return values;
+  }
+
+  private static String decoded(String value) {
+    try {
+      return URLDecoder.decode(value.replace("+", "%2B"), StandardCharsets.UTF_8);
+    } catch (IllegalArgumentException notEncoded) {
+      return value;
+    }
+  }
+
+  public @Nullable McpCompletion completion(String variable) {
+    return completions.get(variable);
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public String mimeType() {
+    return mimeType;
+  }
+
+  public @Nullable String title() {
+    return title;
+  }
+
+  public @Nullable String description() {
+    return description;
+  }
+
+  public ObjectNode meta() {
+    return meta;
+  }
+}

@@ -1,0 +1,244 @@
+package io.fermata.mcp.feature;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.ArgumentSchema;
+import io.fermata.mcp.settings.OAuth;
+import io.fermata.session.call.WidgetPage;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A tool that remembers nothing between calls.
+ *
+ * <pre>{@code
+ * record Sum(int a, int b) {}
+ *
+ * McpTool add = McpTool.of("add", "Adds two numbers")
+ *     .input(Sum.class)
+ *     .call(call -> {
+ *       Sum sum = call.arguments(Sum.class);
+ *       return McpResult.text(String.valueOf(sum.a() + sum.b()));
+ *     });
+ * }</pre>
+ *
+ * <p>Arguments that do not fit the input never reach the handler; the caller is told what is wrong
+ * with them.
+ */
+public final class McpTool {
+  public static final List<String> EVERYBODY = List.of("model", "app");
+
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_./-]{1,64}");
+
+  private final String name;
+  private final String description;
+  private @Nullable String title;
+  private ArgumentSchema input = ArgumentSchema.nothing();
+  private @Nullable ArgumentSchema output;
+  private ObjectNode annotations = Json.object();
+  private ObjectNode meta = Json.object();
+  private Set<String> scopes = Set.of();
+  private @Nullable McpHandler<CompletionStage<McpResult>> handler;
+  private boolean atOnce;
+  private @Nullable WidgetPage page;
+  private List<String> visibility = EVERYBODY;
+
+  private McpTool(String name, String description) {
+    this.name = name;
+    this.description = description;
+  }
+
+  /** A tool without arguments, until it is given an input. */
+  public static McpTool of(String name, String description) {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "The tool's name \"%s\" is not 1 to 64 of letters, digits, _ - . and /".formatted(name));
+    }
+    return new McpTool(name, Objects.requireNonNull(description, "description"));
+  }
+
+  private McpTool with(Consumer<McpTool> change) {
+    McpTool copy = new McpTool(name, description);
+    copy.title = title;
+    copy.input = input;
+    copy.output = output;
+    copy.annotations = annotations.deepCopy();
+    copy.meta = meta.deepCopy();
+    copy.scopes = scopes;
+    copy.handler = handler;
+    copy.atOnce = atOnce;
+    copy.page = page;
+    copy.visibility = visibility;
+    change.accept(copy);
+    return copy;
+  }
+
+  /** What people read. */
+  public McpTool title(String text) {
+    return with(it -> it.title = text);
+  }
+
+  /** Takes the components of a record. */
+  public McpTool input(Class<? extends Record> arguments) {
+    return with(it -> it.input = ArgumentSchema.of(arguments));
+  }
+
+  /** Takes what a JSON Schema of type object describes. */
+  public McpTool input(ObjectNode schema) {
+    return with(it -> it.input = ArgumentSchema.of(schema));
+  }
+
+  /** Takes what a JSON Schema of type object describes, given as JSON. */
+  public McpTool input(String schema) {
+    return input(objectOf(schema));
+  }
+
+  /** Promises that the structured part of every result is such an object. */
+  public McpTool output(Class<? extends Record> result) {
+    return with(it -> it.output = ArgumentSchema.of(result));
+  }
+
+  /** Promises that the structured part of every result is as a JSON Schema of type object says. */
+  public McpTool output(ObjectNode schema) {
+    return with(it -> it.output = ArgumentSchema.of(schema));
+  }
+
+  /** Says that the tool changes nothing. */
+  public McpTool readOnly() {
+    return annotation("readOnlyHint", true);
+  }
+
+  /** Says that the tool may destroy something. */
+  public McpTool destructive() {
+    return annotation("destructiveHint", true);
+  }
+
+  /** Says that calling twice is as good as calling once. */
+  public McpTool idempotent() {
+    return annotation("idempotentHint", true);
+  }
+
+  private McpTool annotation(String hint, boolean value) {
+    return with(it -> it.annotations.put(hint, value));
+  }
+
+  /**
+   * Says what a token must allow for calling it, besides what every token must. Who comes with an
+   * API key may call everything.
+   */
+  public McpTool scopes(String... needed) {
+    return with(it -> it.scopes = OAuth.scopesIn(needed));
+  }
+
+  /** Puts something into the descriptor's {@code _meta}. */
+  public McpTool meta(String key, JsonNode value) {
+    return with(it -> it.meta.set(key, value));
+  }
+
+  /** Has its results rendered by a page, in clients that show pages. */
+  public McpTool page(WidgetPage rendering) {
+    return with(it -> it.page = rendering);
+  }
+
+  /**
+   * Keeps the tool for pages: clients that show pages do not offer it to models. Others are
+   * refused, if they say what they can do with each request, which they do since 2026-07-28.
+   */
+  public McpTool appOnly() {
+    return with(it -> it.visibility = List.of("app"));
+  }
+
+  /** Keeps the tool for models: clients let no page call it. */
+  public McpTool modelOnly() {
+    return with(it -> it.visibility = List.of("model"));
+  }
+
+  /** What answers a call. */
+  public McpTool call(McpHandler<McpResult> answering) {
+    return callAsync(call -> CompletableFuture.completedFuture(answering.handle(call)));
+  }
+
+  /** What answers a call later, and holds no thread meanwhile. */
+  public McpTool callAsync(McpHandler<CompletionStage<McpResult>> answering) {
+    return with(
+        it -> {
+          it.handler = answering;
+          it.atOnce = false;
+        });
+  }
+
+  /**
+   * What answers a call at once, on the thread that read it. It must neither wait nor compute for
+   * long: until it returns, that thread serves nobody else.
+   */
+  public McpTool callAtOnce(McpHandler<McpResult> answering) {
+    return call(answering).with(it -> it.atOnce = true);
+  }
+
+  static ObjectNode objectOf(String json) {
+    if (Json.parse(json) instanceof ObjectNode object) {
+      return object;
+    }
+    throw new IllegalArgumentException("A JSON Schema must be a JSON object");
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public ArgumentSchema input() {
+    return input;
+  }
+
+  public @Nullable ArgumentSchema output() {
+    return output;
+  }
+
+  public Set<String> scopes() {
+    return scopes;
+  }
+
+  public boolean atOnce() {
+    return atOnce;
+  }
+
+  public McpHandler<CompletionStage<McpResult>> handler() {
+    if (handler == null) {
+      throw new IllegalArgumentException(
+          "Nothing answers calls of the tool " + name + ": give it a handler with call(…)");
+    }
+    return handler;
+  }
+
+  public @Nullable String title() {
+    return title;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  public ObjectNode annotations() {
+    return annotations;
+  }
+
+  public ObjectNode meta() {
+    return meta;
+  }
+
+  public @Nullable WidgetPage page() {
+    return page;
+  }
+
+  /** Who may call it: {@code model}, {@code app} or both. */
+  public List<String> visibility() {
+    return visibility;
+  }
+}

@@ -1,0 +1,124 @@
+package io.fermata.mcp.http;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.admin.ThreadException;
+import io.vertx.core.http.HttpHeaders;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** An error of the HTTP API of threads and runs: a status, a stable code and a message. */
+public final class HttpError extends RuntimeException {
+  private static final Logger LOG = LoggerFactory.getLogger(HttpError.class);
+  private static final long serialVersionUID = 1;
+
+  /** When to come again, where the server cannot know better. */
+  private static final String SOON = "1";
+
+  private final transient Response answer;
+
+  private HttpError(Response answer) {
+    // An error is an answer, not a fault: nobody reads its stack.
+    super(null, null, false, false);
+    this.answer = answer;
+  }
+
+  public static HttpError of(int status, String code, String message) {
+    return new HttpError(answer(status, code, message, Map.of()));
+  }
+
+  public static HttpError notFound() {
+    return of(404, "not_found", "There is nothing here");
+  }
+
+  public static HttpError methods(String allowed) {
+    String message = "The method is not served here; use one of " + allowed;
+    return new HttpError(
+        answer(405, "method_not_allowed", message, Map.of()).with(HttpHeaders.ALLOW, allowed));
+  }
+
+  /** Fields that do not fit, each with what is wrong with it. */
+  public static HttpError fields(Map<String, String> wrong) {
+    return new HttpError(
+        answer(400, "invalid_fields", "Wrong: " + String.join(", ", wrong.keySet()), wrong));
+  }
+
+  public static HttpError tooManyStreams(int limit) {
+    String message = "%d event streams are open already; close one first".formatted(limit);
+    return new HttpError(soon(answer(429, "too_many_streams", message, Map.of())));
+  }
+
+  public static HttpError shuttingDown() {
+    String message = "The server is shutting down; send the request again in a moment";
+    return new HttpError(soon(answer(503, "shutting_down", message, Map.of())));
+  }
+
+  /** What the transport refuses, in the words of this API. */
+  public static Response refused(RpcException refusal) {
+    String code =
+        switch (refusal.status) {
+          case 400 -> "bad_request";
+          case 401 -> "unauthorized";
+          case 403 -> "forbidden";
+          case 413 -> "body_too_long";
+          case 429 -> "too_many_calls";
+          case 503 -> "unavailable";
+          default -> "not_served";
+        };
+    return answer(refusal.status, code, refusal.reason, Map.of()).with(refusal.httpHeaders);
+  }
+
+  /** The answer to whatever a request ended in. */
+  public static Response answer(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    if (cause instanceof HttpError error) {
+      return error.answer;
+    } else if (cause instanceof RpcException refusal) {
+      return refused(refusal);
+    } else if (cause instanceof ThreadException exception) {
+      return answer(exception);
+    }
+    LOG.error("A request about threads or runs failed inside the server", thrown);
+    return answer(500, "internal_error", "The request failed inside the server", Map.of());
+  }
+
+  private static Response answer(ThreadException exception) {
+    int status =
+        switch (exception.code()) {
+          case "unknown_thread", "unknown_file" -> 404;
+          case "not_kept" -> 410;
+          case "busy" -> 429;
+          case "message_too_long", "file_too_large" -> 413;
+          case "key_used", "no_open_question", "too_many_files", "unknown_agent" -> 409;
+          case "overloaded", "shutting_down", "store_unavailable" -> 503;
+          case "journal_unreadable", "key_missing", "seal_broken" -> 500;
+          default -> 400;
+        };
+    Response answer =
+        answer(status, exception.code(), String.valueOf(exception.getMessage()), Map.of());
+    return status == 429 || status == 503 ? soon(answer) : answer;
+  }
+
+  private static Response soon(Response answer) {
+    return answer.with(HttpHeaders.RETRY_AFTER, SOON);
+  }
+
+  private static Response answer(
+      int status, String code, @Nullable String message, Map<String, String> wrong) {
+    ObjectNode body = Json.object();
+    ObjectNode error = body.putObject("error").put("code", code).put("message", message);
+    if (!wrong.isEmpty()) {
+      ArrayNode fields = error.putArray("fields");
+      wrong.forEach((field, why) -> fields.addObject().put("field", field).put("message", why));
+    }
+    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8));
+  }
+}

@@ -1,0 +1,284 @@
+package io.fermata.mcp.http;
+
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.Authenticator;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.access.OriginGuard;
+import io.fermata.mcp.dispatch.McpDispatcher;
+import io.fermata.mcp.protocol.RequestGate;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcException;
+import io.vertx.core.Context;
+import io.vertx.core.Future;
+import io.vertx.core.MultiMap;
+import io.vertx.core.VerticleBase;
+import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpConnection;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServer;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.net.SocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The HTTP server, once per event loop: checks the headers and routes the request. */
+public final class HttpVerticle extends VerticleBase {
+  public static final String PATH = "/mcp";
+  private static final Logger LOG = LoggerFactory.getLogger(HttpVerticle.class);
+  private static final Duration GRACE = Duration.ofSeconds(5);
+
+  private final McpDispatcher protocol;
+  private final LegacyTransport legacy;
+  private final OperationsEndpoints operations;
+  private final RequestGate gate;
+  private final List<HttpRoute> routes;
+  private final Access access;
+  private final HttpLimits limits;
+  private final AtomicInteger connections;
+  private final SocketAddress address;
+  private @Nullable HttpServer server;
+
+  /**
+   * Who may send requests.
+   *
+   * @param resource the metadata for clients that look for an issuer of tokens
+   */
+  public record Access(
+      OriginGuard guard,
+      Cors cors,
+      Authenticator callers,
+      CallQuotas quotas,
+      @Nullable ProtectedResource resource) {}
+
+  /**
+   * @param routes what is served beside MCP
+   * @param connections counts the connections of all event loops
+   */
+  public HttpVerticle(
+      McpDispatcher protocol,
+      LegacyTransport legacy,
+      OperationsEndpoints operations,
+      RequestGate gate,
+      List<HttpRoute> routes,
+      Access access,
+      HttpLimits limits,
+      AtomicInteger connections,
+      SocketAddress address) {
+    this.protocol = protocol;
+    this.legacy = legacy;
+    this.operations = operations;
+    this.gate = gate;
+    this.routes = routes;
+    this.access = access;
+    this.limits = limits;
+    this.connections = connections;
+    this.address = address;
+  }
+
+  /** The address to listen on; with port 0, all event loops share one that the system chooses. */
+  public static SocketAddress address(String host, int port) {
+    return port == 0
+        ? SocketAddress.sharedRandomPort(1, host)
+        : SocketAddress.inetSocketAddress(port, host);
+  }
+
+  private static HttpServerOptions options(HttpLimits limits) {
+    return new HttpServerOptions()
+        .setMaxHeaderSize(HttpLimits.MAX_HEADERS)
+        .setMaxInitialLineLength(HttpLimits.MAX_FIRST_LINE)
+        .setHttp2ClearTextEnabled(false)
+        .setIdleTimeout((int) limits.idleTimeout().toSeconds())
+        .setIdleTimeoutUnit(TimeUnit.SECONDS);
+  }
+
+  @Override
+  public Future<?> start() {
+    HttpServer starting =
+        vertx
+            .createHttpServer(options(limits))
+            .connectionHandler(this::count)
+            // Broken connections are normal, and not worth a log line.
+            .exceptionHandler(broken -> {})
+            .requestHandler(this::serve);
+    server = starting;
+    return starting.listen(address);
+  }
+
+  @Override
+  public Future<?> stop() {
+    return server == null ? Future.succeededFuture() : server.shutdown(GRACE);
+  }
+
+  public int port() {
+    return Objects.requireNonNull(server).actualPort();
+  }
+
+  private void count(HttpConnection connection) {
+    connection.closeHandler(closed -> connections.decrementAndGet());
+    if (connections.incrementAndGet() > limits.maxConnections()) {
+      connection.close();
+    }
+  }
+
+  private void serve(HttpServerRequest request) {
+    HttpRoute route = route(request);
+    boolean metrics = operations.servesMetrics(request.path());
+    Function<RpcException, Response> refusing =
+        route != null || metrics ? HttpError::refused : RequestExchange::errorResponse;
+    MultiMap headers = request.headers();
+    RpcException objection =
+        access
+            .guard()
+            .objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
+    ProtectedResource resource = access.resource();
+    if (objection != null) {
+      RequestExchange.refuse(request, objection, refusing);
+    } else if (access.cors().answers(request)) {
+      return;
+    } else if (resource != null && resource.serves(request.path())) {
+      describe(request, resource);
+    } else if (operations.servesHealth(request.path())) {
+      operations.serve(request);
+    } else if (route == null && !metrics && !PATH.equals(request.path())) {
+      refuse(request, RpcException.http(404, "There is nothing here. Served are " + served()));
+    } else {
+      admit(request, route, refusing);
+    }
+  }
+
+  private @Nullable HttpRoute route(HttpServerRequest request) {
+    for (HttpRoute route : routes) {
+      if (route.serves(request.path())) {
+        return route;
+      }
+    }
+    return null;
+  }
+
+  private String served() {
+    StringBuilder served = new StringBuilder(PATH + " (MCP)");
+    routes.forEach(route -> served.append(", ").append(route.path()));
+    return served.append(", ").append(operations.paths()).append('.').toString();
+  }
+
+  private static void describe(HttpServerRequest request, ProtectedResource resource) {
+    if (request.method().equals(HttpMethod.GET)) {
+      Response metadata = resource.metadata();
+      RequestExchange.answer(
+          request, body -> CompletableFuture.completedFuture(metadata), RequestExchange::errorResponse);
+    } else {
+      request.response().putHeader(HttpHeaders.ALLOW, "GET");
+      refuse(request, RpcException.http(405, "This is for reading: use GET."));
+    }
+  }
+
+  private static CompletionStage<Response> now(Response answer) {
+    return CompletableFuture.completedFuture(answer);
+  }
+
+  private void admit(
+      HttpServerRequest request, @Nullable HttpRoute route, Function<RpcException, Response> refusing) {
+    CompletionStage<AuthenticatedCaller> asked =
+        access.callers().of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
+    CompletableFuture<AuthenticatedCaller> caller = asked.toCompletableFuture();
+    if (caller.isDone()) {
+      admit(request, route, refusing, caller);
+      return;
+    }
+    Context context = Objects.requireNonNull(Vertx.currentContext());
+    request.pause();
+    asked.whenComplete(
+        (known, failure) ->
+            context.runOnContext(
+                home -> {
+                  if (!request.response().closed()) {
+                    admit(request, route, refusing, caller);
+                    request.resume();
+                  }
+                }));
+  }
+
+  private void admit(
+      HttpServerRequest request,
+      @Nullable HttpRoute route,
+      Function<RpcException, Response> refusing,
+      CompletableFuture<AuthenticatedCaller> known) {
+    AuthenticatedCaller caller;
+    try {
+      caller = access.callers().admitted(known.join());
+      access.quotas().countArrivals(caller.principal(), 1);
+    } catch (RpcException refusal) {
+      RequestExchange.refuse(request, refusal, refusing);
+      return;
+    } catch (CompletionException e) {
+      RequestExchange.refuse(request, refusal(e), refusing);
+      return;
+    }
+    if (operations.servesMetrics(request.path())) {
+      operations.serve(request);
+    } else if (route != null && gate.closed()) {
+      RequestExchange.answer(request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
+    } else if (route != null) {
+      route.serve(request, caller);
+    } else {
+      authenticated(request, caller);
+    }
+  }
+
+  private static RpcException refusal(CompletionException e) {
+    if (e.getCause() instanceof RpcException refusal) {
+      return refusal;
+    }
+    LOG.error("A caller could not be authenticated", e.getCause());
+    return RpcException.internal();
+  }
+
+  private void authenticated(HttpServerRequest request, AuthenticatedCaller caller) {
+    if (request.method().equals(HttpMethod.POST)) {
+      post(request, caller);
+    } else if (modern(request)) {
+      refuse(request, RequestExchange.notPosted(request, "Send messages with POST."));
+    } else {
+      legacy.serve(request, caller, MediaTypes.acceptsStreams(request));
+    }
+  }
+
+  private void post(HttpServerRequest request, AuthenticatedCaller caller) {
+    if (!MediaTypes.isJson(request.getHeader(HttpHeaders.CONTENT_TYPE))) {
+      refuse(
+          request, RpcException.http(415, "The Content-Type must be application/json, in UTF-8."));
+    } else if (!MediaTypes.acceptsAnswers(request, modern(request))) {
+      refuse(
+          request,
+          RpcException.http(406, "Accept must list application/json and text/event-stream."));
+    } else {
+      SseResponse stream =
+          MediaTypes.acceptsStreams(request)
+              ? new SseResponse(request.response(), legacy.log(request, caller))
+              : null;
+      RequestExchange.answer(request, protocol, caller, stream);
+    }
+  }
+
+  private static void refuse(HttpServerRequest request, RpcException refusal) {
+    RequestExchange.refuse(request, refusal, RequestExchange::errorResponse);
+  }
+
+  private static boolean modern(HttpServerRequest request) {
+    Revision revision = Revision.of(request.getHeader(RequestExchange.VERSION));
+    return revision != null && revision.modern();
+  }
+}

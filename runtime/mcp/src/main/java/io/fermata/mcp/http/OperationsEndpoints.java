@@ -1,0 +1,118 @@
+package io.fermata.mcp.http;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.protocol.HandlerExecutor;
+import io.fermata.mcp.protocol.RequestGate;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.Health;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServerRequest;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The endpoints of operators: liveness, readiness and metrics. */
+public final class OperationsEndpoints {
+  private static final String LIVE = "/health/live";
+  private static final String READY = "/health/ready";
+  private static final String METRICS = "/metrics";
+
+  /** How long a host may take to say how it is. */
+  private static final Duration SILENCE = Duration.ofSeconds(3);
+
+  private static final CharSequence PLAIN = "text/plain; version=0.0.4; charset=utf-8";
+
+  private final ToolHost host;
+  private final RequestGate gate;
+  private final HandlerExecutor workers;
+  private final @Nullable Supplier<String> metrics;
+
+  public OperationsEndpoints(ToolHost host, RequestGate gate, HandlerExecutor workers, @Nullable Supplier<String> metrics) {
+    this.host = host;
+    this.gate = gate;
+    this.workers = workers;
+    this.metrics = metrics;
+  }
+
+  String paths() {
+    String health = LIVE + ", " + READY;
+    return metrics == null ? health : health + ", " + METRICS;
+  }
+
+  /** Whether a path is about health, which anybody may ask for. */
+  boolean servesHealth(String path) {
+    return path.equals(LIVE) || path.equals(READY);
+  }
+
+  /** Whether a path is that of the metrics, which only those may read who may call. */
+  boolean servesMetrics(String path) {
+    return metrics != null && path.equals(METRICS);
+  }
+
+  void serve(HttpServerRequest request) {
+    HttpMethod method = request.method();
+    if (!method.equals(HttpMethod.GET) && !method.equals(HttpMethod.HEAD)) {
+      request.response().putHeader(HttpHeaders.ALLOW, "GET, HEAD");
+      RequestExchange.refuse(request, RpcException.http(405, "Send a GET request."), HttpError::refused);
+      return;
+    }
+    RequestExchange.answer(request, body -> answer(request.path()), HttpError::refused);
+  }
+
+  private CompletionStage<Response> answer(String path) {
+    if (path.equals(LIVE)) {
+      return CompletableFuture.completedFuture(told(200, Json.object().put("live", true)));
+    }
+    return path.equals(READY) ? ready() : scraped();
+  }
+
+  private CompletionStage<Response> ready() {
+    return host.health()
+        .toCompletableFuture()
+        .copy()
+        .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
+        .handle((health, failure) -> ready(health));
+  }
+
+  private Response ready(@Nullable Health health) {
+    boolean store = health != null && health.store();
+    boolean accepts = health != null && health.accepts() && !gate.closed();
+    ObjectNode body = Json.object().put("ready", store && accepts);
+    body.put("store", store ? "answers" : "does not answer");
+    body.put("calls", accepts ? "accepted" : "refused, the server is shutting down");
+    return told(store && accepts ? 200 : 503, body);
+  }
+
+  /** Gathering them may take a while, so it is done elsewhere. */
+  private CompletionStage<Response> scraped() {
+    CompletableFuture<Response> answer = new CompletableFuture<>();
+    try {
+      workers.execute(() -> answer.complete(scrape()));
+    } catch (RpcException refusal) {
+      answer.complete(HttpError.refused(refusal));
+    }
+    return answer;
+  }
+
+  private Response scrape() {
+    try {
+      String text = metrics == null ? "" : metrics.get();
+      return Response.of(200, PLAIN, text.getBytes(StandardCharsets.UTF_8));
+    } catch (RuntimeException | Error e) {
+      return HttpError.answer(e);
+    }
+  }
+
+  private static Response told(int status, ObjectNode body) {
+    return Response.of(status, JsonRpcCodec.bytes(body)).with(HttpHeaders.CACHE_CONTROL, "no-store");
+  }
+}

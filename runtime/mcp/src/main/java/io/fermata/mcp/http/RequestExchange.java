@@ -1,0 +1,235 @@
+package io.fermata.mcp.http;
+
+import com.fasterxml.jackson.databind.node.MissingNode;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.dispatch.McpDispatcher;
+import io.fermata.mcp.protocol.MessageSource;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.RpcException;
+import io.vertx.core.Context;
+import io.vertx.core.MultiMap;
+import io.vertx.core.Vertx;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** One HTTP request: reads the body up to its limit, has it answered, and writes the response. */
+public final class RequestExchange {
+  public static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
+  private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
+  private static final CharSequence NAME = HttpHeaders.createOptimized("mcp-name");
+  public static final CharSequence SESSION = HttpHeaders.createOptimized("mcp-session-id");
+  private static final long LINGER_MILLIS = 500;
+  private static final CharSequence CLOSE = HttpHeaders.createOptimized("close");
+
+  private final HttpServerRequest request;
+  private final Function<byte[], CompletionStage<Response>> answering;
+  private final Function<RpcException, Response> refusing;
+
+  /** What the response may become; null if the client takes plain JSON only. */
+  private final @Nullable SseResponse stream;
+
+  /** The only context in which the response may be touched. */
+  private final Context context = Objects.requireNonNull(Vertx.currentContext());
+
+  private @Nullable RpcException refusal;
+
+  /** The body so far: the only chunk, as most bodies have, or a buffer of several. */
+  private @Nullable Buffer body;
+
+  private boolean gathering;
+  private long received;
+
+  private RequestExchange(
+      HttpServerRequest request,
+      @Nullable SseResponse stream,
+      Function<byte[], CompletionStage<Response>> answering,
+      Function<RpcException, Response> refusing,
+      @Nullable RpcException refusal) {
+    this.request = request;
+    this.stream = stream;
+    this.answering = answering;
+    this.refusing = refusing;
+    this.refusal = refusal;
+  }
+
+  /**
+   * Has an MCP request answered.
+   *
+   * @param stream what the response may become; null if the client takes plain JSON only
+   */
+  static void answer(
+      HttpServerRequest request, McpDispatcher protocol, AuthenticatedCaller caller, @Nullable SseResponse stream) {
+    OutboundQueue progress = stream == null ? null : stream.progress();
+    new RequestExchange(
+            request,
+            stream,
+            bytes -> protocol.answer(bytes, arrival(request, caller), progress),
+            RequestExchange::errorResponse,
+            null)
+        .begin();
+  }
+
+  /**
+   * Has a request answered.
+   *
+   * @param answering is given the body; its stage never fails
+   * @param refusing says how a refusal is written
+   */
+  public static void answer(
+      HttpServerRequest request,
+      Function<byte[], CompletionStage<Response>> answering,
+      Function<RpcException, Response> refusing) {
+    new RequestExchange(request, null, answering, refusing, null).begin();
+  }
+
+  /** Rejects a request such that its sender can read the response. */
+  public static void refuse(
+      HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
+    new RequestExchange(request, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal)
+        .begin();
+  }
+
+  /** A refusal as MCP has it. */
+  public static Response errorResponse(RpcException refusal) {
+    return Response.error(MissingNode.getInstance(), refusal);
+  }
+
+  /** The refusal of a request to the endpoint of MCP that is no POST. */
+  public static RpcException notPosted(HttpServerRequest request, String reason) {
+    request.response().putHeader(HttpHeaders.ALLOW, "GET, POST, DELETE");
+    return RpcException.http(405, reason);
+  }
+
+  private void begin() {
+    if (refusal == null && declaredLength() > JsonRpcCodec.MAX_BYTES) {
+      refusal = tooLong();
+    }
+    if (request.headers().contains(HttpHeaders.EXPECT)) {
+      if (refusal != null) {
+        rejectEarly(refusal);
+        return;
+      }
+      request.response().writeContinue();
+    }
+    // A client that disconnects needs no response.
+    request.exceptionHandler(gone -> {});
+    request.handler(this::take);
+    request.endHandler(end -> finish());
+  }
+
+  private long declaredLength() {
+    String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
+    try {
+      return length == null ? 0 : Long.parseLong(length);
+    } catch (NumberFormatException e) {
+      return Long.MAX_VALUE;
+    }
+  }
+
+  private void take(Buffer chunk) {
+    received += chunk.length();
+    if (refusal == null && received > JsonRpcCodec.MAX_BYTES) {
+      refusal = tooLong();
+      body = null;
+    }
+    if (refusal == null) {
+      keep(chunk);
+    } else if (received > HttpLimits.MAX_DISCARDED) {
+      rejectEarly(refusal);
+    }
+  }
+
+  private void keep(Buffer chunk) {
+    if (body == null) {
+      body = chunk;
+    } else if (gathering) {
+      body.appendBuffer(chunk);
+    } else {
+      body = Buffer.buffer(4 * chunk.length()).appendBuffer(body).appendBuffer(chunk);
+      gathering = true;
+    }
+  }
+
+  private static RpcException tooLong() {
+    return RpcException.http(413, "The body is longer than " + JsonRpcCodec.MAX_BYTES + " bytes.");
+  }
+
+  private void finish() {
+    if (refusal != null) {
+      write(refusing.apply(refusal));
+      return;
+    }
+    byte[] bytes = body == null ? new byte[0] : body.getBytes();
+    body = null;
+    answering
+        .apply(bytes)
+        .whenComplete(
+            (answer, never) -> {
+              if (Vertx.currentContext() == context) {
+                write(answer);
+              } else {
+                context.runOnContext(home -> write(answer));
+              }
+            });
+  }
+
+  private static MessageSource arrival(HttpServerRequest request, AuthenticatedCaller caller) {
+    MultiMap headers = request.headers();
+    return new MessageSource.Post(
+        caller,
+        only(headers, VERSION),
+        only(headers, METHOD),
+        only(headers, NAME),
+        headers.get(SESSION),
+        name -> only(headers, name));
+  }
+
+  /** A repeated header is joined, so that it equals neither value and cannot be read two ways. */
+  private static @Nullable String only(MultiMap headers, CharSequence name) {
+    List<String> all = headers.getAll(name);
+    return switch (all.size()) {
+      case 0 -> null;
+      case 1 -> all.get(0);
+      default -> String.join(", ", all);
+    };
+  }
+
+  private void write(Response answer) {
+    HttpServerResponse response = request.response();
+    if (answer == Response.TAKEN_OVER
+        || (stream != null && answer.body != null && stream.endedWith(answer.body))
+        || response.ended()
+        || response.closed()) {
+      return;
+    }
+    response.setStatusCode(answer.status);
+    answer.headers.forEach(response::putHeader);
+    if (answer.body == null) {
+      response.end();
+    } else {
+      response.end(Buffer.buffer(answer.body));
+    }
+  }
+
+  /** Responds before the end of the body; the connection cannot be used again. */
+  private void rejectEarly(RpcException why) {
+    HttpServerResponse response = request.response();
+    if (response.ended() || response.closed()) {
+      return;
+    }
+    response.putHeader(HttpHeaders.CONNECTION, CLOSE);
+    write(refusing.apply(why));
+    // Closed at once, a connection with unread input is reset, and the response may be lost.
+    context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());
+  }
+}

@@ -1,0 +1,66 @@
+package io.fermata.mcp.legacy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.dispatch.RevisionCheck;
+import io.fermata.mcp.protocol.MessageSource;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.RpcException;
+import java.io.ByteArrayOutputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+
+/** Batches of JSON-RPC messages, which revision 2025-03-26 alone has. */
+final class Batches {
+  private static final int MAX_BATCH = 50;
+
+  private Batches() {}
+
+  static CompletionStage<Response> answer(
+      JsonNode messages,
+      MessageSource arrival,
+      CallQuotas quotas,
+      Function<JsonNode, CompletionStage<Response>> each) {
+    try {
+      require(messages, arrival);
+      // The first was counted when the request arrived.
+      quotas.countArrivals(arrival.principal(), messages.size() - 1);
+    } catch (RpcException refusal) {
+      return CompletableFuture.completedFuture(Response.error(arrival.unknownId(), refusal));
+    }
+    List<CompletableFuture<Response>> answers = new ArrayList<>(messages.size());
+    for (JsonNode message : messages) {
+      answers.add(each.apply(message).toCompletableFuture());
+    }
+    return CompletableFuture.allOf(answers.toArray(CompletableFuture<?>[]::new))
+        .thenApply(all -> joined(answers.stream().map(CompletableFuture::join).toList()));
+  }
+
+  private static void require(JsonNode messages, MessageSource arrival) {
+    if (!RevisionCheck.undeclared(arrival).batches()) {
+      throw RpcException.invalidRequest(
+          "Batches exist in revision 2025-03-26 only: send each message on its own.");
+    }
+    if (messages.isEmpty() || messages.size() > MAX_BATCH) {
+      throw RpcException.invalidRequest("A batch must have 1 to " + MAX_BATCH + " messages.");
+    }
+  }
+
+  private static Response joined(List<Response> answers) {
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    for (Response answer : answers) {
+      if (answer.body != null) {
+        all.write(all.size() == 0 ? '[' : ',');
+        all.writeBytes(answer.body);
+      }
+    }
+    if (all.size() == 0) {
+      return Response.ACCEPTED;
+    }
+    all.write(']');
+    return Response.of(200, all.toByteArray());
+  }
+}

@@ -1,0 +1,59 @@
+package io.fermata.mcp.legacy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcResult;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** Requests of sessions in flight, which clients may cancel by their ids. */
+final class CancellableRequests {
+  private record Key(String session, String principal, JsonNode id) {}
+
+  private record Call(CompletableFuture<RpcResult> answer, @Nullable OutboundQueue way) {
+    void cancel() {
+      if (way != null) {
+        way.disconnect();
+      }
+      answer.completeExceptionally(RpcException.cancelled());
+    }
+  }
+
+  private final Map<Key, Call> open = new ConcurrentHashMap<>();
+
+  /** The answer of a call, or the word that it was called off. */
+  CompletionStage<RpcResult> orCancelled(
+      String session, McpRequest request, CompletionStage<RpcResult> answer) {
+    if (answer instanceof CompletableFuture<RpcResult> done && done.isDone()) {
+      return answer;
+    }
+    Key key = new Key(session, request.principal(), request.id());
+    Call call = new Call(new CompletableFuture<>(), request.progress());
+    if (open.putIfAbsent(key, call) != null) {
+      // Of two with one id, nobody could say which is meant.
+      return answer;
+    }
+    answer.whenComplete(
+        (result, failure) -> {
+          open.remove(key, call);
+          if (failure == null) {
+            call.answer().complete(result);
+          } else {
+            call.answer().completeExceptionally(failure);
+          }
+        });
+    return call.answer();
+  }
+
+  void cancel(String session, String principal, JsonNode id) {
+    Call call = open.remove(new Key(session, principal, id));
+    if (call != null) {
+      call.cancel();
+    }
+  }
+}

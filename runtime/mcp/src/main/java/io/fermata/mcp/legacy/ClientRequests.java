@@ -1,0 +1,123 @@
+package io.fermata.mcp.legacy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.PrincipalCounts;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.RpcException;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Requests of the server to clients of revisions before 2026-07-28, over the stream of an open
+ * request. Clients reply with messages of their own.
+ */
+public final class ClientRequests {
+  /** How long clients have to reply. */
+  public static final Duration TIMEOUT = Duration.ofMinutes(30);
+
+  private record Open(String key, McpAsk ask, String principal, CompletableFuture<JsonNode> reply) {
+    void completeWith(JsonNode result) {
+      if (ask.fits(result)) {
+        reply.complete(result);
+      } else {
+        // Asked again, a program would reply the same again.
+        reply.completeExceptionally(
+            RpcException.clientFailed("its reply to " + key + " is not what was asked for"));
+      }
+    }
+  }
+
+  private final Map<String, Open> open = new ConcurrentHashMap<>();
+  private final SecureRandom random = new SecureRandom();
+  private final Duration patience;
+
+  private final PrincipalCounts asked;
+
+  /**
+   * @param each how many questions may wait for one principal
+   */
+  public ClientRequests(Duration patience, int each) {
+    this.patience = patience;
+    this.asked = new PrincipalCounts(each);
+  }
+
+  /**
+   * Asks all of it, and yields the replies; fails with a refusal where the client does.
+   *
+   * @throws RpcException if too many questions wait for the principal already
+   */
+  public CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, OutboundQueue way) {
+    if (!asked.tryEnter(principal, asks.size())) {
+      throw RpcException.tooManyQuestions();
+    }
+    Map<String, CompletableFuture<JsonNode>> replies = new LinkedHashMap<>();
+    // Until a person has answered, nothing else goes over the connection.
+    way.keepAlive();
+    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, way)));
+    way.onDisconnect(
+        () -> replies.values().forEach(each -> each.completeExceptionally(RpcException.cancelled())));
+    return CompletableFuture.allOf(replies.values().toArray(CompletableFuture<?>[]::new))
+        .handle(
+            (done, failure) -> {
+              if (failure != null) {
+                throw refused(failure);
+              }
+              ObjectNode all = Json.object();
+              replies.forEach((key, reply) -> all.set(key, reply.join()));
+              return all;
+            });
+  }
+
+  private static RuntimeException refused(Throwable failure) {
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    return cause instanceof TimeoutException
+        ? RpcException.clientFailed("it did not reply in time")
+        : new CompletionException(cause);
+  }
+
+  private CompletableFuture<JsonNode> ask(String key, McpAsk ask, String principal, OutboundQueue way) {
+    byte[] bytes = new byte[16];
+    random.nextBytes(bytes);
+    String id = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+    CompletableFuture<JsonNode> reply = new CompletableFuture<>();
+    open.put(id, new Open(key, ask, principal, reply));
+    way.send(JsonRpcCodec.request(id, ask.method(), ask.params()));
+    CompletionStage<JsonNode> replied = reply.orTimeout(patience.toMillis(), TimeUnit.MILLISECONDS);
+    replied.whenComplete(
+        (done, failure) -> {
+          open.remove(id);
+          asked.leave(principal, 1);
+        });
+    return reply;
+  }
+
+  /** Takes a response of a client's. One that nobody waits for is nothing to complain about. */
+  void complete(JsonNode response, String principal) {
+    Open asked = open.get(response.path("id").asText());
+    if (asked == null || !asked.principal().equals(principal)) {
+      return;
+    }
+    JsonNode result = response.get("result");
+    if (result != null) {
+      asked.completeWith(result);
+    } else {
+      asked
+          .reply()
+          .completeExceptionally(
+              RpcException.clientFailed(response.path("error").path("message").asText()));
+    }
+  }
+}

@@ -1,0 +1,34 @@
+package io.fermata.mcp.legacy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import io.fermata.mcp.feature.McpLevel;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The state of a client of the revisions before 2026-07-28: what it declared in its handshake and
+ * since.
+ */
+public final class ClientState {
+  /** What it declared in its handshake; missing if that is not known any more. */
+  public final JsonNode capabilities;
+
+  /** The resources it wants to hear of. */
+  final Set<String> watched = ConcurrentHashMap.newKeySet();
+
+  /** Which log messages it wants; until it says so, those that are more than details. */
+  volatile McpLevel level = McpLevel.INFO;
+
+  private ClientState(JsonNode capabilities) {
+    this.capabilities = capabilities;
+  }
+
+  static ClientState declaring(JsonNode capabilities) {
+    return new ClientState(capabilities);
+  }
+
+  static ClientState unknown() {
+    return new ClientState(MissingNode.getInstance());
+  }
+}

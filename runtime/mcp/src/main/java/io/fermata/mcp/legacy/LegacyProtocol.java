@@ -1,0 +1,216 @@
+package io.fermata.mcp.legacy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.catalog.Subscriptions;
+import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.http.RequestExchange;
+import io.fermata.mcp.protocol.Client;
+import io.fermata.mcp.protocol.LegacyEra;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.MessageSource;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.protocol.RequestGate;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.protocol.RpcMethod;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcMessage;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
+import java.io.IOException;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** The revisions from 2025-03-26 to 2025-11-25. */
+public final class LegacyProtocol implements LegacyEra {
+  /** How much of what a client declares is kept, in bytes of JSON. */
+  private static final int MAX_CAPABILITIES = 8_192;
+
+  private final McpSessions sessions;
+  private final ClientRequests inquiries;
+  private final Subscriptions subscriptions;
+  private final RequestGate gate;
+  private final CallQuotas quotas;
+  private final Function<Revision, ObjectNode> welcome;
+  private final CancellableRequests underWay = new CancellableRequests();
+  private final Map<String, RpcMethod> methods =
+      Map.of(
+          "ping", RpcMethod.immediate(request -> ResultWriter.EMPTY),
+          "resources/subscribe", RpcMethod.immediate(LegacyProtocol::subscribe),
+          "resources/unsubscribe", RpcMethod.immediate(LegacyProtocol::unsubscribe),
+          "logging/setLevel", RpcMethod.immediate(LegacyProtocol::level));
+
+  /**
+   * @param welcome the result of {@code initialize} for the agreed revision
+   */
+  private LegacyProtocol(
+      McpSessions sessions,
+      ClientRequests inquiries,
+      Subscriptions subscriptions,
+      RequestGate gate,
+      CallQuotas quotas,
+      Function<Revision, ObjectNode> welcome) {
+    this.sessions = sessions;
+    this.inquiries = inquiries;
+    this.subscriptions = subscriptions;
+    this.gate = gate;
+    this.quotas = quotas;
+    this.welcome = welcome;
+  }
+
+  public static LegacyProtocol of(
+      ToolHost host,
+      Subscriptions subscriptions,
+      RequestGate gate,
+      CallQuotas quotas,
+      Function<Revision, ObjectNode> welcome) {
+    return new LegacyProtocol(
+        new McpSessions(host, System::nanoTime, quotas.limits().sessions()),
+        new ClientRequests(ClientRequests.TIMEOUT, quotas.limits().openQuestions()),
+        subscriptions,
+        gate,
+        quotas,
+        welcome);
+  }
+
+  McpSessions sessions() {
+    return sessions;
+  }
+
+  // --- the handshake ---------------------------------------------------------------------------
+
+  @Override
+  public Response initialize(RpcMessage message, MessageSource arrival) throws IOException {
+    if (gate.closed()) {
+      throw RpcException.shuttingDown();
+    }
+    String requested = JsonRpcCodec.text(message.params(), "protocolVersion");
+    if (requested == null) {
+      throw RpcException.invalidParams("The parameter protocolVersion must be a string.");
+    }
+    JsonNode capabilities = message.params().path("capabilities");
+    if (JsonRpcCodec.bytes(capabilities).length > MAX_CAPABILITIES) {
+      throw RpcException.invalidParams(
+          "The parameter capabilities must have at most %d bytes.".formatted(MAX_CAPABILITIES));
+    }
+    Revision known = Revision.of(requested);
+    Revision agreed = known == null || known.modern() ? Revision.LATEST_LEGACY : known;
+    ObjectNode result = welcome.apply(agreed);
+    Response answer = Response.of(200, JsonRpcCodec.result(message.id(), out -> out.writeTree(result)));
+    if (arrival instanceof MessageSource.Connection line) {
+      connect(line, agreed, ClientState.declaring(capabilities));
+      return answer;
+    }
+    return answer.with(RequestExchange.SESSION, sessions.open(arrival.principal(), capabilities));
+  }
+
+  /** A stream is one client at a time: the latest handshake counts. */
+  private void connect(MessageSource.Connection line, Revision agreed, ClientState peer) {
+    LegacyClient client = client(null, peer);
+    if (line.negotiated(agreed, client) instanceof LegacyClient before) {
+      before.replaced().complete(null);
+    }
+    listen(peer, line.caller(), line.queue(), client.replaced());
+  }
+
+  private LegacyClient client(@Nullable String session, ClientState peer) {
+    return new LegacyClient(session, peer, inquiries::ask, new CompletableFuture<>());
+  }
+
+  @Override
+  public Client client(MessageSource arrival) {
+    if (arrival instanceof MessageSource.Post post) {
+      String session = post.session();
+      return client(
+          session, session == null ? ClientState.unknown() : sessions.require(session, post.principal()));
+    }
+    Client negotiated = ((MessageSource.Connection) arrival).client();
+    return negotiated == null ? client(null, ClientState.unknown()) : negotiated;
+  }
+
+  /**
+   * Notifies the client of all changes, until it disconnects or {@code ended} completes.
+   *
+   * @throws RpcException if the principal has as many streams as it may
+   */
+  void listen(ClientState peer, AuthenticatedCaller caller, OutboundQueue way, CompletableFuture<Void> ended) {
+    subscriptions.add(
+        new Subscriptions.Subscription(
+            null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
+        caller,
+        () -> {});
+  }
+
+  // --- messages --------------------------------------------------------------------------------
+
+  @Override
+  public void response(JsonNode response, MessageSource arrival) {
+    inquiries.complete(response, arrival.principal());
+  }
+
+  @Override
+  public void notification(RpcMessage message, MessageSource.Post post) {
+    client(post);
+    if (post.session() != null && message.method().equals("notifications/cancelled")) {
+      underWay.cancel(post.session(), post.principal(), message.params().path("requestId"));
+    }
+  }
+
+  @Override
+  public CompletionStage<RpcResult> orCancelled(McpRequest request, CompletionStage<RpcResult> answer) {
+    String session = request.session();
+    return session == null ? answer : underWay.orCancelled(session, request, answer);
+  }
+
+  @Override
+  public CompletionStage<Response> batch(
+      JsonNode messages, MessageSource arrival, Function<JsonNode, CompletionStage<Response>> each) {
+    return Batches.answer(messages, arrival, quotas, each);
+  }
+
+  // --- methods ---------------------------------------------------------------------------------
+
+  @Override
+  public @Nullable RpcMethod method(String name) {
+    return methods.get(name);
+  }
+
+  private static ClientState peer(McpRequest request) {
+    return ((LegacyClient) request.client()).peer();
+  }
+
+  private static RpcResult subscribe(McpRequest request) {
+    Set<String> watched = peer(request).watched;
+    String uri = Subscriptions.watchable(request.text("uri"));
+    Set<String> more = new TreeSet<>(watched);
+    more.add(uri);
+    Subscriptions.requireRoom(more);
+    watched.add(uri);
+    return ResultWriter.EMPTY;
+  }
+
+  private static RpcResult unsubscribe(McpRequest request) {
+    peer(request).watched.remove(request.text("uri"));
+    return ResultWriter.EMPTY;
+  }
+
+  private static RpcResult level(McpRequest request) {
+    McpLevel level = McpLevel.of(request.text("level"));
+    if (level == null) {
+      throw RpcException.invalidParams("The parameter level must be one of debug to emergency.");
+    }
+    peer(request).level = level;
+    return ResultWriter.EMPTY;
+  }
+}

@@ -1,0 +1,109 @@
+package io.fermata.mcp.protocol;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.call.ToolProgress;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request whose envelope has been checked.
+ *
+ * @param client what is known of the client that sent it
+ * @param progress the queue of messages before the result; null if the client accepts no stream
+ */
+public record McpRequest(
+    JsonNode id,
+    Revision revision,
+    AuthenticatedCaller caller,
+    Client client,
+    ObjectNode params,
+    ObjectNode meta,
+    @Nullable OutboundQueue progress) {
+  public String principal() {
+    return caller.principal();
+  }
+
+  /** The transport session of the client; null if it has none. */
+  public @Nullable String session() {
+    return client.session();
+  }
+
+  /** The listener of the progress of a host. */
+  public Consumer<ToolProgress> progressListener() {
+    return progress == null ? unheard -> {} : progress.listener(meta);
+  }
+
+  /** The capabilities of the client; missing if they are not known. */
+  public JsonNode capabilities() {
+    return client.capabilities();
+  }
+
+  /** The least severe log messages that the client wants; null if it wants none. */
+  public @Nullable McpLevel logLevel() {
+    return client.logLevel();
+  }
+
+  /**
+   * A required parameter.
+   *
+   * @throws RpcException if it is not, or no string
+   */
+  public String text(String parameter) {
+    String text = JsonRpcCodec.text(params, parameter);
+    if (text == null) {
+      throw RpcException.invalidParams("The parameter " + parameter + " must be a string.");
+    }
+    return text;
+  }
+
+  /**
+   * The state that the client holds for the server; null if none.
+   *
+   * @throws RpcException if it is no string
+   */
+  public @Nullable String requestState() {
+    JsonNode state = params.get("requestState");
+    if (state == null || state.isTextual()) {
+      return state == null ? null : state.textValue();
+    }
+    throw RpcException.invalidParams("The parameter requestState must be a string.");
+  }
+
+  /**
+   * The replies of the client, by the keys of the questions.
+   *
+   * @throws RpcException if they are no object
+   */
+  public ObjectNode inputResponses() {
+    JsonNode responses = params.get("inputResponses");
+    if (responses == null) {
+      return params.objectNode();
+    }
+    if (responses instanceof ObjectNode object) {
+      return object;
+    }
+    throw RpcException.invalidParams("The parameter inputResponses must be an object.");
+  }
+
+  /**
+   * The arguments; empty if there are none.
+   *
+   * @throws RpcException if they are no object
+   */
+  public ObjectNode arguments() {
+    JsonNode arguments = params.get("arguments");
+    if (arguments == null) {
+      return params.objectNode();
+    }
+    if (arguments instanceof ObjectNode object) {
+      return object;
+    }
+    throw RpcException.invalidParams("The parameter arguments must be an object.");
+  }
+}

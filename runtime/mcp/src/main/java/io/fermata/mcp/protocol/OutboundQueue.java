@@ -1,0 +1,426 @@
+package io.fermata.mcp.protocol;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.WellFormedText;
+import io.fermata.session.call.ToolProgress;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The queue of messages to a client for one request, before its result: progress, numbered and with
+ * streamed text joined, log messages, and requests of the server. It is bounded. Any thread adds to
+ * it; a transport takes from it.
+ */
+public final class OutboundQueue {
+  /**
+   * How long a transport waits between two batches, so that a talkative node does not flood the
+   * client.
+   */
+  public static final int PAUSE_MILLIS = 50;
+
+  static final int MAX_MESSAGE = 2_000;
+
+  /** How many characters may be queued, counting the envelope of each message. */
+  public static final int ROOM = 32_000;
+
+  /**
+   * How many bytes of messages that must not be lost may be queued; a single longer one is
+   * accepted.
+   */
+  public static final int MAX_SENT_BYTES = 4 * JsonRpcCodec.MAX_BYTES;
+
+  /** The number of queued bytes of states from which on further states wait. */
+  static final int MAX_STATE_BYTES = JsonRpcCodec.MAX_BYTES;
+
+  private static final int AROUND = 300;
+
+  /** Longer tokens are ignored, as every notification repeats them. */
+  private static final int MAX_TOKEN = 200;
+
+  /** A queued message. */
+  private sealed interface Waiting {}
+
+  /**
+   * A progress message as text.
+   *
+   * @param node the node whose streamed text it is, which more text may join; null for an event
+   */
+  private record Words(@Nullable String node, StringBuilder message) implements Waiting {
+    /** Takes off half a character, whose other half is likely to come with the next piece. */
+    String cutHalf() {
+      int whole = node == null ? message.length() : whole(message, message.length());
+      String half = message.substring(whole);
+      message.setLength(whole);
+      return half;
+    }
+  }
+
+  /** A serialized message. */
+  private static final class Ready implements Waiting {
+    private final byte[] bytes;
+    private final @Nullable String subject;
+
+    /**
+     * @param subject what the message is about, if only the latest of that counts
+     */
+    Ready(byte[] bytes, @Nullable String subject) {
+      this.bytes = bytes;
+      this.subject = subject;
+    }
+
+    byte[] bytes() {
+      return bytes;
+    }
+  }
+
+  private final Consumer<OutboundQueue> wake;
+  private final Deque<Waiting> waiting = new ArrayDeque<>(0);
+  private JsonNode token = MissingNode.getInstance();
+
+  /** The latest progress of a handler, once there was no room for one. */
+  private byte @Nullable [] latest;
+
+  private int room = ROOM;
+  private int insisted;
+  private int standing;
+  private int leftOut;
+  private long sent;
+  private boolean asleep = true;
+  private boolean ended;
+  private boolean needsKeepAlive;
+  private boolean lettingGo;
+  private @Nullable Runnable onDisconnect;
+  private @Nullable Runnable onRoom;
+
+  /**
+   * @param wake is called on any thread when there is a message and the latest {@link #take} found
+   *     none; it must not block
+   */
+  public OutboundQueue(Consumer<OutboundQueue> wake) {
+    this.wake = wake;
+  }
+
+  /**
+   * The progress listener for a request with this {@code _meta}. A token that is neither a string
+   * nor an integer, or too long, is ignored: progress is optional, and no reason to reject a call.
+   */
+  synchronized Consumer<ToolProgress> listener(ObjectNode meta) {
+    JsonNode asked = token(meta);
+    if (asked.isMissingNode()) {
+      return unheard -> {};
+    }
+    token = asked;
+    return this::onProgress;
+  }
+
+  /** The progress token of a request; missing if it wants no progress. */
+  public static JsonNode token(ObjectNode meta) {
+    JsonNode asked = meta.path("progressToken");
+    boolean usable = asked.isTextual() || asked.isIntegralNumber();
+    return usable && asked.asText().length() <= MAX_TOKEN ? asked : MissingNode.getInstance();
+  }
+
+  private void onProgress(ToolProgress progress) {
+    String piece = progress.piece();
+    wakeTransport(
+        piece == null
+            ? addWords(null, abbreviate(describe(progress)))
+            : !piece.isEmpty() && addWords(progress.node(), piece));
+  }
+
+  /** Queues a notification, or drops it if there is no room. */
+  public void offer(byte[] notification) {
+    wakeTransport(addIfRoom(notification));
+  }
+
+  /** Queues the progress of a handler. If there is no room for all, the latest is sent. */
+  public void offerLatest(byte[] notification) {
+    wakeTransport(addLatest(notification));
+  }
+
+  /**
+   * Queues a message that must not be lost. A client that leaves too many of them unread is treated
+   * as disconnected.
+   */
+  public void send(byte[] message) {
+    boolean full;
+    boolean wanted;
+    synchronized (this) {
+      insisted += message.length;
+      full = !ended && insisted > MAX_SENT_BYTES && insisted > message.length;
+      wanted = !full && add(message, null);
+    }
+    if (full) {
+      disconnect();
+    }
+    wakeTransport(wanted);
+  }
+
+  /**
+   * Queues a state that must not be lost, unless a later state of the same subject replaces it. Ask
+   * {@linkplain #onRoom for room} before sending many.
+   */
+  public void send(String subject, byte[] message) {
+    boolean wanted;
+    synchronized (this) {
+      withdraw(subject);
+      wanted = add(message, subject);
+      standing += message.length;
+    }
+    wakeTransport(wanted);
+  }
+
+  private void withdraw(String subject) {
+    for (Iterator<Waiting> each = waiting.iterator(); each.hasNext(); ) {
+      if (each.next() instanceof Ready ready && subject.equals(ready.subject)) {
+        each.remove();
+        room += ready.bytes.length;
+        standing -= ready.bytes.length;
+      }
+    }
+  }
+
+  /**
+   * Runs something when there is room for a state: now, or as soon as the queue was taken. One at a
+   * time may wait for that.
+   */
+  public void onRoom(Runnable todo) {
+    synchronized (this) {
+      if (standing >= MAX_STATE_BYTES) {
+        onRoom = todo;
+        return;
+      }
+    }
+    todo.run();
+  }
+
+  /** Keeps the connection alive: the next message may take longer than a connection may be idle. */
+  public void keepAlive() {
+    synchronized (this) {
+      needsKeepAlive = true;
+    }
+    wakeTransport(true);
+  }
+
+  /** Asks the transport to end the response; the client resumes for the rest if it can. */
+  public void requestRelease() {
+    synchronized (this) {
+      lettingGo = !ended;
+    }
+    wakeTransport(true);
+  }
+
+  /** Whether the transport is to end the response now; true once per request. */
+  public synchronized boolean takeRelease() {
+    boolean now = lettingGo;
+    lettingGo = false;
+    return now;
+  }
+
+  public synchronized boolean needsKeepAlive() {
+    return needsKeepAlive;
+  }
+
+  /** What to do when the client disconnects or cancels. */
+  public void onDisconnect(Runnable todo) {
+    synchronized (this) {
+      if (!ended) {
+        onDisconnect = todo;
+        return;
+      }
+    }
+    todo.run();
+  }
+
+  /** The client has disconnected or cancelled. */
+  public void disconnect() {
+    Runnable todo;
+    synchronized (this) {
+      todo = ended ? null : onDisconnect;
+      end();
+    }
+    if (todo != null) {
+      todo.run();
+    }
+  }
+
+  private void wakeTransport(boolean wanted) {
+    if (wanted) {
+      try {
+        wake.accept(this);
+      } catch (RejectedExecutionException closed) {
+        disconnect();
+      }
+    }
+  }
+
+  private static String describe(ToolProgress progress) {
+    JsonNode payload = progress.payload();
+    if (payload.isNull() || payload.isMissingNode()) {
+      return progress.name();
+    }
+    String shown = payload.isTextual() ? payload.textValue() : JsonRpcCodec.json(payload);
+    return progress.name() + ": " + shown;
+  }
+
+  private static String abbreviate(String text) {
+    return text.length() <= MAX_MESSAGE
+        ? text
+        : text.substring(0, whole(text, MAX_MESSAGE - 1)) + "…";
+  }
+
+  /** The end itself, or one less if it would split a surrogate pair. */
+  private static int whole(CharSequence text, int end) {
+    return end > 0 && Character.isHighSurrogate(text.charAt(end - 1)) ? end - 1 : end;
+  }
+
+  /** Adds as much text as there is room for, and returns whether to wake the transport. */
+  private synchronized boolean addWords(@Nullable String node, String message) {
+    if (ended) {
+      return false;
+    }
+    Words last = lastWords();
+    boolean joins = last != null && node != null && node.equals(last.node());
+    int fitting = Math.min(message.length(), joins ? room : room - AROUND);
+    // After the first that does not fit all are left out: the gap is in one place, and named there.
+    if (leftOut > 0 || fitting <= 0) {
+      leftOut++;
+      return false;
+    }
+    if (fitting < message.length()) {
+      leftOut++;
+    }
+    if (last != null && joins) {
+      last.message().append(message, 0, fitting);
+      room -= fitting;
+    } else {
+      put(node, message.substring(0, fitting));
+    }
+    boolean rouse = asleep;
+    asleep = false;
+    return rouse;
+  }
+
+  private synchronized boolean addIfRoom(byte[] message) {
+    return room >= message.length && add(message, null);
+  }
+
+  private synchronized boolean add(byte[] message, @Nullable String subject) {
+    if (ended) {
+      return false;
+    }
+    waiting.add(new Ready(message, subject));
+    room -= message.length;
+    boolean rouse = asleep;
+    asleep = false;
+    return rouse;
+  }
+
+  private synchronized boolean addLatest(byte[] message) {
+    if (latest == null && room >= message.length) {
+      return add(message, null);
+    }
+    if (ended) {
+      return false;
+    }
+    latest = message;
+    boolean rouse = asleep;
+    asleep = false;
+    return rouse;
+  }
+
+  private @Nullable Words lastWords() {
+    return waiting.peekLast() instanceof Words words ? words : null;
+  }
+
+  private void put(@Nullable String node, String message) {
+    waiting.add(new Words(node, new StringBuilder(message)));
+    room -= message.length() + AROUND;
+  }
+
+  /** Takes the queued messages, to be sent now and in this order. */
+  public List<byte[]> take() {
+    List<byte[]> taken;
+    Runnable next;
+    synchronized (this) {
+      taken = takeWhole();
+      next = onRoom;
+      onRoom = null;
+    }
+    if (next != null) {
+      next.run();
+    }
+    return taken;
+  }
+
+  /** Half a character waits for its other half. */
+  private List<byte[]> takeWhole() {
+    Words last = lastWords();
+    String half = last == null ? "" : last.cutHalf();
+    List<byte[]> taken = takeAll();
+    if (last != null && !half.isEmpty()) {
+      put(last.node(), half);
+    }
+    asleep = taken.isEmpty();
+    return taken;
+  }
+
+  /** Takes what is left to send before the result. Later messages are dropped. */
+  public synchronized List<byte[]> end() {
+    ended = true;
+    onDisconnect = null;
+    onRoom = null;
+    return takeAll();
+  }
+
+  private List<byte[]> takeAll() {
+    List<byte[]> taken = new ArrayList<>();
+    for (Waiting each : waiting) {
+      if (each instanceof Words words) {
+        addNotifications(words.message(), taken);
+      } else if (each instanceof Ready ready) {
+        taken.add(ready.bytes());
+      }
+    }
+    if (latest != null) {
+      taken.add(latest);
+      latest = null;
+    }
+    waiting.clear();
+    room = ROOM;
+    insisted = 0;
+    standing = 0;
+    if (leftOut > 0) {
+      taken.add(notification("… (" + leftOut + " left out)"));
+      leftOut = 0;
+    }
+    return taken;
+  }
+
+  private void addNotifications(StringBuilder message, List<byte[]> taken) {
+    int from = 0;
+    while (from < message.length()) {
+      int full = from + MAX_MESSAGE;
+      int to = full < message.length() ? whole(message, full) : message.length();
+      taken.add(notification(message.substring(from, to)));
+      from = to;
+    }
+  }
+
+  private byte[] notification(String message) {
+    ObjectNode params = JsonNodeFactory.instance.objectNode();
+    params.set("progressToken", token);
+    params.put("progress", ++sent).put("message", WellFormedText.repaired(message));
+    return JsonRpcCodec.notification("notifications/progress", params);
+  }
+}

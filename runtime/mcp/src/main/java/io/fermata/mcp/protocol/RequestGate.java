@@ -1,0 +1,112 @@
+package io.fermata.mcp.protocol;
+
+import io.fermata.mcp.rpc.RpcException;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** Admits requests until shutdown, and counts those in flight. */
+public final class RequestGate {
+  private final AtomicInteger inside = new AtomicInteger();
+  private final Map<Object, CompletableFuture<?>> waiting = new ConcurrentHashMap<>();
+  private final Set<Runnable> handingBack = ConcurrentHashMap.newKeySet();
+  private final CompletableFuture<Void> empty = new CompletableFuture<>();
+  private volatile boolean closed;
+
+  public boolean closed() {
+    return closed;
+  }
+
+  /**
+   * Admits a request.
+   *
+   * @throws RpcException if the server is shutting down
+   */
+  public void enter() {
+    inside.incrementAndGet();
+    if (closed) {
+      leave();
+      throw RpcException.shuttingDown();
+    }
+  }
+
+  public void leave() {
+    if (inside.decrementAndGet() == 0 && closed) {
+      empty.complete(null);
+    }
+  }
+
+  /** The result of a request, or a refusal if the server ends first. */
+  public <T> CompletionStage<T> orIfCutOff(CompletionStage<T> answer) {
+    CompletableFuture<T> answered = answer.toCompletableFuture();
+    if (answered.isDone()) {
+      return answered;
+    }
+    CompletableFuture<T> either = new CompletableFuture<>();
+    Object request = new Object();
+    waiting.put(request, either);
+    tell(either, answer, () -> waiting.remove(request));
+    return either;
+  }
+
+  private static <T> void tell(
+      CompletableFuture<T> either, CompletionStage<T> answer, Runnable first) {
+    answer.whenComplete(
+        (result, thrown) -> {
+          first.run();
+          if (thrown == null) {
+            either.complete(result);
+          } else {
+            either.completeExceptionally(thrown);
+          }
+        });
+  }
+
+  /**
+   * What work that goes on without its caller comes to, or what its caller is told when it is
+   * handed back.
+   *
+   * @param handedBack says that the work goes on; null as long as there is nothing to hand back
+   */
+  public <T> CompletionStage<T> orIfHandedBack(CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
+    CompletableFuture<T> answered = answer.toCompletableFuture();
+    if (answered.isDone()) {
+      return answered;
+    }
+    CompletableFuture<T> either = new CompletableFuture<>();
+    Runnable handing =
+        () -> {
+          T instead = either.isDone() ? null : handedBack.get();
+          if (instead != null) {
+            either.complete(instead);
+          }
+        };
+    handingBack.add(handing);
+    tell(either, answer, () -> handingBack.remove(handing));
+    return either;
+  }
+
+  /** Hands back the requests that can be by now. */
+  void handBackAll() {
+    handingBack.forEach(Runnable::run);
+  }
+
+  /** Admits no further request. The stage completes when none is in flight. */
+  CompletableFuture<Void> close() {
+    closed = true;
+    if (inside.get() == 0) {
+      empty.complete(null);
+    }
+    return empty.copy();
+  }
+
+  /** Rejects the requests that are still in flight. */
+  void cutOff() {
+    waiting.values().forEach(each -> each.completeExceptionally(RpcException.interrupted()));
+  }
+}

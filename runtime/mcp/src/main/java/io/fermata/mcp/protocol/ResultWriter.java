@@ -1,0 +1,174 @@
+package io.fermata.mcp.protocol;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.io.SerializedString;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpContent;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcResult;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Map;
+
+/** Writes results as their revision requires. */
+public final class ResultWriter {
+  static final String SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+
+  /** How long a client may rely on what only changes when the server is replaced. */
+  private static final Duration FIXED = Duration.ofMinutes(5);
+
+  /** How long it may rely on a list, which handlers may change at any time. */
+  private static final Duration LISTED = Duration.ofSeconds(10);
+
+  /** What there is nothing to say about, in revisions that demand nothing of every result. */
+  public static final RpcResult EMPTY = out -> out.writeRawValue("{}");
+
+  private final SerializedString serverInfo;
+  private final ObjectNode identity;
+
+  public ResultWriter(ServerIdentity identity) {
+    this.identity = identity.tree();
+    this.serverInfo = new SerializedString(JsonRpcCodec.json(this.identity));
+  }
+
+  /** A result that is always the same, written once and for all. */
+  RpcResult fixed(Revision revision, ObjectNode fields) {
+    SerializedString json = new SerializedString(JsonRpcCodec.json(whole(revision, "complete", fields)));
+    return out -> out.writeRawValue(json);
+  }
+
+  /** A result that is written once. */
+  public RpcResult once(Revision revision, ObjectNode fields) {
+    ObjectNode whole = whole(revision, "complete", fields);
+    return out -> out.writeTree(whole);
+  }
+
+  /** What has to come from the client before there is a result. */
+  public RpcResult inputRequired(Map<String, McpAsk> asks, String state) {
+    return inputRequired(asks, state, JsonNodeFactory.instance.objectNode());
+  }
+
+  /** What has to come from the client before there is a result, with what belongs into its meta. */
+  public RpcResult inputRequired(Map<String, McpAsk> asks, String state, ObjectNode meta) {
+    ObjectNode fields = JsonNodeFactory.instance.objectNode();
+    if (!meta.isEmpty()) {
+      fields.set("_meta", meta);
+    }
+    ObjectNode requests = fields.putObject("inputRequests");
+    asks.forEach((key, ask) -> requests.set(key, ask.json()));
+    fields.put("requestState", state);
+    ObjectNode whole = whole(Revision.V2026_07_28, "input_required", fields);
+    return out -> out.writeTree(whole);
+  }
+
+  /** A call that goes on as a task. */
+  public RpcResult task(ObjectNode fields) {
+    ObjectNode whole = whole(Revision.V2026_07_28, "task", fields);
+    return out -> out.writeTree(whole);
+  }
+
+  private ObjectNode whole(Revision revision, String type, ObjectNode fields) {
+    ObjectNode whole = JsonNodeFactory.instance.objectNode();
+    if (revision.modern()) {
+      whole.put("resultType", type);
+    }
+    whole.setAll(fields);
+    if (revision.modern()) {
+      whole.withObjectProperty("_meta").set(SERVER_INFO, identity);
+    }
+    return whole;
+  }
+
+  /** A {@linkplain #fixed fixed} result that is the same as long as the server runs. */
+  public RpcResult cacheable(Revision revision, ObjectNode fields) {
+    return cacheable(revision, fields, FIXED);
+  }
+
+  /** A {@linkplain #fixed fixed} result that holds until something else is offered. */
+  public RpcResult list(Revision revision, ObjectNode fields) {
+    return cacheable(revision, fields, LISTED);
+  }
+
+  private RpcResult cacheable(Revision revision, ObjectNode fields, Duration time) {
+    ObjectNode hinted = fields.deepCopy();
+    if (revision.modern()) {
+      hinted.put("ttlMs", time.toMillis()).put("cacheScope", "public");
+    }
+    return fixed(revision, hinted);
+  }
+
+  /** What a tool said: text for every client, the structure for those who know it. */
+  public RpcResult ofTool(
+      Revision revision, String text, String structuredJson, boolean error, ObjectNode meta) {
+    return out -> {
+      out.writeStartObject();
+      if (revision.modern()) {
+        out.writeStringField("resultType", "complete");
+      }
+      writeText(out, text);
+      if (revision.structured()) {
+        out.writeFieldName("structuredContent");
+        out.writeRawValue(structuredJson);
+      }
+      out.writeBooleanField("isError", error);
+      writeMeta(out, revision, meta);
+      out.writeEndObject();
+    };
+  }
+
+  /** What a plain tool said. */
+  public RpcResult ofTool(Revision revision, McpResult result) {
+    return out -> {
+      out.writeStartObject();
+      if (revision.modern()) {
+        out.writeStringField("resultType", "complete");
+      }
+      out.writeArrayFieldStart("content");
+      for (McpContent content : result.content()) {
+        out.writeTree(content.json());
+      }
+      out.writeEndArray();
+      JsonNode structured = result.structured();
+      // Before, only an object could be structured content; others are there as text.
+      if (structured != null
+          && revision.structured()
+          && (structured.isObject() || revision.modern())) {
+        out.writeFieldName("structuredContent");
+        out.writeTree(structured);
+      }
+      out.writeBooleanField("isError", result.error());
+      writeMeta(out, revision, result.meta());
+      out.writeEndObject();
+    };
+  }
+
+  private static void writeText(JsonGenerator out, String text) throws IOException {
+    out.writeArrayFieldStart("content");
+    out.writeStartObject();
+    out.writeStringField("type", "text");
+    out.writeStringField("text", text);
+    out.writeEndObject();
+    out.writeEndArray();
+  }
+
+  private void writeMeta(JsonGenerator out, Revision revision, ObjectNode meta) throws IOException {
+    if (meta.isEmpty() && !revision.modern()) {
+      return;
+    }
+    out.writeObjectFieldStart("_meta");
+    for (Map.Entry<String, JsonNode> entry : meta.properties()) {
+      out.writeFieldName(entry.getKey());
+      out.writeTree(entry.getValue());
+    }
+    if (revision.modern()) {
+      out.writeFieldName(SERVER_INFO);
+      out.writeRawValue(serverInfo);
+    }
+    out.writeEndObject();
+  }
+}

@@ -1,0 +1,135 @@
+package io.fermata.mcp.rest;
+
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.MediaTypes;
+import io.fermata.mcp.rpc.RpcException;
+import io.vertx.core.MultiMap;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** A request to the HTTP API of threads and runs: path, query, headers and caller. */
+final class ApiRequest {
+  private static final int MAX_KEY = 255;
+  private static final Set<String> REPEATED = Set.of("tag", "status");
+
+  private final HttpServerRequest http;
+  private final AuthenticatedCaller caller;
+  private final List<String> place;
+  private final MultiMap query;
+
+  private ApiRequest(HttpServerRequest http, AuthenticatedCaller caller, List<String> place, MultiMap query) {
+    this.http = http;
+    this.caller = caller;
+    this.place = place;
+    this.query = query;
+  }
+
+  /**
+   * @param root the path below which the parts of its path count
+   */
+  static ApiRequest of(HttpServerRequest http, String root, AuthenticatedCaller caller) {
+    try {
+      List<String> place = new ArrayList<>();
+      for (String part : http.path().substring(root.length()).split("/", -1)) {
+        place.add(URLDecoder.decode(part.replace("+", "%2B"), StandardCharsets.UTF_8));
+      }
+      // What stands before the first slash is nothing.
+      place.remove(0);
+      return new ApiRequest(http, caller, place, http.params());
+    } catch (IllegalArgumentException e) {
+      throw HttpError.of(400, "bad_request", "The address is not encoded as addresses are");
+    }
+  }
+
+  HttpServerRequest http() {
+    return http;
+  }
+
+  AuthenticatedCaller caller() {
+    return caller;
+  }
+
+  String principal() {
+    return caller.principal();
+  }
+
+  String method() {
+    return http.method().name();
+  }
+
+  /** The parts of the path below the root. */
+  List<String> place() {
+    return place;
+  }
+
+  /** Refuses what nobody reads. */
+  void requireQuery(String... known) {
+    for (String name : query.names()) {
+      if (!Set.of(known).contains(name)) {
+        throw wrong(RpcException.abbreviate(name), "There is no such parameter");
+      } else if (query.getAll(name).size() > 1 && !REPEATED.contains(name)) {
+        throw wrong(name, "is there twice");
+      }
+    }
+  }
+
+  @Nullable String query(String name) {
+    return query.get(name);
+  }
+
+  List<String> all(String name) {
+    return query.getAll(name);
+  }
+
+  int number(String name, int otherwise, int least, int most) {
+    String text = query.get(name);
+    try {
+      int number = text == null ? otherwise : Integer.parseInt(text);
+      if (number >= least && number <= most) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // Told below.
+    }
+    throw wrong(name, "must be a number from %d to %d".formatted(least, most));
+  }
+
+  boolean flag(String name) {
+    String text = query.get(name);
+    if (text != null && !text.equals("true") && !text.equals("false")) {
+      throw wrong(name, "must be true or false");
+    }
+    return "true".equals(text);
+  }
+
+  static HttpError wrong(String name, String why) {
+    return HttpError.fields(Map.of(name, why));
+  }
+
+  /** The header that names a request, so that it counts once; null if it has none. */
+  @Nullable String key() {
+    List<String> keys = http.headers().getAll("idempotency-key");
+    if (keys.isEmpty()) {
+      return null;
+    }
+    String key = keys.get(0).strip();
+    if (keys.size() > 1 || key.isEmpty() || key.length() > MAX_KEY) {
+      throw wrong("Idempotency-Key", "must be one header of 1 to " + MAX_KEY + " characters");
+    }
+    return key;
+  }
+
+  void requireJson() {
+    if (!MediaTypes.isJson(http.getHeader(HttpHeaders.CONTENT_TYPE))) {
+      throw HttpError.of(415, "not_json", "The Content-Type must be application/json, in UTF-8");
+    }
+  }
+}

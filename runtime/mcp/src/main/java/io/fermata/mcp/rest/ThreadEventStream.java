@@ -1,0 +1,430 @@
+package io.fermata.mcp.rest;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.catalog.StreamQuota;
+import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.MediaTypes;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.ThreadJson;
+import io.fermata.session.admin.Threads;
+import io.vertx.core.Context;
+import io.vertx.core.Vertx;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.http.HttpVersion;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A stream of the events of a thread. Journaled events have ids and are fetched as fast as the
+ * client reads; pieces of text that is being written have none, and are dropped if the client is
+ * too slow.
+ */
+final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
+  private static final Logger LOG = LoggerFactory.getLogger(ThreadEventStream.class);
+
+  /** Events that may be under way from the journal to the client. */
+  private static final int WINDOW = 16;
+
+  /** Characters of pieces that may wait. */
+  private static final int ROOM = 32_000;
+
+  private static final String VOID = "void";
+  private static final String NEXT_RETRY = "retry: 1000\n\n";
+  private static final Pattern PLACE =
+      Pattern.compile("(\\d{1,18})(\\.(\\d{1,9})(\\.(\\d{1,9}))?)?");
+
+  /**
+   * Where a client is: it has had the record, or an event in it, or a part of what that is told as.
+   *
+   * @param part the last part that it has had; -1 if it has had all of the event
+   */
+  private record Place(long offset, int index, int part) {
+    static final Place BEGINNING = new Place(0, -1, -1);
+
+    static Place of(String text) {
+      Matcher parts = PLACE.matcher(text);
+      if (!parts.matches()) {
+        throw ApiRequest.wrong(
+            "after", "must be now, or the id of an event, as 12.3, or the offset of a thread");
+      }
+      long offset = Long.parseLong(parts.group(1));
+      if (parts.group(3) == null) {
+        return after(offset);
+      }
+      int index = Integer.parseInt(parts.group(3));
+      return parts.group(5) == null
+          ? new Place(offset, index, -1)
+          : new Place(offset, index, Integer.parseInt(parts.group(5)));
+    }
+
+    static Place after(long offset) {
+      return offset == 0 ? BEGINNING : new Place(offset + 1, -1, -1);
+    }
+
+    /** The event after which to begin: one that was told in part is told again. */
+    int whole() {
+      return part < 0 ? index : index - 1;
+    }
+
+    int skipped(long ofOffset, int ofIndex) {
+      return part >= 0 && ofOffset == offset && ofIndex == index ? part + 1 : 0;
+    }
+  }
+
+  /** What waits to be written: a piece that more may join, or what is written as it is. */
+  private static final class Item {
+    final @Nullable String messageId;
+    final String kind;
+    final StringBuilder text;
+
+    /** How many events of the journal it stands for. */
+    final int events;
+
+    Item(@Nullable String messageId, String kind, String text, int events) {
+      this.messageId = messageId;
+      this.kind = kind;
+      this.text = new StringBuilder(text);
+      this.events = events;
+    }
+  }
+
+  private final HttpServerResponse response;
+  private final Context context = Objects.requireNonNull(Vertx.currentContext());
+  private final StreamQuota streams;
+  private final AuthenticatedCaller caller;
+  private final Place place;
+  private final Object lock = new Object();
+
+  // Guarded by the lock.
+  private final Deque<Item> waiting = new ArrayDeque<>();
+  private int room = ROOM;
+  private @Nullable String dropped;
+  private boolean woken;
+  private boolean ending;
+
+  // Touched in the context alone.
+  private Threads.@Nullable Feed feed;
+  private boolean over;
+  private int taken;
+  private long heartbeats = -1;
+
+  private ThreadEventStream(HttpServerResponse response, StreamQuota streams, AuthenticatedCaller caller, Place place) {
+    this.response = response;
+    this.streams = streams;
+    this.caller = caller;
+    this.place = place;
+  }
+
+  static CompletionStage<Response> open(
+      Threads threads, StreamQuota streams, Duration heartbeat, ApiRequest request, String id) {
+    request.requireQuery("after");
+    String accept = MediaTypes.accept(request.http());
+    if (!accept.isEmpty() && !accept.contains("*/*") && !MediaTypes.listsStreams(accept)) {
+      throw HttpError.of(406, "not_acceptable", "Accept must list text/event-stream");
+    } else if (request.http().version() == HttpVersion.HTTP_1_0) {
+      throw HttpError.of(400, "bad_request", "A stream of events needs HTTP/1.1");
+    }
+    String last = request.http().getHeader("last-event-id");
+    String after = last == null || last.isBlank() ? request.query("after") : last.strip();
+    String principal = request.principal();
+    if (!"now".equals(after)) {
+      Place place = after == null || after.isEmpty() ? Place.BEGINNING : Place.of(after);
+      return follow(threads, streams, heartbeat, request, id, place);
+    }
+    Context home = Objects.requireNonNull(Vertx.currentContext());
+    return threads
+        .get(principal, id)
+        .thenComposeAsync(
+            view -> follow(threads, streams, heartbeat, request, id, Place.after(view.offset())),
+            task -> home.runOnContext(v -> task.run()));
+  }
+
+  private static CompletionStage<Response> follow(
+      Threads threads,
+      StreamQuota streams,
+      Duration heartbeat,
+      ApiRequest request,
+      String id,
+      Place place) {
+    String principal = request.principal();
+    enter(streams, principal);
+    ThreadEventStream stream =
+        new ThreadEventStream(request.http().response(), streams, request.caller(), place);
+    CompletionStage<Threads.Feed> following;
+    try {
+      following = threads.follow(principal, id, place.offset(), place.whole(), stream);
+    } catch (RuntimeException e) {
+      following = CompletableFuture.failedFuture(e);
+    }
+    return following.handleAsync(
+        (feed, thrown) -> {
+          if (feed == null) {
+            streams.leave(principal);
+            return HttpError.answer(Objects.requireNonNull(thrown));
+          }
+          stream.begin(feed, heartbeat);
+          return Response.TAKEN_OVER;
+        },
+        task -> stream.context.runOnContext(home -> task.run()));
+  }
+
+  private static void enter(StreamQuota streams, String principal) {
+    if (streams.closed()) {
+      throw HttpError.shuttingDown();
+    }
+    if (!streams.tryEnter(principal)) {
+      throw HttpError.tooManyStreams(streams.max());
+    }
+  }
+
+  // --- in the context --------------------------------------------------------------------------
+
+  private void begin(Threads.Feed itsFeed, Duration heartbeat) {
+    feed = itsFeed;
+    if (response.ended() || response.closed()) {
+      end();
+      return;
+    }
+    response
+        .setChunked(true)
+        .putHeader(HttpHeaders.CONTENT_TYPE, "text/event-stream")
+        .putHeader(HttpHeaders.CACHE_CONTROL, "no-store")
+        // Proxies would keep events back until their buffer is full.
+        .putHeader("x-accel-buffering", "no")
+        .exceptionHandler(broken -> end())
+        .closeHandler(gone -> end());
+    response.write(NEXT_RETRY);
+    heartbeats = context.owner().setPeriodic(heartbeat.toMillis(), beat -> beat());
+    itsFeed.request(WINDOW);
+    streams.add(this);
+    drain();
+  }
+
+  private void beat() {
+    if (caller.expired()) {
+      add(closed("token_expired"));
+      finish();
+    } else if (!over && !response.writeQueueFull()) {
+      response.write(":\n\n");
+    }
+  }
+
+  /** Writes what waits for as long as the client takes it. */
+  private void drain() {
+    synchronized (lock) {
+      woken = false;
+    }
+    while (!over && feed != null) {
+      if (response.writeQueueFull()) {
+        response.drainHandler(drained -> resume());
+        return;
+      }
+      Item item = next();
+      if (item == null) {
+        break;
+      }
+      write(item);
+    }
+    if (!over && feed != null && ended()) {
+      end();
+    }
+  }
+
+  private void resume() {
+    response.drainHandler(null);
+    drain();
+  }
+
+  private boolean ended() {
+    synchronized (lock) {
+      return ending && waiting.isEmpty();
+    }
+  }
+
+  private @Nullable Item next() {
+    synchronized (lock) {
+      Item item = waiting.poll();
+      if (item == null || item.messageId == null) {
+        return item;
+      }
+      int last = item.text.length() - 1;
+      if (waiting.isEmpty()
+          && !ending
+          && last >= 0
+          && Character.isHighSurrogate(item.text.charAt(last))) {
+        // Half a character, whose other half is likely to come with the next piece.
+        Item half = new Item(item.messageId, item.kind, item.text.substring(last), 0);
+        waiting.add(half);
+        item.text.setLength(last);
+        room += last;
+        return last == 0 ? null : item;
+      }
+      room += item.text.length();
+      return item;
+    }
+  }
+
+  private void write(Item item) {
+    if (item.messageId != null) {
+      ObjectNode data = Json.object().put("messageId", item.messageId).put("kind", item.kind);
+      data.put("text", item.text.toString());
+      response.write(event(null, "delta", data));
+    } else if (item.text.length() > 0) {
+      response.write(Buffer.buffer(item.text.toString()));
+    }
+    taken += item.events;
+    if (taken >= WINDOW / 2 && feed != null) {
+      feed.request(taken);
+      taken = 0;
+    }
+  }
+
+  private void end() {
+    if (over) {
+      return;
+    }
+    over = true;
+    context.owner().cancelTimer(heartbeats);
+    streams.leave(caller.principal());
+    streams.remove(this);
+    if (feed != null) {
+      feed.close();
+    }
+    synchronized (lock) {
+      waiting.clear();
+      ending = true;
+    }
+    if (!response.ended() && !response.closed()) {
+      response.end();
+    }
+  }
+
+  // --- on any thread ---------------------------------------------------------------------------
+
+  @Override
+  public void happened(long offset, int index, long at, ThreadEvent event) {
+    List<ThreadJson.Told> told = ThreadJson.told(event);
+    StringBuilder text = new StringBuilder();
+    for (int part = place.skipped(offset, index); part < told.size(); part++) {
+      String id = offset + "." + index + (part == told.size() - 1 ? "" : "." + part);
+      text.append(text(id, told.get(part).type(), told.get(part).data()));
+    }
+    add(new Item(null, "", text.toString(), 1));
+    if (event instanceof ThreadEvent.Deleted) {
+      finish();
+    }
+  }
+
+  @Override
+  public void heard(Outside.Delta tiding) {
+    synchronized (lock) {
+      if (ending || tiding.messageId().equals(dropped)) {
+        return;
+      }
+      if (tiding.text().length() > room) {
+        dropped = tiding.messageId();
+        waiting.removeIf(
+            item -> {
+              boolean same = tiding.messageId().equals(item.messageId);
+              room += same ? item.text.length() : 0;
+              return same;
+            });
+        waiting.add(new Item(tiding.messageId(), VOID, "", 0));
+      } else {
+        room -= tiding.text().length();
+        Item last = waiting.peekLast();
+        if (last != null
+            && tiding.messageId().equals(last.messageId)
+            && tiding.kind().equals(last.kind)) {
+          last.text.append(tiding.text());
+        } else {
+          waiting.add(new Item(tiding.messageId(), tiding.kind(), tiding.text(), 0));
+        }
+      }
+    }
+    wake();
+  }
+
+  @Override
+  public void ended(@Nullable Throwable why) {
+    if (why == null) {
+      add(closed("ended"));
+    } else if (why instanceof ThreadException known) {
+      add(closed(known.code()));
+    } else {
+      LOG.warn("The event stream of a thread ends because its feed failed", why);
+      add(closed("store_unavailable"));
+    }
+    finish();
+  }
+
+  private static Item closed(String code) {
+    return new Item(null, "", text(null, "closed", Json.object().put("code", code)), 0);
+  }
+
+  @Override
+  public void shutDown() {
+    add(closed("shutting_down"));
+    finish();
+  }
+
+  private void finish() {
+    synchronized (lock) {
+      ending = true;
+    }
+    wake();
+  }
+
+  private void add(Item item) {
+    synchronized (lock) {
+      if (ending) {
+        return;
+      }
+      waiting.add(item);
+    }
+    wake();
+  }
+
+  private void wake() {
+    synchronized (lock) {
+      if (woken) {
+        return;
+      }
+      woken = true;
+    }
+    try {
+      context.runOnContext(home -> drain());
+    } catch (RejectedExecutionException closed) {
+      LOG.debug("The server has closed, and its streams with it");
+    }
+  }
+
+  private static Buffer event(@Nullable String id, String type, ObjectNode data) {
+    return Buffer.buffer(text(id, type, data));
+  }
+
+  /** One event. JSON as it is written here has no line breaks. */
+  private static String text(@Nullable String id, String type, ObjectNode data) {
+    String named = id == null ? "" : "id: " + id + "\n";
+    return named + "event: " + type + "\ndata: " + JsonRpcCodec.json(data) + "\n\n";
+  }
+}

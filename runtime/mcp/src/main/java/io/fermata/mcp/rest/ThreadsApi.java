@@ -1,0 +1,528 @@
+package io.fermata.mcp.rest;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.catalog.StreamQuota;
+import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.HttpLimits;
+import io.fermata.mcp.http.HttpRoute;
+import io.fermata.mcp.http.RequestExchange;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.ThreadJson;
+import io.fermata.session.admin.Threads;
+import io.vertx.core.Context;
+import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpServerRequest;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** The HTTP API of threads: validates requests, asks the host, and writes its replies. */
+public final class ThreadsApi implements HttpRoute {
+  private static final String PATH = "/threads";
+
+  private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
+  private static final int PAGE = 100;
+  private static final int MOST_FILES = 16;
+  private static final int MOST_ENV = 64;
+  private static final int MAX_ENV = 4_096;
+  private static final int MAX_NAME = 200;
+  private static final int MAX_METADATA = 16 * 1024;
+  private static final List<String> ROLES = List.of("user", "assistant", "system");
+  private static final List<String> SIDES = List.of("a", "b");
+  private static final String ANY_TYPE = "application/octet-stream";
+
+  /** What may stand in a header. */
+  private static final Pattern MEDIA_TYPE =
+      Pattern.compile("[\\w.+-]{1,80}/[\\w.+-]{1,80}(; ?charset=[\\w-]{1,40})?");
+
+  private final Threads threads;
+  private final StreamQuota streams;
+  private final CallQuotas quotas;
+  private final ToolScopes permits;
+  private final int maxWait;
+  private final Duration heartbeat;
+
+  public ThreadsApi(Threads threads, StreamQuota streams, HttpLimits limits, CallQuotas quotas, ToolScopes permits) {
+    this.threads = threads;
+    this.streams = streams;
+    this.quotas = quotas;
+    this.permits = permits;
+    // Idle connections are closed, even if a client waits for a response.
+    Duration quiet = limits.idleTimeout().dividedBy(2);
+    Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
+    this.maxWait = (int) Math.max(1, wait.toSeconds());
+    this.heartbeat = quiet.compareTo(HttpLimits.HEARTBEAT) < 0 ? quiet : HttpLimits.HEARTBEAT;
+  }
+
+  @Override
+  public String path() {
+    return PATH;
+  }
+
+  @Override
+  public void serve(HttpServerRequest http, AuthenticatedCaller caller) {
+    RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
+  }
+
+  private CompletionStage<Response> answer(HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
+    try {
+      ApiRequest request = ApiRequest.of(http, PATH, caller);
+      return quotas
+          .during(caller.principal(), () -> permitted(request, body))
+          .exceptionally(HttpError::answer);
+    } catch (RuntimeException e) {
+      return CompletableFuture.completedFuture(HttpError.answer(e));
+    }
+  }
+
+  /** What is done to a thread is done with its agent, which may need a scope. */
+  private CompletionStage<Response> permitted(ApiRequest request, byte[] body) {
+    AuthenticatedCaller caller = request.caller();
+    if (request.place().isEmpty() || !permits.restrict(caller)) {
+      return route(request, body);
+    }
+    Context home = Objects.requireNonNull(Vertx.currentContext());
+    return threads
+        .get(caller.principal(), request.place().get(0))
+        .thenComposeAsync(
+            thread -> {
+              permits.require(thread.origin(), caller);
+              permits.require(thread.agent(), caller);
+              return route(request, body);
+            },
+            task -> home.runOnContext(there -> task.run()));
+  }
+
+  private CompletionStage<Response> route(ApiRequest request, byte[] body) {
+    List<String> place = request.place();
+    String method = request.method();
+    if (place.isEmpty()) {
+      return switch (method) {
+        case "GET" -> list(request);
+        case "POST" -> create(request, body);
+        default -> throw HttpError.methods("GET, POST");
+      };
+    }
+    String id = place.get(0);
+    if (place.size() == 1) {
+      return switch (method) {
+        case "GET" -> get(request, id);
+        case "PATCH" -> change(request, id, body);
+        case "DELETE" -> delete(request, id);
+        default -> throw HttpError.methods("GET, PATCH, DELETE");
+      };
+    }
+    String part = place.get(1);
+    if (part.equals("files") && place.size() > 2) {
+      if (!method.equals("GET")) {
+        throw HttpError.methods("GET");
+      }
+      return file(request, id, "/" + String.join("/", place.subList(2, place.size())));
+    } else if (place.size() > 2) {
+      throw HttpError.notFound();
+    }
+    return part(request, id, part, body);
+  }
+
+  private CompletionStage<Response> part(ApiRequest request, String id, String part, byte[] body) {
+    String method = request.method();
+    boolean gets = method.equals("GET");
+    if (part.equals("messages") && gets) {
+      return messages(request, id);
+    } else if (part.equals("events") && gets) {
+      return ThreadEventStream.open(threads, streams, heartbeat, request, id);
+    }
+    if (!method.equals("POST")) {
+      throw switch (part) {
+        case "messages" -> HttpError.methods("GET, POST");
+        case "events" -> HttpError.methods("GET");
+        case "stop", "continue", "answers" -> HttpError.methods("POST");
+        default -> HttpError.notFound();
+      };
+    }
+    return switch (part) {
+      case "messages" -> post(request, id, body);
+      case "stop" -> stop(request, id, body);
+      case "continue" -> proceed(request, id, body);
+      case "answers" -> answers(request, id, body);
+      case "events" -> throw HttpError.methods("GET");
+      default -> throw HttpError.notFound();
+    };
+  }
+
+  // --- threads ---------------------------------------------------------------------------------
+
+  private CompletionStage<Response> create(ApiRequest request, byte[] body) {
+    request.requireQuery();
+    request.requireJson();
+    String key = request.key();
+    BodyFields fields = BodyFields.of(body, true);
+    String agent = fields.needed("agent");
+    List<String> tags = fields.texts("tags");
+    Map<String, String> env = env(fields, false);
+    List<Message> messages = new ArrayList<>();
+    for (BodyFields each : fields.objects("messages", PAGE)) {
+      Message message = message(each);
+      requireContent(each, message);
+      messages.add(message);
+      each.end();
+    }
+    fields.check();
+    permits.require(agent, request.caller());
+    Threads.NewThread thread =
+        new Threads.NewThread(
+            request.principal(),
+            agent,
+            key,
+            tags == null ? Set.of() : Set.copyOf(tags),
+            env,
+            messages);
+    return threads
+        .create(thread)
+        .handle(
+            (view, thrown) -> {
+              if (view == null) {
+                throw unknownAgent(Objects.requireNonNull(thrown));
+              } else if (!view.origin().equals(agent)) {
+                throw HttpError.of(
+                    409,
+                    "key_used",
+                    "The Idempotency-Key named a thread of the agent %s; choose another"
+                        .formatted(view.origin()));
+              }
+              return json(201, ThreadJson.view(view))
+                  .with("location", PATH + "/" + encoded(view.threadId()));
+            });
+  }
+
+  /** Here an unknown agent is a mistake in the body. */
+  private static RuntimeException unknownAgent(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    if (cause instanceof ThreadException e && e.code().equals("unknown_agent")) {
+      return HttpError.fields(Map.of("agent", String.valueOf(e.getMessage())));
+    }
+    return new CompletionException(cause);
+  }
+
+  private static Map<String, String> env(BodyFields fields, boolean removing) {
+    Map<String, String> env = new LinkedHashMap<>();
+    Map<String, @Nullable String> given = fields.strings("env");
+    given.forEach(
+        (property, value) -> {
+          if (value == null && !removing) {
+            fields.wrong("env." + RpcException.abbreviate(property), "must be a string");
+          } else if (property.isBlank()
+              || property.length() > MAX_NAME
+              || (value != null && value.length() > MAX_ENV)) {
+            fields.wrong(
+                "env." + RpcException.abbreviate(property),
+                "a name has 1 to %d characters, a value at most %d".formatted(MAX_NAME, MAX_ENV));
+          }
+          env.put(property, value == null ? "" : value);
+        });
+    if (given.size() > MOST_ENV) {
+      fields.wrong("env", "has at most " + MOST_ENV + " members");
+    }
+    return env;
+  }
+
+  private CompletionStage<Response> list(ApiRequest request) {
+    request.requireQuery("agent", "tag", "q", "sort", "limit", "cursor");
+    String sort = request.query("sort");
+    if (sort != null && !sort.equals("activity") && !sort.equals("created")) {
+      throw ApiRequest.wrong("sort", "must be activity or created");
+    }
+    String agent = request.query("agent");
+    if (agent != null) {
+      permits.require(agent, request.caller());
+    }
+    Threads.Query query =
+        new Threads.Query(
+            request.principal(),
+            agent,
+            Set.copyOf(request.all("tag")),
+            request.query("q"),
+            !"created".equals(sort),
+            request.number("limit", 50, 1, PAGE),
+            request.query("cursor"));
+    return threads
+        .list(query)
+        .thenApply(
+            listing -> {
+              ObjectNode body = Json.object();
+              ArrayNode all = body.putArray("threads");
+              listing.threads().stream()
+                  .filter(thread -> permits.allow(thread.agent(), request.caller()))
+                  .filter(thread -> permits.allow(thread.origin(), request.caller()))
+                  .forEach(thread -> all.add(ThreadJson.listed(thread)));
+              return json(200, body.put("cursor", listing.cursor()));
+            });
+  }
+
+  private CompletionStage<Response> get(ApiRequest request, String id) {
+    request.requireQuery();
+    return viewed(threads.get(request.principal(), id));
+  }
+
+  private static CompletionStage<Response> viewed(CompletionStage<Threads.View> view) {
+    return view.thenApply(now -> json(200, ThreadJson.view(now)));
+  }
+
+  private CompletionStage<Response> change(ApiRequest request, String id, byte[] body) {
+    request.requireQuery();
+    request.requireJson();
+    BodyFields fields = BodyFields.of(body, true);
+    List<String> tags = fields.texts("tags");
+    Map<String, String> env = env(fields, true);
+    fields.check();
+    return viewed(
+        threads.change(request.principal(), id, tags == null ? null : Set.copyOf(tags), env));
+  }
+
+  private CompletionStage<Response> delete(ApiRequest request, String id) {
+    request.requireQuery();
+    return threads.delete(request.principal(), id).thenApply(gone -> Response.empty(204));
+  }
+
+  // --- messages --------------------------------------------------------------------------------
+
+  private CompletionStage<Response> messages(ApiRequest request, String id) {
+    request.requireQuery("before", "limit", "depth", "silent");
+    return threads
+        .messages(
+            request.principal(),
+            id,
+            request.query("before"),
+            request.number("limit", 50, 1, PAGE),
+            request.number("depth", 0, 0, 64),
+            request.flag("silent"))
+        .thenApply(
+            page -> {
+              ObjectNode body = Json.object();
+              body.set("messages", ThreadJson.messages(inOrder(page.messages())));
+              return json(200, body.put("before", page.before()));
+            });
+  }
+
+  private static List<Message> inOrder(List<Message> latestFirst) {
+    List<Message> inOrder = new ArrayList<>(latestFirst);
+    Collections.reverse(inOrder);
+    return inOrder;
+  }
+
+  private CompletionStage<Response> post(ApiRequest request, String id, byte[] body) {
+    request.requireQuery("wait");
+    request.requireJson();
+    String key = request.key();
+    int wait = request.number("wait", 0, 0, maxWait);
+    BodyFields fields = BodyFields.of(body, true);
+    Message message = message(fields);
+    List<Attachment> attachments = attachments(fields);
+    if (attachments.isEmpty()) {
+      requireContent(fields, message);
+    }
+    fields.check();
+    String principal = request.principal();
+    return threads
+        .post(principal, id, new Threads.NewMessage(message, attachments, key))
+        .thenCompose(posted -> wait == 0 ? accepted(posted) : outcome(principal, posted, wait));
+  }
+
+  private static CompletionStage<Response> accepted(Threads.Posted posted) {
+    return CompletableFuture.completedFuture(json(202, receipt(posted)));
+  }
+
+  private static ObjectNode receipt(Threads.Posted posted) {
+    return Json.object()
+        .put("messageId", posted.messageId())
+        .put("repeated", posted.repeated())
+        .put("offset", posted.offset());
+  }
+
+  /** How the thread stands when it has dealt with a message, and what was said since. */
+  private CompletionStage<Response> outcome(String principal, Threads.Posted posted, int wait) {
+    String id = posted.threadId();
+    return threads
+        .settled(principal, id, Duration.ofSeconds(wait))
+        .thenCompose(
+            view ->
+                threads
+                    .messages(principal, id, null, PAGE, 0, true)
+                    .thenApply(page -> outcome(posted, view, page)));
+  }
+
+  private static Response outcome(Threads.Posted posted, Threads.View view, Threads.Messages page) {
+    List<Message> since = new ArrayList<>();
+    boolean all = false;
+    for (Message message : page.messages()) {
+      if (message.id().equals(posted.messageId())) {
+        all = true;
+        break;
+      } else if (!message.silent()) {
+        since.add(message);
+      }
+    }
+    ObjectNode body = receipt(posted);
+    body.set("thread", ThreadJson.view(view));
+    body.set("messages", ThreadJson.messages(inOrder(since)));
+    return json(200, body.put("before", all ? null : page.before()));
+  }
+
+  private static void requireContent(BodyFields fields, Message message) {
+    String content = message.content();
+    if (content == null || content.isBlank()) {
+      fields.wrong("content", "is needed: a string that is not blank");
+    }
+  }
+
+  private static Message message(BodyFields fields) {
+    String content = fields.text("content");
+    String role = fields.oneOf("role", ROLES);
+    String name = fields.text("name");
+    Boolean silent = fields.flag("silent");
+    JsonNode metadata = fields.object("metadata");
+    if (name != null && (name.isBlank() || name.length() > MAX_NAME)) {
+      fields.wrong("name", "has 1 to %d characters".formatted(MAX_NAME));
+    }
+    if (metadata != null && JsonRpcCodec.json(metadata).length() > MAX_METADATA) {
+      fields.wrong("metadata", "has at most %d characters of JSON".formatted(MAX_METADATA));
+    }
+    Message message =
+        Message.of(role == null ? Role.USER : Role.valueOf(role.toUpperCase(Locale.ROOT)), content)
+            .withName(name)
+            .withMetadata(metadata);
+    return Boolean.TRUE.equals(silent) ? message.asSilent() : message;
+  }
+
+  private static List<Attachment> attachments(BodyFields fields) {
+    List<Attachment> attachments = new ArrayList<>();
+    Set<String> names = new HashSet<>();
+    for (BodyFields each : fields.objects("attachments", MOST_FILES)) {
+      String name = each.needed("name");
+      String type = each.needed("mimeType");
+      if (!name.isEmpty() && !isFileName(name)) {
+        each.wrong("name", "must be a plain file name of at most " + MAX_NAME + " characters");
+      } else if (!names.add(name)) {
+        each.wrong("name", "must differ from those of the other attachments");
+      }
+      if (!type.isEmpty() && !MEDIA_TYPE.matcher(type).matches()) {
+        each.wrong("mimeType", "must be a media type such as text/plain");
+      }
+      attachments.add(new Attachment(name, type, each.bytes("data")));
+      each.end();
+    }
+    return attachments;
+  }
+
+  private static boolean isFileName(String name) {
+    return name.length() <= MAX_NAME
+        && !name.equals(".")
+        && !name.equals("..")
+        && !name.contains("/")
+        && !name.contains("\\")
+        && name.equals(name.strip())
+        && name.chars().noneMatch(Character::isISOControl);
+  }
+
+  // --- what a person decides -------------------------------------------------------------------
+
+  private static BodyFields optional(ApiRequest request, byte[] body) {
+    request.requireQuery();
+    if (body.length > 0) {
+      request.requireJson();
+    }
+    return BodyFields.of(body, false);
+  }
+
+  private CompletionStage<Response> stop(ApiRequest request, String id, byte[] body) {
+    optional(request, body).check();
+    return viewed(threads.stop(request.principal(), id));
+  }
+
+  private CompletionStage<Response> proceed(ApiRequest request, String id, byte[] body) {
+    if (request.key() != null) {
+      throw ApiRequest.wrong("Idempotency-Key", "is not kept here; look how the thread stands");
+    }
+    BodyFields fields = optional(request, body);
+    String side = fields.oneOf("side", SIDES);
+    fields.check();
+    return viewed(
+        threads.proceed(
+            request.principal(),
+            id,
+            side == null ? null : Side.valueOf(side.toUpperCase(Locale.ROOT))));
+  }
+
+  private CompletionStage<Response> answers(ApiRequest request, String id, byte[] body) {
+    request.requireQuery();
+    request.requireJson();
+    String key = request.key();
+    BodyFields fields = BodyFields.of(body, true);
+    Threads.Answer answer =
+        new Threads.Answer(
+            fields.needed("call"),
+            key == null ? UUID.randomUUID().toString() : key,
+            fields.flag("approved"),
+            fields.object("answers"),
+            fields.text("reason"));
+    fields.check();
+    return viewed(threads.answer(request.principal(), id, answer));
+  }
+
+  // --- files -----------------------------------------------------------------------------------
+
+  private CompletionStage<Response> file(ApiRequest request, String id, String path) {
+    request.requireQuery();
+    return threads
+        .file(request.principal(), id, path)
+        .thenApply(
+            file -> {
+              String type =
+                  MEDIA_TYPE.matcher(file.mimeType()).matches() ? file.mimeType() : ANY_TYPE;
+              String name = path.substring(path.lastIndexOf('/') + 1);
+              // A file must never run in a browser on this origin, whoever wrote it.
+              return Response.of(200, type, file.data())
+                  .with("content-disposition", "attachment; filename*=UTF-8''" + encoded(name))
+                  .with("content-security-policy", "default-src 'none'; sandbox")
+                  .with("x-content-type-options", "nosniff")
+                  .with("cache-control", "private, no-cache");
+            });
+  }
+
+  private static String encoded(String text) {
+    return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20").replace("*", "%2A");
+  }
+
+  private static Response json(int status, ObjectNode body) {
+    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
+        .with("cache-control", "no-store");
+  }
+}

@@ -1,0 +1,58 @@
+package io.fermata.mcp.rpc;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.vertx.core.http.HttpHeaders;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The response to a message: over HTTP all of it, over stdio the body alone. */
+public final class Response {
+  public static final Response ACCEPTED = new Response(202, null, Map.of());
+
+  /** The response is in other hands, which go on with it. */
+  public static final Response TAKEN_OVER = new Response(0, null, Map.of());
+
+  private static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
+
+  public final int status;
+  public final byte @Nullable [] body;
+  public final Map<CharSequence, CharSequence> headers;
+
+  private Response(int status, byte @Nullable [] body, Map<CharSequence, CharSequence> headers) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  /** An answer in JSON. */
+  public static Response of(int status, byte[] body) {
+    return of(status, JSON, body);
+  }
+
+  public static Response of(int status, CharSequence type, byte[] body) {
+    return new Response(status, body, Map.of(HttpHeaders.CONTENT_TYPE, type));
+  }
+
+  /** A refusal as MCP has it; a missing id is left out. */
+  public static Response error(JsonNode id, RpcException refusal) {
+    return of(refusal.status, JsonRpcCodec.error(id, refusal)).with(refusal.httpHeaders);
+  }
+
+  public static Response empty(int status) {
+    return new Response(status, null, Map.of());
+  }
+
+  public Response with(CharSequence header, String value) {
+    return with(Map.of(header, value));
+  }
+
+  public Response with(Map<CharSequence, String> more) {
+    if (more.isEmpty()) {
+      return this;
+    }
+    Map<CharSequence, CharSequence> all = new LinkedHashMap<>(headers);
+    all.putAll(more);
+    return new Response(status, body, all);
+  }
+}

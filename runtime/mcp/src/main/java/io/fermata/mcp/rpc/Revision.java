@@ -1,0 +1,55 @@
+package io.fermata.mcp.rpc;
+
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A revision of the protocol, oldest first, and what sets it apart from the others. */
+public enum Revision {
+  V2025_03_26("2025-03-26"),
+  V2025_06_18("2025-06-18"),
+  V2025_11_25("2025-11-25"),
+  V2026_07_28("2026-07-28");
+
+  public static final Revision LATEST_LEGACY = V2025_11_25;
+
+  /** What a client speaks that sends no version header: the revision before the header existed. */
+  public static final Revision WITHOUT_HEADER = V2025_03_26;
+
+  public final String text;
+
+  Revision(String text) {
+    this.text = text;
+  }
+
+  public static @Nullable Revision of(@Nullable String text) {
+    for (Revision revision : values()) {
+      if (revision.text.equals(text)) {
+        return revision;
+      }
+    }
+    return null;
+  }
+
+  public static List<String> all() {
+    return Arrays.stream(values()).map(revision -> revision.text).toList();
+  }
+
+  public static List<String> allModern() {
+    return Arrays.stream(values()).filter(Revision::modern).map(revision -> revision.text).toList();
+  }
+
+  /** Whether every request describes itself and there is no session. */
+  public boolean modern() {
+    return this == V2026_07_28;
+  }
+
+  /** Whether tools have titles, output schemas and structured results. */
+  public boolean structured() {
+    return this != V2025_03_26;
+  }
+
+  public boolean batches() {
+    return this == V2025_03_26;
+  }
+}

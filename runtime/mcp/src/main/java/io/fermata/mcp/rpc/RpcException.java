@@ -1,0 +1,220 @@
+package io.fermata.mcp.rpc;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.vertx.core.http.HttpHeaders;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** An error response: the JSON-RPC error, and its HTTP status. */
+public final class RpcException extends RuntimeException {
+  static final int PARSE_ERROR = -32700;
+  public static final int INVALID_REQUEST = -32600;
+  static final int METHOD_NOT_FOUND = -32601;
+  static final int INVALID_PARAMS = -32602;
+  public static final int INTERNAL_ERROR = -32603;
+  static final int LEGACY_RESOURCE_NOT_FOUND = -32002;
+  static final int HEADER_MISMATCH = -32020;
+  static final int MISSING_CAPABILITY = -32021;
+  static final int UNSUPPORTED_VERSION = -32022;
+
+  public final int status;
+  public final int code;
+  public final String reason;
+  final @Nullable ObjectNode data;
+
+  /** What goes with it over HTTP. */
+  public final Map<CharSequence, String> httpHeaders;
+
+  private RpcException(int status, int code, String reason, @Nullable ObjectNode data) {
+    this(status, code, reason, data, Map.of());
+  }
+
+  private RpcException(
+      int status,
+      int code,
+      String reason,
+      @Nullable ObjectNode data,
+      Map<CharSequence, String> httpHeaders) {
+    // A refusal is an answer, not a fault: nobody reads its stack.
+    super(reason, null, false, false);
+    this.status = status;
+    this.code = code;
+    this.reason = reason;
+    this.data = data;
+    this.httpHeaders = httpHeaders;
+  }
+
+  /** The same with a header over HTTP. */
+  public RpcException with(CharSequence header, String value) {
+    Map<CharSequence, String> all = new LinkedHashMap<>(httpHeaders);
+    all.put(header, value);
+    return new RpcException(status, code, reason, data, all);
+  }
+
+  private RpcException retryAfter(long seconds) {
+    return with(HttpHeaders.RETRY_AFTER, String.valueOf(Math.max(1, seconds)));
+  }
+
+  static RpcException parseError(String reason) {
+    return new RpcException(400, PARSE_ERROR, reason, null);
+  }
+
+  public static RpcException invalidRequest(String reason) {
+    return new RpcException(400, INVALID_REQUEST, reason, null);
+  }
+
+  /** A request that the transport turns away before its message is read. */
+  public static RpcException http(int status, String reason) {
+    return new RpcException(status, INVALID_REQUEST, reason, null);
+  }
+
+  public static RpcException sessionGone() {
+    return new RpcException(
+        404,
+        INVALID_REQUEST,
+        "The session has ended or is not of this server. Send initialize to begin a new one.",
+        null);
+  }
+
+  public static RpcException unknownMethod(String method, boolean modern) {
+    String reason = "Method not found: " + abbreviate(method);
+    if (modern && method.equals("initialize")) {
+      reason += "; this revision has no handshake, call server/discover.";
+    }
+    return new RpcException(modern ? 404 : 200, METHOD_NOT_FOUND, reason, null);
+  }
+
+  /** The message lacks what every request of its revision must have. */
+  public static RpcException malformed(String reason) {
+    return new RpcException(400, INVALID_PARAMS, reason, null);
+  }
+
+  /** The message is well-formed, but the method cannot serve its parameters. */
+  public static RpcException invalidParams(String reason) {
+    return new RpcException(200, INVALID_PARAMS, reason, null);
+  }
+
+  public static RpcException unknownResource(String uri, boolean modern) {
+    int code = modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
+    String shown = abbreviate(uri);
+    ObjectNode data = JsonNodeFactory.instance.objectNode().put("uri", shown);
+    return new RpcException(200, code, "Resource not found: " + shown, data);
+  }
+
+  public static RpcException headerMismatch(String reason) {
+    return new RpcException(400, HEADER_MISMATCH, "Header mismatch: " + reason, null);
+  }
+
+  public static RpcException unsupportedVersion(String requested, List<String> supported) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode();
+    supported.forEach(data.putArray("supported")::add);
+    data.put("requested", abbreviate(requested));
+    return new RpcException(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+  }
+
+  /** What has to be asked is beyond what the client declared. */
+  public static RpcException missingCapability(ObjectNode needed, boolean modern) {
+    List<String> names = new ArrayList<>();
+    needed.fieldNames().forEachRemaining(names::add);
+    if (names.remove("extensions")) {
+      needed.path("extensions").fieldNames().forEachRemaining(names::add);
+    }
+    return missingCapability(
+        needed,
+        modern,
+        "The request needs a client that declares " + String.join(" and ", names) + ".");
+  }
+
+  public static RpcException missingCapability(ObjectNode needed, boolean modern, String reason) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode().set("requiredCapabilities", needed);
+    return modern
+        ? new RpcException(400, MISSING_CAPABILITY, reason, data)
+        : new RpcException(200, INVALID_REQUEST, reason, data);
+  }
+
+  /** The client was asked, and answered with an error. */
+  public static RpcException clientFailed(String why) {
+    return new RpcException(
+        200, INVALID_REQUEST, "The client could not answer: " + abbreviate(why), null);
+  }
+
+  public static RpcException cancelled() {
+    return new RpcException(200, INVALID_REQUEST, "The request was cancelled.", null);
+  }
+
+  public static RpcException overloaded() {
+    return new RpcException(503, INTERNAL_ERROR, "The server is busy: try again later.", null);
+  }
+
+  public static RpcException tooManyStreams() {
+    return new RpcException(
+        429, INVALID_REQUEST, "Too many event streams are open: close one first.", null);
+  }
+
+  /**
+   * @param seconds when to come again
+   */
+  public static RpcException tooManyCalls(String reason, long seconds) {
+    return new RpcException(429, INVALID_REQUEST, reason, null).retryAfter(seconds);
+  }
+
+  public static RpcException tooManyQuestions() {
+    return new RpcException(
+        429,
+        INVALID_REQUEST,
+        "Too many questions wait for your answers: answer one, or cancel its request.",
+        null);
+  }
+
+  /** The issuer of tokens cannot be reached. */
+  public static RpcException issuerUnavailable(long seconds) {
+    return new RpcException(
+            503,
+            INTERNAL_ERROR,
+            "Your token cannot be checked, for its issuer does not answer: try again later.",
+            null)
+        .retryAfter(seconds);
+  }
+
+  /** What the client asked for cannot be done, for a reason that it may know. */
+  public static RpcException failed(String reason) {
+    return new RpcException(500, INTERNAL_ERROR, reason, null);
+  }
+
+  /** Nothing of the request was done. */
+  public static RpcException shuttingDown() {
+    return ending(
+        "shutting_down", "The server is shutting down: send the request again in a moment.");
+  }
+
+  /** What the request began may have been done. */
+  public static RpcException interrupted() {
+    return ending(
+        "cut_off",
+        "The server was shut down before the request was answered: it may have been done in part."
+            + " Send it again in a moment if that does no harm.");
+  }
+
+  private static RpcException ending(String stable, String reason) {
+    ObjectNode data = JsonNodeFactory.instance.objectNode().put("code", stable);
+    return new RpcException(503, INTERNAL_ERROR, reason, data).retryAfter(1);
+  }
+
+  /** Whether the same request may do later. */
+  public boolean isTransient() {
+    return status == 503;
+  }
+
+  public static RpcException internal() {
+    return new RpcException(500, INTERNAL_ERROR, "Internal error", null);
+  }
+
+  /** Keeps what a client sent from filling an error with it. */
+  public static String abbreviate(String text) {
+    return text.length() <= 100 ? text : text.substring(0, 100) + "…";
+  }
+}

@@ -1,0 +1,168 @@
+package io.fermata.mcp.settings;
+
+import io.fermata.mcp.feature.McpTool;
+import java.net.URI;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whose access tokens a server takes: those that an OAuth 2.1 authorization server issued for it.
+ *
+ * <pre>{@code
+ * McpServer.serving(host)
+ *     .oauth(OAuth.issuer("https://auth.example.com")
+ *         .audience("https://flows.example.com/mcp")
+ *         .scopes("flows")
+ *         .scopesOf("refund", "refunds:write"))
+ * }</pre>
+ *
+ * <p>A token is a JWT signed with an asymmetric key of the issuer, for the audience, of an end that
+ * has not come. Who calls is its {@code sub} at its issuer, as {@code https://auth.example.com#42}.
+ */
+public final class OAuth {
+  /** What RFC 6749 has scopes consist of. */
+  private static final Pattern SCOPE = Pattern.compile("[!#-\\[\\]-~]{1,200}");
+
+  private final String issuer;
+  private final Set<String> audience;
+  private final @Nullable String resource;
+  private final @Nullable URI keys;
+  private final Set<String> scopes;
+  private final Map<String, Set<String>> scopesOf;
+
+  private OAuth(
+      String issuer,
+      Set<String> audience,
+      @Nullable String resource,
+      @Nullable URI keys,
+      Set<String> scopes,
+      Map<String, Set<String>> scopesOf) {
+    this.issuer = issuer;
+    this.audience = audience;
+    this.resource = resource;
+    this.keys = keys;
+    this.scopes = scopes;
+    this.scopesOf = scopesOf;
+  }
+
+  /**
+   * Takes the tokens of an issuer, exactly as it writes itself in their {@code iss}. Its keys are
+   * found by its metadata (RFC 8414 or OpenID Connect Discovery).
+   */
+  public static OAuth issuer(String issuer) {
+    URI uri = TrustedUri.require("issuer", issuer);
+    if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
+      throw new IllegalArgumentException(
+          "The issuer must have no query and no fragment: " + issuer);
+    }
+    return new OAuth(issuer, Set.of(), null, null, Set.of(), Map.of());
+  }
+
+  /**
+   * Whom tokens must be for: one of these in their {@code aud}. It should be the address where
+   * clients find this server, as {@code https://flows.example.com/mcp}, for MCP clients ask for
+   * tokens by that.
+   */
+  public OAuth audience(String... accepted) {
+    Set<String> all = new LinkedHashSet<>(List.of(accepted));
+    if (all.isEmpty() || all.stream().anyMatch(String::isBlank)) {
+      throw new IllegalArgumentException("An audience must not be blank");
+    }
+    return new OAuth(issuer, all, resource, keys, scopes, scopesOf);
+  }
+
+  /**
+   * Where clients find this server, if the issuer has another name for it: the first audience
+   * unless said otherwise.
+   */
+  public OAuth resource(String uri) {
+    return new OAuth(issuer, audience, uri, keys, scopes, scopesOf);
+  }
+
+  /** Where the issuer's keys are, as a JSON Web Key Set, for issuers without metadata. */
+  public OAuth keys(URI jwks) {
+    TrustedUri.require("address of the keys", jwks.toString());
+    return new OAuth(issuer, audience, resource, jwks, scopes, scopesOf);
+  }
+
+  /** What every token must allow. */
+  public OAuth scopes(String... needed) {
+    return new OAuth(issuer, audience, resource, keys, scopesIn(needed), scopesOf);
+  }
+
+  /**
+   * What a token must allow besides for calling a flow, an agent or a display tool, be it as a tool
+   * or through its threads. A plain tool says so itself, with {@link McpTool#scopes}.
+   */
+  public OAuth scopesOf(String tool, String... needed) {
+    Map<String, Set<String>> all = new LinkedHashMap<>(scopesOf);
+    all.put(tool, scopesIn(needed));
+    return new OAuth(issuer, audience, resource, keys, scopes, all);
+  }
+
+  public static Set<String> scopesIn(String... needed) {
+    for (String scope : needed) {
+      if (!SCOPE.matcher(scope).matches()) {
+        throw new IllegalArgumentException(
+            "A scope is 1 to 200 visible characters other than \" and \\, not '" + scope + "'");
+      }
+    }
+    return Set.of(needed);
+  }
+
+  public String issuer() {
+    return issuer;
+  }
+
+  /**
+   * @throws IllegalStateException if none is named, as then the tokens of every other service of
+   *     the issuer would do
+   */
+  public Set<String> audience() {
+    if (audience.isEmpty()) {
+      throw new IllegalStateException(
+          "Nothing says whom the tokens of %s must be for: name it with audience(…)."
+              .formatted(issuer));
+    }
+    return audience;
+  }
+
+  public @Nullable URI keys() {
+    return keys;
+  }
+
+  public Set<String> scopes() {
+    return scopes;
+  }
+
+  public Map<String, Set<String>> scopesOf() {
+    return scopesOf;
+  }
+
+  /**
+   * Where clients find this server.
+   *
+   * @throws IllegalStateException if that is not known
+   */
+  public URI resource() {
+    String named = resource == null ? audience().iterator().next() : resource;
+    try {
+      URI uri = URI.create(named);
+      if (uri.getHost() != null
+          && uri.getRawFragment() == null
+          && ("https".equals(uri.getScheme()) || "http".equals(uri.getScheme()))) {
+        return uri;
+      }
+    } catch (IllegalArgumentException e) {
+      // Told below.
+    }
+    throw new IllegalStateException(
+        "\"%s\" is no address where clients find this server: name that with resource(…), as https://flows.example.com/mcp."
+            .formatted(named));
+  }
+}

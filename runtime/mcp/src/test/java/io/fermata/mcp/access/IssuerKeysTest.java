@@ -1,0 +1,92 @@
+package io.fermata.mcp.access;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.nimbusds.jose.jwk.JWKSet;
+import io.fermata.mcp.rpc.RpcException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** When an issuer's keys are fetched, and for how long they hold. */
+@Timeout(20)
+class IssuerKeysTest {
+  private final AtomicLong now = new AtomicLong();
+  private final AtomicInteger fetched = new AtomicInteger();
+  private final AtomicReference<@Nullable JWKSet> there = new AtomicReference<>(new JWKSet());
+  private final IssuerKeys keys = new IssuerKeys("https://auth.example.com", this::fetch, now::get);
+
+  private JWKSet fetch() throws IOException {
+    fetched.incrementAndGet();
+    JWKSet set = there.get();
+    if (set == null) {
+      throw new IOException("away");
+    }
+    return set;
+  }
+
+  private IssuerKeys.Known latest() {
+    return Objects.requireNonNull(keys.latest().toCompletableFuture().join());
+  }
+
+  private void pass(Duration time) {
+    now.addAndGet(time.toNanos());
+  }
+
+  @Test
+  void theyAreKnownOnceTheyWereFetched() {
+    assertThat(keys.known()).isNull();
+
+    IssuerKeys.Known first = latest();
+
+    assertThat(keys.known()).isSameAs(first);
+    assertThat(fetched).hasValue(1);
+  }
+
+  @Test
+  void theyAreLookedAtAgainWithoutAnybodyWaiting() throws Exception {
+    IssuerKeys.Known first = latest();
+    pass(IssuerKeys.FRESH.plusSeconds(1));
+
+    assertThat(keys.known()).isNotNull();
+    while (keys.known() == first) {
+      Thread.sleep(5);
+    }
+    assertThat(fetched).hasValue(2);
+  }
+
+  @Test
+  void theyAreFetchedSoOftenAndNoMore() {
+    for (int i = 0; i < 20; i++) {
+      latest();
+    }
+    assertThat(fetched).hasValue(IssuerKeys.BURST);
+
+    pass(Duration.ofSeconds(IssuerKeys.SECONDS_BETWEEN));
+    latest();
+    latest();
+
+    assertThat(fetched).hasValue(IssuerKeys.BURST + 1);
+  }
+
+  @Test
+  void whileTheIssuerIsAwayTheyHoldForADay() {
+    IssuerKeys.Known first = latest();
+    there.set(null);
+
+    pass(IssuerKeys.KEPT);
+    assertThat(keys.known()).isSameAs(first);
+    assertThatThrownBy(() -> keys.latest().toCompletableFuture().join())
+        .hasCauseInstanceOf(RpcException.class);
+
+    pass(Duration.ofSeconds(1));
+    assertThat(keys.known()).isNull();
+  }
+}

@@ -1,0 +1,103 @@
+package io.fermata.mcp.call;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.catalog.LiveCatalog;
+import io.fermata.mcp.catalog.RegisteredFeatures;
+import io.fermata.mcp.catalog.StreamQuota;
+import io.fermata.mcp.catalog.Subscriptions;
+import io.fermata.mcp.protocol.HandlerExecutor;
+import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.ModernClient;
+import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.protocol.ServerIdentity;
+import io.fermata.mcp.rpc.Revision;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.key.TestHandles;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What becomes of a client's replies where there is no room for its call. */
+@Timeout(60)
+class HandlerRunnerTest {
+  private static final int MAX_CALLS = 10_000;
+
+  private final ResultWriter results = new ResultWriter(new ServerIdentity("test", "1", null));
+
+  private static McpRequest request(JsonNode state) {
+    ObjectNode params = Json.object();
+    params.set("requestState", state);
+    ObjectNode meta = Json.object();
+    meta.putObject(ModernClient.CAPABILITIES).putObject("elicitation");
+    return new McpRequest(
+        TextNode.valueOf("1"),
+        Revision.V2026_07_28,
+        AuthenticatedCaller.trusted("ada"),
+        new ModernClient(meta),
+        params,
+        meta,
+        null);
+  }
+
+  @Test
+  void theRepliesOfACallThatFoundNoRoomAreGoodForItsNextTry() {
+    RequestStates states = new RequestStates(TestHandles.ofStore("here"), () -> 1_000_000, 10);
+    String state =
+        states.seal(
+            RoundInputs.none().kept(), "ada", RequestStates.call("tools/call", "greet", Json.object()));
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+      HandlerRunner calls =
+          new HandlerRunner(
+              new LiveCatalog(
+                  new FakeHost(),
+                  RegisteredFeatures.NONE,
+                  results,
+                  new Subscriptions(new StreamQuota(StreamQuota.DEFAULT_MAX))),
+              results,
+              states,
+              workers);
+      for (int i = 0; i < MAX_CALLS; i++) {
+        assertThat(workers.run(released::join)).isNotCancelled();
+      }
+      assertThatThrownBy(() -> greet(calls, state)).hasMessageContaining("busy");
+
+      released.complete(null);
+
+      assertThat(answered(calls, state)).isEqualTo(ResultWriter.EMPTY);
+      assertThatThrownBy(() -> greet(calls, state)).hasMessageContaining("used before");
+    }
+  }
+
+  /** Calls again until those who were there before have left. */
+  private static RpcResult answered(HandlerRunner calls, String state) {
+    while (true) {
+      try {
+        return greet(calls, state).toCompletableFuture().join();
+      } catch (RpcException busy) {
+        assertThat(busy.reason).contains("busy");
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private static CompletionStage<RpcResult> greet(HandlerRunner calls, String state) {
+    return calls.run(
+        request(TextNode.valueOf(state)),
+        "tools/call",
+        "greet",
+        Json.object(),
+        false,
+        call -> CompletableFuture.completedFuture(ResultWriter.EMPTY));
+  }
+}

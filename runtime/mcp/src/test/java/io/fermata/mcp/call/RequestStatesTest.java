@@ -1,0 +1,115 @@
+package io.fermata.mcp.call;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.key.TestHandles;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** What a call remembers in the hands of a client that may be anybody. */
+class RequestStatesTest {
+  private static final String CALL = call("{\"a\":1,\"b\":{\"c\":2,\"d\":3}}");
+
+  private final AtomicLong now = new AtomicLong(1_000_000);
+  private final RequestStates states = states("here");
+  private final ObjectNode content =
+      Json.object().put("name", "Ada").put("remembered", "what we agreed on");
+
+  private RequestStates states(String store) {
+    return new RequestStates(TestHandles.ofStore(store), now::get, 3);
+  }
+
+  private static String call(String arguments) {
+    return RequestStates.call("tools/call", "pay", (ObjectNode) Json.parse(arguments));
+  }
+
+  private JsonNode open(String state, String principal, String call) {
+    RequestStates.Opened opened = states.open(state, principal, call);
+    opened.use("make a new call");
+    return opened.content();
+  }
+
+  private void refuses(String state, String principal, String call, String why) {
+    assertThatThrownBy(() -> open(state, principal, call))
+        .isInstanceOf(RpcException.class)
+        .hasMessageContaining(why);
+  }
+
+  @Test
+  void itComesBackAsItWasAndCannotBeRead() {
+    String state = states.seal(content, "ada", CALL);
+
+    assertThat(state).doesNotContain("Ada", "agreed");
+    assertThat(open(state, "ada", CALL)).isEqualTo(content);
+  }
+
+  @Test
+  void itOutlivesARestartOfTheServer() {
+    String state = states("here").seal(content, "ada", CALL);
+
+    assertThat(open(state, "ada", CALL)).isEqualTo(content);
+  }
+
+  @Test
+  void itIsOfOnePrincipalAndOneCall() {
+    String state = states.seal(content, "ada", CALL);
+
+    refuses(state, "bob", CALL, "make a new call");
+    refuses(state, "ada", call("{\"a\":2,\"b\":{\"c\":2,\"d\":3}}"), "make a new call");
+    refuses(states("elsewhere").seal(content, "ada", CALL), "ada", CALL, "make a new call");
+  }
+
+  @Test
+  void theOrderOfArgumentsDoesNotMatter() {
+    String state = states.seal(content, "ada", CALL);
+
+    assertThat(open(state, "ada", call("{\"b\":{\"d\":3,\"c\":2},\"a\":1}"))).isEqualTo(content);
+  }
+
+  @Test
+  void itIsTakenBackOnce() {
+    String state = states.seal(content, "ada", CALL);
+
+    open(state, "ada", CALL);
+
+    refuses(state, "ada", CALL, "used before");
+  }
+
+  @Test
+  void itIsGoodAgainWhereItWasNotNeeded() {
+    String state = states.seal(content, "ada", CALL);
+    RequestStates.Opened opened = states.open(state, "ada", CALL);
+    opened.use("make a new call");
+
+    opened.giveBack();
+
+    assertThat(open(state, "ada", CALL)).isEqualTo(content);
+  }
+
+  @Test
+  void whateverIsChangedInItIsRefused() {
+    String state = states.seal(content, "ada", CALL);
+
+    for (int i = 0; i < state.length(); i += 7) {
+      char other = state.charAt(i) == 'A' ? 'B' : 'A';
+      refuses(state.substring(0, i) + other + state.substring(i + 1), "ada", CALL, "requestState");
+    }
+    refuses(state + "-TAMPERED", "ada", CALL, "requestState");
+    refuses("", "ada", CALL, "requestState");
+    refuses("?", "ada", CALL, "requestState");
+  }
+
+  @Test
+  void itExpires() {
+    String state = states.seal(content, "ada", CALL);
+
+    now.addAndGet(RequestStates.LIFETIME.toMillis());
+
+    refuses(state, "ada", CALL, "expired");
+  }
+}

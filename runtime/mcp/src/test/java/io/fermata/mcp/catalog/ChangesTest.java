@@ -1,0 +1,201 @@
+package io.fermata.mcp.catalog;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.Events;
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.feature.McpPrompt;
+import io.fermata.mcp.feature.McpResource;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.session.call.WidgetPage;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is offered may change while a server runs, and those who listen hear of it. */
+@Timeout(60)
+class ChangesTest {
+  private static final McpTool LATE =
+      McpTool.of("late", "Came late").callAtOnce(call -> McpResult.text("here"));
+
+  private McpServer server;
+
+  @BeforeEach
+  void start() {
+    server =
+        McpServer.plain()
+            .resource(McpResource.text("test://a", "A", "text/plain", () -> "a"))
+            .maxStreams(2)
+            .port(0)
+            .start();
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private Events listening(String filter) throws Exception {
+    Wired client = new Wired(server);
+    return client
+        .listen(
+            client.modernMessage(
+                "subscriptions/listen", "", "\"notifications\":{" + filter + "}", "{}"))
+        .get();
+  }
+
+  private Wired session() {
+    return new Wired(server).session("2025-11-25", "{}");
+  }
+
+  private static String method(JsonNode message) {
+    return message.path("method").asText();
+  }
+
+  @Test
+  void aModernClientHearsOfWhatItNamedAndNothingElse() throws Exception {
+    Events events = listening("\"toolsListChanged\":true,\"resourceSubscriptions\":[\"test://a\"]");
+    JsonNode acknowledged = events.next();
+    assertThat(method(acknowledged)).isEqualTo("notifications/subscriptions/acknowledged");
+    assertThat(acknowledged.at("/params/notifications").has("promptsListChanged")).isFalse();
+
+    server.changes().prompt(McpPrompt.of("p", "P").get(call -> List.of()));
+    server.changes().updated("test://b");
+    server.changes().updated("test://a");
+    server.changes().tool(LATE);
+
+    JsonNode updated = events.next();
+    assertThat(method(updated)).isEqualTo("notifications/resources/updated");
+    assertThat(updated.at("/params/uri").asText()).isEqualTo("test://a");
+    assertThat(updated.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
+    assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  private static McpTool shown(String html) {
+    return McpTool.of("shown", "Shows")
+        .page(WidgetPage.of(html))
+        .callAtOnce(call -> McpResult.text(""));
+  }
+
+  @Test
+  void thePageOfAToolComesAndGoesWithIt() throws Exception {
+    String page = WidgetPage.uri("shown");
+    Events events =
+        listening("\"resourcesListChanged\":true,\"resourceSubscriptions\":[\"" + page + "\"]");
+    events.next();
+    JsonNode before = new Wired(server).modern("server/discover", "").result();
+    assertThat(before.at("/capabilities/extensions").has(ToolPage.EXTENSION)).isFalse();
+
+    server.changes().tool(LATE);
+    server.changes().tool(shown("<p>one</p>"));
+    JsonNode after = new Wired(server).modern("server/discover", "").result();
+    server.changes().tool(shown("<p>two</p>"));
+    server.changes().withoutTool("shown");
+    server.changes().updated(page);
+
+    String listed = "notifications/resources/list_changed";
+    String updated = "notifications/resources/updated";
+    assertThat(method(events.next())).isEqualTo(listed);
+    assertThat(method(events.next())).isEqualTo(listed);
+    assertThat(method(events.next())).isEqualTo(updated);
+    assertThat(method(events.next())).isEqualTo(listed);
+    assertThat(method(events.next())).isEqualTo(updated);
+    assertThat(after.at("/capabilities/extensions").has(ToolPage.EXTENSION)).isTrue();
+  }
+
+  @Test
+  void anElderClientHearsInTheStreamOfItsSession() throws Exception {
+    Wired client = session();
+    client.request("resources/subscribe", "\"uri\":\"test://a\"");
+    Events events = client.method("GET").listen("").get();
+    assertThat(events.streamed()).isTrue();
+
+    server.changes().updated("test://a");
+    server.changes().tool(LATE);
+
+    assertThat(method(events.next())).isEqualTo("notifications/resources/updated");
+    assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  @Test
+  void whatCameLateIsListedAndAnswersAndWhatIsWithdrawnDoesNot() {
+    server.changes().tool(LATE);
+    assertThat(session().request("tools/list", "").result().at("/tools/0/name").asText())
+        .isEqualTo("late");
+    assertThat(session().request("tools/call", "\"name\":\"late\"").result().isObject()).isTrue();
+
+    server.changes().withoutTool("late");
+    assertThat(session().request("tools/list", "").result().path("tools")).isEmpty();
+    assertThat(session().request("tools/call", "\"name\":\"late\"").code()).isEqualTo(-32602);
+  }
+
+  @Test
+  void aServerOfFlowsAloneOffersPromptsWhenItHasThem() {
+    try (McpServer flows = McpServer.serving(new FakeHost()).port(0).start()) {
+      JsonNode none = new Wired(flows).modern("prompts/list", "").result();
+      assertThat(none.path("prompts").isArray()).isTrue();
+      assertThat(none.path("prompts")).isEmpty();
+      JsonNode discovery = new Wired(flows).modern("server/discover", "").result();
+      assertThat(discovery.path("capabilities").has("prompts")).isTrue();
+
+      flows.changes().prompt(McpPrompt.of("p", "P").get(call -> List.of()));
+
+      JsonNode one = new Wired(flows).modern("prompts/list", "").result();
+      assertThat(one.at("/prompts/0/name").asText()).isEqualTo("p");
+    }
+  }
+
+  @Test
+  void aListThatMayChangeIsNotKeptForLong() {
+    long kept = new Wired(server).modern("tools/list", "").result().path("ttlMs").asLong();
+    long fixed = new Wired(server).modern("server/discover", "").result().path("ttlMs").asLong();
+
+    assertThat(kept).isPositive().isLessThanOrEqualTo(10_000).isLessThan(fixed);
+  }
+
+  @Test
+  void aServerThatClosesEndsWhatIsLeftOfItsStreams() throws Exception {
+    Events modern = listening("\"toolsListChanged\":true");
+    modern.next();
+    Events elder = session().method("GET").listen("").get();
+
+    server.close();
+
+    assertThat(modern.next().at("/result/resultType").asText()).isEqualTo("complete");
+    assertThat(elder.next().isMissingNode()).isTrue();
+  }
+
+  @Test
+  void whatIsKeptOfAClientIsBounded() {
+    String longest = "t://" + "x".repeat(4_092);
+
+    assertThat(session().request("resources/subscribe", "\"uri\":\"" + longest + "\"").code())
+        .isZero();
+    assertThat(session().request("resources/subscribe", "\"uri\":\"" + longest + "x\"").code())
+        .isEqualTo(-32602);
+    assertThat(
+            new Wired(server)
+                .request(
+                    "initialize",
+                    "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"a\":\"%s\"}"
+                        .formatted("x".repeat(8_192)))
+                .message())
+        .contains("capabilities", "8192");
+  }
+
+  @Test
+  void aPrincipalHasOnlySoManyStreams() throws Exception {
+    Events first = listening("\"toolsListChanged\":true");
+    Events second = listening("\"toolsListChanged\":true");
+    first.next();
+    second.next();
+
+    assertThat(listening("\"toolsListChanged\":true").status()).isEqualTo(429);
+  }
+}

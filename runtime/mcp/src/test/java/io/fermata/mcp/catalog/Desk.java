@@ -1,0 +1,315 @@
+package io.fermata.mcp.catalog;
+
+import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
+import static io.fermata.testkit.ScriptedModel.lastUserContains;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.Wired;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.admin.Settings;
+import io.fermata.testkit.ScriptedModel;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A host with a support desk, on a real store, served over a real socket. */
+public final class Desk implements AutoCloseable {
+  /** What came back. */
+  public record Said(int status, HttpResponse<byte[]> raw, JsonNode body) {
+    public String code() {
+      return body.at("/error/code").asText();
+    }
+
+    public String header(String name) {
+      return raw.headers().firstValue(name).orElse("");
+    }
+
+    public Said is(int expected) {
+      assertThat(status).as(body.toString()).isEqualTo(expected);
+      return this;
+    }
+  }
+
+  /** One event of a stream. */
+  public record Heard(String id, String type, JsonNode data) {}
+
+  /** A stream of events that is being read. */
+  public static final class Listening implements AutoCloseable {
+    private final HttpResponse<InputStream> response;
+    private final InputStream in;
+    private final BufferedReader lines;
+
+    Listening(HttpResponse<InputStream> response) {
+      this.response = response;
+      this.in = response.body();
+      this.lines = new BufferedReader(new InputStreamReader(in, UTF_8));
+    }
+
+    public int status() {
+      return response.statusCode();
+    }
+
+    /** The next event; null at the end. */
+    public @Nullable Heard next() {
+      try {
+        String id = "";
+        String type = "";
+        JsonNode data = MissingNode.getInstance();
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+          if (line.startsWith("id: ")) {
+            id = line.substring(4);
+          } else if (line.startsWith("event: ")) {
+            type = line.substring(7);
+          } else if (line.startsWith("data: ")) {
+            data = Wired.JSON.readTree(line.substring(6));
+          } else if (line.isEmpty() && !type.isEmpty()) {
+            return new Heard(id, type, data);
+          }
+        }
+        return null;
+      } catch (IOException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    /** The events of the journal up to one of a type, which is the last of them. */
+    public List<Heard> upTo(String type) {
+      List<Heard> heard = new ArrayList<>();
+      for (Heard next = next(); next != null; next = next()) {
+        if (!next.id().isEmpty()) {
+          heard.add(next);
+        }
+        if (next.type().equals(type)) {
+          return heard;
+        }
+      }
+      throw new AssertionError("The stream ended before " + type + ": " + heard);
+    }
+
+    @Override
+    public void close() {
+      try {
+        in.close();
+      } catch (IOException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  private static final HttpClient CLIENT =
+      HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+
+  /** Each permit lets the tool that works come to its end once. */
+  public final Semaphore gate = new Semaphore(0);
+
+  private final Path file;
+  private final int maxStreams;
+  private Fermata host;
+  private McpServer server;
+
+  public Desk(Path file) {
+    this(file, StreamQuota.DEFAULT_MAX);
+  }
+
+  public Desk(Path file, int maxStreams) {
+    this.file = file;
+    this.maxStreams = maxStreams;
+    start();
+  }
+
+  private void start() {
+    host =
+        Fermata.host()
+            .store(Store.sqlite(file))
+            .agent(desk())
+            .settings(Settings.DEFAULT.callDeadline(Duration.ofSeconds(2)))
+            .start();
+    server =
+        McpServer.serving(host)
+            .threads(host.threads())
+            .port(0)
+            .apiKey("alice", "alice-key")
+            .apiKey("bob", "bob-key")
+            .maxStreams(maxStreams)
+            .start();
+  }
+
+  private Agent desk() {
+    ScriptedModel model =
+        ScriptedModel.script()
+            .when(lastUserContains("refund"))
+            .call("refund", Map.of())
+            .when(lastIsResultOf("refund"))
+            .say("It is decided.")
+            .when(lastUserContains("work"))
+            .call("work", Map.of())
+            .when(lastIsResultOf("work"))
+            .say("Worked.")
+            .when(lastUserContains("note"))
+            .call("note", Map.of())
+            .when(lastIsResultOf("note"))
+            .say("Noted.")
+            .otherwise()
+            .say("How can I help?");
+    Tool refund =
+        Tool.of("refund", "Pays back", (flow, args) -> "paid").approval("Pay the money back?");
+    Tool work =
+        Tool.of(
+            "work",
+            "Works until it may end",
+            (flow, args) -> gate.tryAcquire(60, TimeUnit.SECONDS) ? "done" : "late");
+    Tool note =
+        Tool.of(
+            "note",
+            "Keeps things",
+            (flow, args) -> {
+              flow.files().write("/notes/☕ a.txt", "a note");
+              flow.storage().put("secret", "in storage");
+              flow.emitEvent("noted", Map.of("n", 1));
+              return "kept";
+            });
+    return Agent.aiHuman(
+            "desk",
+            Prompt.of("support", model.model("scripted")).text("Help.").tools(refund, work, note))
+        .description("A support desk.");
+  }
+
+  /** Goes away in good order and comes back on the same file, at another port. */
+  public void restart() {
+    close();
+    start();
+  }
+
+  public Fermata host() {
+    return host;
+  }
+
+  public McpServer server() {
+    return server;
+  }
+
+  @Override
+  public void close() {
+    server.close();
+    host.close();
+  }
+
+  // --- clients ---------------------------------------------------------------------------------
+
+  public Client alice() {
+    return new Client("alice-key");
+  }
+
+  public Client bob() {
+    return new Client("bob-key");
+  }
+
+  /** Somebody with a key. */
+  public final class Client {
+    private final Map<String, String> headers = new LinkedHashMap<>();
+
+    private Client(String key) {
+      headers.put("Authorization", "Bearer " + key);
+      headers.put("Content-Type", "application/json");
+    }
+
+    public Client with(String header, String value) {
+      headers.put(header, value);
+      return this;
+    }
+
+    public Client without(String header) {
+      headers.remove(header);
+      return this;
+    }
+
+    HttpRequest request(String method, String path, @Nullable String body) {
+      URI uri = server.endpoint().resolve(path);
+      HttpRequest.Builder request =
+          HttpRequest.newBuilder(uri)
+              .method(
+                  method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body));
+      headers.forEach(request::header);
+      return request.build();
+    }
+
+    public Said send(String method, String path, @Nullable String body) {
+      try {
+        HttpResponse<byte[]> raw =
+            CLIENT.send(request(method, path, body), BodyHandlers.ofByteArray());
+        boolean json =
+            raw.headers().firstValue("Content-Type").orElse("").equals("application/json");
+        return new Said(
+            raw.statusCode(), raw, json ? Wired.JSON.readTree(raw.body()) : Json.object());
+      } catch (IOException | InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    public Said get(String path) {
+      return send("GET", path, null);
+    }
+
+    public Said post(String path, @Nullable String body) {
+      return send("POST", path, body);
+    }
+
+    /** A new thread's path. */
+    public String thread() {
+      return post("/threads", "{\"agent\":\"desk\"}").is(201).header("Location");
+    }
+
+    /** What came of a message, when the thread has settled. */
+    public JsonNode says(String thread, String content) {
+      ObjectNode body = Json.object().put("content", content);
+      return post(thread + "/messages?wait=30", body.toString()).is(200).body();
+    }
+
+    public Listening listen(String path) {
+      Listening listening = tryToListen(path);
+      assertThat(listening.status()).isEqualTo(200);
+      return listening;
+    }
+
+    public Listening tryToListen(String path) {
+      try {
+        return new Listening(CLIENT.send(request("GET", path, null), BodyHandlers.ofInputStream()));
+      } catch (IOException | InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  public static List<String> contents(JsonNode messages) {
+    List<String> contents = new ArrayList<>();
+    messages.forEach(message -> contents.add(Objects.toString(message.get("content").textValue())));
+    return contents;
+  }
+}

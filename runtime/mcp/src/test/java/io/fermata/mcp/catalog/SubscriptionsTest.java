@@ -1,0 +1,80 @@
+package io.fermata.mcp.catalog;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.protocol.OutboundQueue;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.Test;
+
+/** Who hears of changes, and who does not any more. */
+class SubscriptionsTest {
+  private final Subscriptions subscriptions = new Subscriptions(new StreamQuota(2));
+  private final OutboundQueue way = new OutboundQueue(woken -> {});
+  private final Set<String> watched = ConcurrentHashMap.newKeySet();
+  private final Subscriptions.Subscription subscription =
+      new Subscriptions.Subscription(
+          null, Set.of(Subscriptions.Kind.TOOLS), watched, way, new CompletableFuture<>());
+
+  private List<Subscriptions.Subscription> left() {
+    List<Subscriptions.Subscription> left = new ArrayList<>();
+    subscriptions.publish(
+        "notifications/none",
+        Json.object(),
+        each -> {
+          left.add(each);
+          return false;
+        });
+    return left;
+  }
+
+  @Test
+  void aClientThatGoesAwayLeavesNothingThoughItWatchedMoreMeanwhile() {
+    subscriptions.add(subscription, AuthenticatedCaller.trusted("ada"), () -> {});
+    watched.add("test://a");
+    assertThat(left()).containsExactly(subscription);
+
+    way.disconnect();
+
+    assertThat(left()).isEmpty();
+  }
+
+  @Test
+  void whoIsToldThatItListensListensAlready() {
+    List<Subscriptions.Subscription> listening = new ArrayList<>();
+
+    subscriptions.add(subscription, AuthenticatedCaller.trusted("ada"), () -> listening.addAll(left()));
+
+    assertThat(listening).containsExactly(subscription);
+  }
+
+  @Test
+  void nobodyListensLongerThanItsTokenIsGood() {
+    AuthenticatedCaller caller = new AuthenticatedCaller("ada", Set.of(), System.currentTimeMillis() + 200);
+    subscriptions.add(subscription, caller, () -> {});
+    assertThat(left()).containsExactly(subscription);
+
+    subscription.ended().join();
+
+    assertThat(left()).isEmpty();
+  }
+
+  @Test
+  void noAcknowledgementIsTooLongToBeTold() {
+    ObjectNode filter = Json.object().put("long", "x".repeat(2 * OutboundQueue.ROOM));
+
+    subscription.offer("dropped", filter);
+    subscription.send("insisted", filter);
+
+    assertThat(way.take())
+        .singleElement()
+        .satisfies(told -> assertThat(new String(told, UTF_8)).contains("insisted"));
+  }
+}

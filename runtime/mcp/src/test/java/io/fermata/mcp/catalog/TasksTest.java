@@ -1,0 +1,618 @@
+package io.fermata.mcp.catalog;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.mcp.TaskClient.accepted;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.Events;
+import io.fermata.mcp.Issuer;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.TaskClient;
+import io.fermata.mcp.TaskServer;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.TaskView;
+import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.Handles;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalTime;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls whose work outlasts them: the extension io.modelcontextprotocol/tasks, backed by runs. */
+@Timeout(120)
+@Tag("slow")
+class TasksTest {
+  @TempDir Path directory;
+  private TaskServer kitchen;
+  private Fermata host;
+  private McpServer server;
+  private TaskClient ann;
+
+  @BeforeEach
+  void start() {
+    kitchen = new TaskServer(directory);
+    host = kitchen.host(Duration.ofMillis(300));
+    server =
+        McpServer.serving(host).port(0).apiKey("ann", "ann-key").apiKey("bob", "bob-key").start();
+    ann = new TaskClient(server.endpoint()).key("ann-key");
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    kitchen.release();
+    server.close();
+    host.close();
+  }
+
+  private static String created(Wired.Said said) {
+    JsonNode task = said.result();
+    assertThat(task.path("resultType").asText()).as(said.body().toString()).isEqualTo("task");
+    assertThat(task.path("status").asText()).isEqualTo("working");
+    assertThat(task.has("ttlMs") && task.path("ttlMs").isNull()).isTrue();
+    assertThat(task.path("pollIntervalMs").asInt()).isPositive();
+    return task.path("taskId").asText();
+  }
+
+  @Test
+  void aLongRunningFlowIsATaskFromItsFirstWorkToItsResult() throws Exception {
+    String id = created(ann.start("cook"));
+    assertThat(ann.get(id).path("status").asText()).isEqualTo("working");
+
+    kitchen.release();
+    JsonNode asks = ann.when(id, "input_required");
+    assertThat(asks.path("inputRequests")).hasSize(2);
+    String dish = TaskClient.key(asks, "dish");
+    JsonNode request = asks.path("inputRequests").path(dish);
+    assertThat(request.path("method").asText()).isEqualTo("elicitation/create");
+    assertThat(request.at("/params/message").asText()).isEqualTo("Which dish?");
+
+    var both = accepted(Json.object(), dish, "dish", "soup");
+    accepted(both, TaskClient.key(asks, "sauce"), "sauce", "none");
+    JsonNode acknowledged = ann.update(id, both).result();
+    assertThat(acknowledged.path("resultType").asText()).isEqualTo("complete");
+    assertThat(acknowledged.has("taskId")).isFalse();
+
+    JsonNode done = ann.when(id, "completed");
+    assertThat(done.at("/result/structuredContent/status").asText()).isEqualTo("complete");
+    assertThat(done.at("/result/structuredContent/result").asText()).isEqualTo("soup with none");
+    assertThat(done.at("/result/isError").asBoolean()).isFalse();
+    assertThat(done.path("ttlMs").asLong()).isPositive();
+    assertThat(done.path("createdAt")).isEqualTo(asks.path("createdAt"));
+  }
+
+  @Test
+  void answersMayComeOneByOneAndNoKeyIsUsedAgain() throws Exception {
+    String id = created(ann.call("job", "{}"));
+    kitchen.release();
+    JsonNode asks = ann.when(id, "input_required");
+    String dish = TaskClient.key(asks, "dish");
+    Set<String> keys = new HashSet<>(Set.of(dish, TaskClient.key(asks, "sauce")));
+
+    for (int i = 0; i < 3; i++) {
+      String sauce = TaskClient.key(ann.get(id), "sauce");
+      ann.update(id, accepted(Json.object(), sauce, "sauce", "sour"));
+      JsonNode again = ann.get(id);
+      String next = TaskClient.key(again, "sauce");
+      assertThat(keys.add(next)).isTrue();
+      assertThat(again.path("inputRequests").has(dish)).isTrue();
+      assertThat(again.path("inputRequests").path(next).at("/params/message").asText())
+          .isEqualTo("Too sour.\nWhich sauce?");
+      ann.update(id, accepted(Json.object(), sauce, "sauce", "late"));
+      assertThat(TaskClient.key(ann.get(id), "sauce")).isEqualTo(next);
+    }
+
+    ann.update(id, accepted(Json.object(), "never-asked", "sauce", "x"));
+    String sauce = TaskClient.key(ann.get(id), "sauce");
+    ann.update(id, accepted(Json.object(), sauce, "sauce", "none"));
+    assertThat(ann.get(id).path("inputRequests").properties()).hasSize(1);
+    assertThat(ann.update(id, accepted(Json.object(), dish, "dish", 7)).code()).isEqualTo(-32602);
+
+    ann.update(id, accepted(Json.object(), dish, "dish", "stone"));
+    JsonNode done = ann.when(id, "completed");
+    assertThat(done.at("/result/isError").asBoolean()).isTrue();
+    assertThat(done.at("/result/content/0/text").asText()).isEqualTo("Nobody can cook that.");
+  }
+
+  @Test
+  void aClientThatTakesNoTasksIsServedInTheCallOrToldWhatItNeeds() throws Exception {
+    TaskClient plain = ann.declaring("{}");
+    JsonNode late = plain.start("cook").result();
+    assertThat(late.path("resultType").asText()).isEqualTo("complete");
+    assertThat(late.at("/structuredContent/code").asText()).isEqualTo("still_working");
+    assertThat(plain.task("get", "any").status()).isEqualTo(400);
+    for (String method : new String[] {"get", "cancel", "update"}) {
+      assertThat(plain.task(method, "any").code()).isEqualTo(-32021);
+    }
+    Wired.Said strict = plain.call("strict", "{}");
+    assertThat(strict.code()).isEqualTo(-32021);
+    assertThat(
+            strict
+                .body()
+                .path("error")
+                .path("data")
+                .path("requiredCapabilities")
+                .path("extensions")
+                .has("io.modelcontextprotocol/tasks"))
+        .isTrue();
+    assertThat(strict.message()).contains("io.modelcontextprotocol/tasks");
+
+    kitchen.release();
+    JsonNode job = plain.waited("job", "");
+    assertThat(job.path("isError").asBoolean()).isTrue();
+    assertThat(job.at("/content/0/text").asText()).contains("elicitation");
+    while (!kitchen.undone()) {
+      Thread.sleep(20);
+    }
+  }
+
+  @Test
+  void aJobAsksWithinTheCallWhereItsClientTakesNoTasks() throws Exception {
+    kitchen.release();
+    TaskClient asked = ann.declaring("{\"elicitation\":{}}");
+    JsonNode round = asked.waited("job", "");
+    assertThat(round.path("resultType").asText()).isEqualTo("input_required");
+    var responses = accepted(Json.object(), TaskClient.key(round, "dish"), "dish", "soup");
+    accepted(responses, TaskClient.key(round, "sauce"), "sauce", "none");
+
+    JsonNode done =
+        asked.waited(
+            "job",
+            ",\"inputResponses\":%s,\"requestState\":%s"
+                .formatted(responses, round.path("requestState")));
+
+    assertThat(done.at("/content/0/text").asText()).isEqualTo("soup with none");
+  }
+
+  record Meal(LocalTime at) {}
+
+  @Test
+  void whatFitsItsFormAndNotItsFieldIsAskedForAgain() throws Exception {
+    Flow<Meal> flow =
+        Flow.of("meal", Meal.class)
+            .description("Lays a table.")
+            .ask("ask_time", q -> q.question("at", "When?"))
+            .edge(START, "ask_time")
+            .edge("ask_time", END)
+            .result(meal -> "at " + meal.at())
+            .compile();
+    try (Fermata tables =
+            Fermata.host()
+                .store(Store.memory())
+                .job(FlowTool.of("meal", "Lays a table.", flow))
+                .start();
+        McpServer serving = McpServer.serving(tables).port(0).start()) {
+      TaskClient asked = new TaskClient(serving.endpoint()).declaring("{\"elicitation\":{}}");
+      JsonNode round = answered(asked, asked.waited("meal", ""), "noon");
+      assertThat(round.path("resultType").asText()).isEqualTo("input_required");
+
+      JsonNode done = answered(asked, round, "12:30");
+      assertThat(done.at("/content/0/text").asText()).isEqualTo("at 12:30");
+    }
+  }
+
+  private static JsonNode answered(TaskClient client, JsonNode round, String time)
+      throws Exception {
+    var responses = accepted(Json.object(), TaskClient.key(round, "at"), "at", time);
+    return client.waited(
+        "meal",
+        ",\"inputResponses\":%s,\"requestState\":%s"
+            .formatted(responses, round.path("requestState")));
+  }
+
+  @Test
+  void whoMayNotUseATaskHearsNothingOfIt() throws Exception {
+    try (Issuer issuer = Issuer.running(Issuer.rsa("r1"));
+        McpServer serving =
+            McpServer.serving(host)
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("cook", "kitchen"))
+                .start()) {
+      TaskClient allowed = new TaskClient(serving.endpoint()).key(issuer.token("ann", "kitchen"));
+      String id = created(allowed.start("cook"));
+
+      Wired.Said refused =
+          new TaskClient(serving.endpoint())
+              .key(issuer.token("ann", "mcp"))
+              .say("subscriptions/listen", "", "\"notifications\":{\"taskIds\":[\"" + id + "\"]}");
+      assertThat(refused.status()).isEqualTo(403);
+    }
+  }
+
+  @Test
+  void aJobIsWaitedForHoweverLongItTakes() throws Exception {
+    Wired wired = ann.wired();
+    Events answer =
+        wired
+            .listen(
+                wired.modernMessage(
+                    "tools/call",
+                    "job",
+                    "\"name\":\"job\",\"arguments\":{}",
+                    "{\"elicitation\":{}}"))
+            .get();
+    kitchen.release();
+    assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
+  }
+
+  private static final String FORMS = "{\"elicitation\":{}}";
+
+  private void serveAnew() {
+    server = McpServer.serving(host).port(0).apiKey("ann", "ann-key").start();
+    ann = new TaskClient(server.endpoint()).key("ann-key").declaring(FORMS);
+  }
+
+  /** What somebody is told who makes the call again that was handed back. */
+  private JsonNode again(JsonNode handedBack) throws Exception {
+    assertThat(handedBack.path("isError").asBoolean()).as(handedBack.toString()).isTrue();
+    assertThat(handedBack.at("/content/0/text").asText()).contains("goes on", "fermata/callId");
+    String callId = handedBack.path("_meta").path("fermata/callId").asText();
+    Wired wired = ann.wired();
+    String message =
+        wired
+            .modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", FORMS)
+            .replace("\"_meta\":{", "\"_meta\":{\"fermata/callId\":\"" + callId + "\",");
+    Events answer = wired.listen(message).get();
+    return (answer.streamed() ? answer.next() : answer.plain()).path("result");
+  }
+
+  @Test
+  void aJobWhoseServerEndsGoesOnAndIsFoundAgain() throws Exception {
+    Wired wired = ann.wired();
+    Events answer =
+        wired
+            .listen(
+                wired.modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", "{}"))
+            .get();
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode handedBack = answer.next().path("result");
+    serveAnew();
+    kitchen.release();
+    assertThat(again(handedBack).path("resultType").asText()).isEqualTo("input_required");
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobThatAsksWhenItsServerEndsAsksAgain() throws Exception {
+    kitchen.release();
+    Events answer =
+        ann.wired()
+            .session("2025-11-25", FORMS)
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"job\",\"arguments\":{}}}")
+            .get();
+    assertThat(answer.next().path("method").asText()).isEqualTo("elicitation/create");
+    assertThat(answer.next().path("method").asText()).isEqualTo("elicitation/create");
+
+    server.drain(Duration.ofMillis(50));
+
+    JsonNode handedBack = answer.next().path("result");
+    serveAnew();
+    assertThat(again(handedBack).path("inputRequests")).hasSize(2);
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobOfAClientThatTakesNoStreamEndsBeforeItsConnectionDoes() throws Exception {
+    try (McpServer impatient =
+        McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(2)).start()) {
+      Wired.Said late =
+          new Wired(impatient)
+              .with("Accept", "application/json")
+              .request("tools/call", "\"name\":\"job\",\"arguments\":{}");
+
+      assertThat(late.message()).contains("was ended", "text/event-stream");
+    }
+  }
+
+  @Test
+  void aCallThatOutlastsItsDeadlineBecomesATask() throws Exception {
+    String id = created(ann.start("slow"));
+    kitchen.release();
+    assertThat(ann.when(id, "input_required").path("inputRequests")).hasSize(2);
+  }
+
+  @Test
+  void onlyWhoWasGivenATaskFindsIt() {
+    String id = created(ann.start("cook"));
+    TaskClient bob = new TaskClient(server.endpoint()).key("bob-key");
+    String forged = id.substring(0, id.length() - 1) + (id.endsWith("A") ? "B" : "A");
+
+    for (String method : new String[] {"get", "cancel"}) {
+      assertThat(bob.task(method, id).code()).isEqualTo(-32602);
+      assertThat(ann.task(method, forged).code()).isEqualTo(-32602);
+      assertThat(ann.task(method, "a:b:c:d").code()).isEqualTo(-32602);
+    }
+    assertThat(bob.update(id, Json.object()).code()).isEqualTo(-32602);
+    assertThat(ann.get(id).path("status").asText()).isEqualTo("working");
+    assertThat(id.length()).isGreaterThan(80);
+  }
+
+  @Test
+  void theHeaderNamesTheTask() {
+    String id = created(ann.start("cook"));
+    Wired.Said other = ann.say("tasks/get", "another", "\"taskId\":\"" + id + "\"");
+    assertThat(other.code()).isEqualTo(-32020);
+    assertThat(other.status()).isEqualTo(400);
+    assertThat(ann.say("tasks/get", "", "\"taskId\":\"" + id + "\"").code()).isEqualTo(-32020);
+  }
+
+  @Test
+  void cancellingUndoesWhatWasDone() throws Exception {
+    String id = created(ann.start("cook"));
+    kitchen.release();
+    ann.when(id, "input_required");
+
+    JsonNode acknowledged = ann.task("cancel", id).result();
+    assertThat(acknowledged.has("status")).isFalse();
+    ann.when(id, "cancelled");
+    assertThat(kitchen.undone()).isTrue();
+    assertThat(ann.task("cancel", id).result().path("resultType").asText()).isEqualTo("complete");
+    assertThat(ann.update(id, Json.object()).result().path("resultType").asText())
+        .isEqualTo("complete");
+  }
+
+  @Test
+  void workIsCancelledInItsMiddle() throws Exception {
+    String id = created(ann.call("job", "{}"));
+    ann.task("cancel", id);
+    assertThat(ann.when(id, "cancelled").has("result")).isFalse();
+  }
+
+  @Test
+  void whoDeclinesToAnswerEndsTheTaskAndWhoPutsItOffDoesNot() throws Exception {
+    String id = created(ann.start("cook"));
+    kitchen.release();
+    String key = TaskClient.key(ann.when(id, "input_required"), "dish");
+
+    var off = Json.object();
+    off.putObject(key).put("action", "cancel");
+    ann.update(id, off);
+    assertThat(ann.get(id).path("inputRequests").has(key)).isTrue();
+
+    var no = Json.object();
+    no.putObject(key).put("action", "decline");
+    ann.update(id, no);
+    ann.when(id, "cancelled");
+  }
+
+  @Test
+  void whatNoFormAsksIsTheResultAndTheModelGoesOnFromThere() throws Exception {
+    String id = created(ann.start("parcel"));
+    JsonNode asks = ann.when(id, "completed").at("/result/structuredContent");
+    assertThat(asks.path("status").asText()).isEqualTo("interrupt");
+    assertThat(asks.path("field").asText()).isEqualTo("things");
+
+    JsonNode done =
+        ann.call(
+                "parcel",
+                "{\"action\":\"continue\",\"sessionId\":%s,\"stateUpdates\":{\"things\":[\"a\"]}}"
+                    .formatted(asks.path("sessionId")))
+            .result();
+    assertThat(done.at("/structuredContent/result").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void whoListensHearsHowATaskStandsAndThenEveryChange() throws Exception {
+    String id = created(ann.start("cook"));
+    Events listening = ann.listen(id, "unknown");
+    JsonNode acknowledged = listening.next();
+    assertThat(acknowledged.at("/params/notifications/taskIds")).hasSize(1);
+    JsonNode first = listening.next();
+    assertThat(first.path("method").asText()).isEqualTo("notifications/tasks");
+    assertThat(first.at("/params/status").asText()).isEqualTo("working");
+    assertThat(first.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
+
+    kitchen.release();
+    JsonNode asks = listening.next().path("params");
+    assertThat(asks.path("status").asText()).isEqualTo("input_required");
+    var no = Json.object();
+    no.putObject(TaskClient.key(asks, "dish")).put("action", "decline");
+    ann.update(id, no);
+    JsonNode last = listening.next().path("params");
+    while (!last.path("status").asText().equals("cancelled")) {
+      assertThat(last.path("status").asText()).isEqualTo("working");
+      last = listening.next().path("params");
+    }
+    assertThat(last.path("taskId").asText()).isEqualTo(id);
+    listening.breakOff();
+
+    Wired wired = ann.wired();
+    Wired.Said undeclared =
+        wired.send(
+            wired.modernMessage(
+                "subscriptions/listen", "", "\"notifications\":{\"taskIds\":[\"x\"]}", "{}"));
+    assertThat(undeclared.code()).isEqualTo(-32021);
+  }
+
+  @Test
+  void whoListensHearsTheEndOfATaskThatCouldNotBeLookedAtForAWhile() throws Exception {
+    BusyHost busy = new BusyHost(host);
+    try (McpServer serving = McpServer.serving(busy).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("cook"));
+      Events listening = client.listen(id);
+      listening.next();
+      assertThat(listening.next().at("/params/status").asText()).isEqualTo("working");
+
+      busy.is.set(true);
+      host.tasks().cancel(Objects.requireNonNull(busy.watched.get()));
+      while (busy.missed.get() < 2) {
+        Thread.sleep(5);
+      }
+      busy.is.set(false);
+
+      assertThat(listening.next().at("/params/status").asText()).isEqualTo("cancelled");
+    }
+  }
+
+  @Test
+  void whoListensToManyTasksHearsTheLargeResultsOfAll() throws Exception {
+    ToolHost large =
+        new SeenHost(host) {
+          @Override
+          CompletionStage<TaskView> view(TaskRun run) {
+            return CompletableFuture.completedFuture(ended("x".repeat(OutboundQueue.MAX_SENT_BYTES / 8)));
+          }
+        };
+    try (McpServer serving = McpServer.serving(large).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      Set<String> ids = new HashSet<>();
+      for (int i = 0; i < 24; i++) {
+        ids.add(created(client.start("cook")));
+      }
+
+      Events listening = client.listen(ids.toArray(String[]::new));
+      assertThat(listening.next().at("/params/notifications/taskIds")).hasSize(24);
+      Set<String> heard = new HashSet<>();
+      for (int i = 0; i < 24; i++) {
+        JsonNode task = listening.next().path("params");
+        assertThat(task.path("status").asText()).isEqualTo("completed");
+        heard.add(task.path("taskId").asText());
+      }
+
+      assertThat(heard).isEqualTo(ids);
+      listening.breakOff();
+    }
+  }
+
+  private static TaskView ended(String result) {
+    ToolReply reply =
+        new ToolReply(Json.object().put("status", "complete").put("result", result), Json.object());
+    return new TaskView(TaskView.Standing.ENDED, reply, Map.of(), Instant.now(), null);
+  }
+
+  /** A host that is too busy at times to say how its tasks stand. */
+  private static final class BusyHost extends SeenHost {
+    final AtomicBoolean is = new AtomicBoolean();
+    final AtomicInteger missed = new AtomicInteger();
+
+    BusyHost(ToolHost host) {
+      super(host);
+    }
+
+    @Override
+    CompletionStage<TaskView> view(TaskRun run) {
+      if (!is.get()) {
+        return super.view(run);
+      }
+      missed.incrementAndGet();
+      ToolReply reply =
+          new ToolReply(Json.object().put("status", "error").put("code", "busy"), Json.object());
+      return CompletableFuture.completedFuture(
+          new TaskView(TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+    }
+  }
+
+  /** A host of whose tasks one sees what a test shows. */
+  private static class SeenHost implements ToolHost {
+    final AtomicReference<TaskRun> watched = new AtomicReference<>();
+    private final ToolHost host;
+
+    SeenHost(ToolHost host) {
+      this.host = host;
+    }
+
+    CompletionStage<TaskView> view(TaskRun run) {
+      return host.tasks().view(run);
+    }
+
+    @Override
+    public List<ToolContract> tools() {
+      return host.tools();
+    }
+
+    @Override
+    public List<DisplayTool> displays() {
+      return host.displays();
+    }
+
+    @Override
+    public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+      return host.call(call, progress);
+    }
+
+    @Override
+    public Handles handles() {
+      return host.handles();
+    }
+
+    @Override
+    public Tasks tasks() {
+      Tasks tasks = host.tasks();
+      return new Tasks() {
+        @Override
+        public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+          return tasks.call(call, progress);
+        }
+
+        @Override
+        public CompletionStage<TaskView> view(TaskRun run) {
+          return SeenHost.this.view(run);
+        }
+
+        @Override
+        public CompletionStage<ToolReply> answer(
+            TaskRun run, ObjectNode answers, Map<String, String> asked) {
+          return tasks.answer(run, answers, asked);
+        }
+
+        @Override
+        public CompletionStage<ToolReply> cancel(TaskRun run) {
+          return tasks.cancel(run);
+        }
+
+        @Override
+        public Runnable watch(TaskRun run, Runnable changed) {
+          watched.set(run);
+          return tasks.watch(run, changed);
+        }
+      };
+    }
+  }
+
+  @Test
+  void theServerSaysThatItHasTasks() {
+    JsonNode found = ann.say("server/discover", "", "\"x\":1").result();
+    assertThat(found.at("/capabilities/extensions").has("io.modelcontextprotocol/tasks")).isTrue();
+    assertThat(found.path("capabilities").has("tasks")).isFalse();
+    assertThat(ann.task("result", "x").code()).isEqualTo(-32601);
+    assertThat(ann.task("list", "x").code()).isEqualTo(-32601);
+  }
+}

@@ -1,0 +1,44 @@
+package io.fermata.mcp.legacy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.rpc.RpcException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What becomes of questions that nobody replies to. */
+@Timeout(60)
+class ClientRequestsTest {
+  private final OutboundQueue way = new OutboundQueue(woken -> {});
+
+  private RpcException refusal(Duration patience, Runnable meanwhile) {
+    CompletableFuture<Throwable> failed = new CompletableFuture<>();
+    new ClientRequests(patience, 10)
+        .ask(Map.of("roots", McpAsk.roots()), "ada", way)
+        .whenComplete((replies, failure) -> failed.complete(failure));
+    meanwhile.run();
+    Throwable failure = failed.join();
+    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    return (RpcException) Objects.requireNonNull(cause);
+  }
+
+  @Test
+  void aClientThatLeavesCancelsItsRequest() {
+    assertThat(refusal(ClientRequests.TIMEOUT, way::disconnect).reason).contains("cancelled");
+  }
+
+  @Test
+  void aClientThatDoesNotReplyInTimeIsTold() {
+    RpcException refusal = refusal(Duration.ofMillis(1), () -> {});
+
+    assertThat(refusal.status).isEqualTo(200);
+    assertThat(refusal.reason).contains("in time");
+  }
+}

@@ -1,0 +1,202 @@
+package io.fermata.mcp.protocol;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.Events;
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpStdio;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.rpc.RpcException;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PipedInputStream;
+import java.io.PipedOutputStream;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A server that ends while clients call. */
+@Timeout(60)
+@Tag("slow")
+class GracefulShutdownTest {
+  private static final Duration LONG = Duration.ofSeconds(30);
+  private static final Duration SHORT = Duration.ofMillis(50);
+
+  private final FakeHost host = new FakeHost();
+  private final CountDownLatch handling = new CountDownLatch(1);
+  private final CountDownLatch never = new CountDownLatch(1);
+  private final AtomicBoolean interrupted = new AtomicBoolean();
+  private McpServer server;
+
+  @BeforeEach
+  void start() {
+    server =
+        McpServer.serving(host)
+            .tool(McpTool.of("endless", "Never ends").call(call -> endless()))
+            .port(0)
+            .start();
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private McpResult endless() throws InterruptedException {
+    handling.countDown();
+    try {
+      never.await();
+    } catch (InterruptedException e) {
+      interrupted.set(true);
+      throw e;
+    }
+    return McpResult.text("done");
+  }
+
+  private Wired.Said call(String tool) {
+    return new Wired(server)
+        .with("Mcp-Name", tool)
+        .modern("tools/call", "\"name\":\"" + tool + "\",\"arguments\":{}");
+  }
+
+  private CompletableFuture<Wired.Said> later(String tool) {
+    return CompletableFuture.supplyAsync(() -> call(tool));
+  }
+
+  private CompletableFuture<Void> draining(Duration patience) throws InterruptedException {
+    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> server.drain(patience));
+    while (new Wired(server).method("GET").sendTo("/health/ready").status() == 200) {
+      Thread.sleep(5);
+    }
+    return drained;
+  }
+
+  @Test
+  void aCallUnderWayIsAnsweredAndNewOnesAreRefusedMeanwhile() throws Exception {
+    CompletableFuture<Wired.Said> underWay = later("working");
+    FakeHost.Work work = host.work();
+
+    CompletableFuture<Void> drained = draining(LONG);
+
+    Wired.Said refused = call("noop");
+    assertThat(refused.status()).isEqualTo(503);
+    assertThat(refused.raw().headers().firstValue("Retry-After")).contains("1");
+    assertThat(refused.body().path("id").asInt()).isEqualTo(7);
+    assertThat(refused.code()).isEqualTo(RpcException.INTERNAL_ERROR);
+    assertThat(refused.body().at("/error/data/code").asText()).isEqualTo("shutting_down");
+    assertThat(refused.message()).contains("again");
+    assertThat(
+            new Wired(server)
+                .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
+                .status())
+        .isEqualTo(503);
+    assertThat(new Wired(server).request("ping", "").status()).isEqualTo(200);
+    work.ends();
+    assertThat(underWay.get().result().at("/structuredContent/status").asText())
+        .isEqualTo("complete");
+    drained.get();
+  }
+
+  @Test
+  void aCallThatTakesLongerIsHandedBack() throws Exception {
+    CompletableFuture<Wired.Said> underWay = later("working");
+    host.work();
+
+    server.drain(SHORT);
+
+    Wired.Said handedBack = underWay.get();
+    assertThat(handedBack.status()).isEqualTo(200);
+    assertThat(handedBack.result().at("/structuredContent/code").asText())
+        .isEqualTo("still_working");
+  }
+
+  @Test
+  void aHandlerThatNeverEndsIsInterruptedAndItsCallerToldSo() throws Exception {
+    CompletableFuture<Wired.Said> underWay = later("endless");
+    assertThat(handling.await(60, TimeUnit.SECONDS)).isTrue();
+
+    server.drain(SHORT);
+
+    Wired.Said cutOff = underWay.get();
+    assertThat(cutOff.status()).isEqualTo(503);
+    assertThat(cutOff.body().at("/error/data/code").asText()).isEqualTo("cut_off");
+    while (!interrupted.get()) {
+      Thread.sleep(5);
+    }
+  }
+
+  @Test
+  void thoseWhoListenAreToldThatThereIsNothingToCome() throws Exception {
+    Wired client = new Wired(server);
+    Events events =
+        client
+            .listen(
+                client.modernMessage(
+                    "subscriptions/listen",
+                    "",
+                    "\"notifications\":{\"toolsListChanged\":true}",
+                    "{}"))
+            .get();
+    events.next();
+
+    server.drain(LONG);
+
+    JsonNode last = events.next();
+    assertThat(last.at("/result/resultType").asText()).isEqualTo("complete");
+    assertThat(events.next().isMissingNode()).isTrue();
+  }
+
+  @Test
+  void aServerWithNothingToDoEndsAtOnceAndOnce() {
+    server.drain(Duration.ofHours(1));
+    server.drain(Duration.ofHours(1));
+  }
+
+  @Test
+  void overAStreamItIsTheSame() throws Exception {
+    PipedOutputStream toServer = new PipedOutputStream();
+    PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
+    PipedOutputStream out = new PipedOutputStream();
+    BufferedReader fromServer =
+        new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
+    McpStdio stdio = McpServer.serving(host).stdio(in, out);
+    say(toServer, 1, "working");
+    FakeHost.Work work = host.work();
+
+    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> stdio.drain(LONG));
+
+    JsonNode refused = Wired.JSON.readTree("{}");
+    while (!refused.has("error")) {
+      say(toServer, 2, "noop");
+      refused = Wired.JSON.readTree(fromServer.readLine());
+      assertThat(refused.path("id").asInt()).isEqualTo(2);
+    }
+    assertThat(refused.at("/error/data/code").asText()).isEqualTo("shutting_down");
+    work.ends();
+    JsonNode answered = Wired.JSON.readTree(fromServer.readLine());
+    assertThat(answered.path("id").asInt()).isEqualTo(1);
+    assertThat(answered.has("result")).isTrue();
+    drained.get();
+  }
+
+  private static void say(PipedOutputStream toServer, int id, String tool) throws IOException {
+    toServer.write(
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{}}}\n"
+            .formatted(id, tool)
+            .getBytes(UTF_8));
+    toServer.flush();
+  }
+}

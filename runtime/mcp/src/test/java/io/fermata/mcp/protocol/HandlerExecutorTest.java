@@ -1,0 +1,37 @@
+package io.fermata.mcp.protocol;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.mcp.rpc.RpcException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How many calls may be under way. */
+@Timeout(60)
+class HandlerExecutorTest {
+  @Test
+  void aCallThatIsCancelledCountsUntilItEnds() {
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+      Future<?> stubborn =
+          workers.run(
+              () -> {
+                begun.complete(null);
+                released.join();
+              });
+      begun.join();
+      for (int i = 1; i < 10_000; i++) {
+        assertThat(workers.run(released::join)).isNotCancelled();
+      }
+
+      stubborn.cancel(true);
+
+      assertThatThrownBy(() -> workers.run(() -> {})).isInstanceOf(RpcException.class);
+      released.complete(null);
+    }
+  }
+}

@@ -1,0 +1,370 @@
+package io.fermata.mcp.protocol;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.EmptyHost;
+import io.fermata.mcp.Events;
+import io.fermata.mcp.EverythingServer;
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpStdio;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PipedInputStream;
+import java.io.PipedOutputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
+
+/** What a client meets that has started the server as a process of its own. */
+@Timeout(30)
+@Tag("slow")
+class StdioTest {
+  private final FakeHost host = new FakeHost();
+  private final PipedOutputStream toServer = new PipedOutputStream();
+  private BufferedReader fromServer;
+  private McpStdio server;
+
+  @BeforeEach
+  void start() throws IOException {
+    PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
+    PipedOutputStream out = new PipedOutputStream();
+    fromServer =
+        new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
+    server = McpServer.serving(host).name("fake").stdio(in, out);
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private void say(String line) throws IOException {
+    toServer.write((line + "\n").getBytes(UTF_8));
+    toServer.flush();
+  }
+
+  private void call(int id, String tool, String arguments) throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":%s}}"
+            .formatted(id, tool, arguments));
+  }
+
+  private JsonNode hear() throws IOException {
+    return Wired.JSON.readTree(fromServer.readLine());
+  }
+
+  @Test
+  void bothErasAreServedOnOneStream() throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{"
+            + Wired.META
+            + "}}");
+    assertThat(hear().at("/result/resultType").asText()).isEqualTo("complete");
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-03-26\"}}");
+    assertThat(hear().at("/result/protocolVersion").asText()).isEqualTo("2025-03-26");
+    say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+    call(3, "noop", "{}");
+    JsonNode answer = hear();
+    assertThat(answer.path("id").asInt()).isEqualTo(3);
+    assertThat(answer.path("result").has("structuredContent")).isFalse();
+  }
+
+  @Test
+  void answersComeInTheOrderInWhichCallsFinish() throws IOException {
+    call(1, "slow", "{\"millis\":400}");
+    call(2, "echo", "{\"text\":\"🧑‍🚀\"}");
+
+    JsonNode first = hear();
+    assertThat(first.path("id").asInt()).isEqualTo(2);
+    assertThat(first.at("/result/structuredContent/arguments/text").asText()).isEqualTo("🧑‍🚀");
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void brokenLinesAreAnsweredAndReadingGoesOn() throws IOException {
+    say("{broken");
+    say("");
+    say("x".repeat(JsonRpcCodec.MAX_BYTES + 10));
+    call(4, "noop", "{}\r");
+
+    JsonNode broken = hear();
+    assertThat(broken.at("/error/code").asInt()).isEqualTo(-32700);
+    assertThat(broken.has("id") && broken.path("id").isNull()).isTrue();
+    assertThat(hear().at("/error/message").asText()).contains("longer than");
+    assertThat(hear().path("id").asInt()).isEqualTo(4);
+  }
+
+  @Test
+  void aCancelledCallIsNotAnswered() throws IOException {
+    call(1, "slow", "{\"millis\":200}");
+    say(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}");
+    call(2, "slow", "{\"millis\":400}");
+
+    assertThat(hear().path("id").asInt()).isEqualTo(2);
+  }
+
+  @Test
+  void anIdUnderWayIsNotUsedTwice() throws IOException {
+    call(1, "slow", "{\"millis\":200}");
+    call(1, "noop", "{}");
+
+    assertThat(hear().at("/error/message").asText()).contains("under way");
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void manyCallsAreEachAnsweredOnALineOfTheirOwn() throws IOException {
+    for (int i = 0; i < 200; i++) {
+      call(i, "slow", "{\"millis\":" + (i % 7) + ",\"fill\":\"" + "f".repeat(50) + "\"}");
+    }
+    Set<Integer> heard = new HashSet<>();
+    for (int i = 0; i < 200; i++) {
+      heard.add(hear().path("id").asInt());
+    }
+    assertThat(heard).hasSize(200);
+  }
+
+  private void work(int id) throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"working\",\"_meta\":{\"progressToken\":\"t%d\"}}}"
+            .formatted(id, id));
+  }
+
+  /** All that is heard until the response to a request. */
+  private List<JsonNode> hearUntil(int id) throws IOException {
+    List<JsonNode> heard = new ArrayList<>(List.of(hear()));
+    while (heard.get(heard.size() - 1).path("id").asInt() != id) {
+      heard.add(hear());
+    }
+    return heard;
+  }
+
+  @Test
+  void progressComesBeforeTheAnswer() throws IOException {
+    work(1);
+    FakeHost.Work work = host.work();
+    work.tells("search", "offers", Json.object().put("found", 3));
+    JsonNode first = hear();
+    assertThat(first.path("method").asText()).isEqualTo("notifications/progress");
+    assertThat(first.at("/params/progressToken").asText()).isEqualTo("t1");
+    assertThat(first.at("/params/message").asText()).isEqualTo("offers: {\"found\":3}");
+    work.streams("Good ", "day");
+    work.ends();
+
+    assertThat(Events.said(Events.beforeTheResponse(hearUntil(1)))).isEqualTo("Good day");
+  }
+
+  @Test
+  void aCallWithoutTokenIsSilentUntilItsAnswer() throws IOException {
+    call(1, "working", "{}");
+    FakeHost.Work work = host.work();
+    work.streams("unheard");
+    work.ends();
+
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void ofACancelledCallNothingIsHeardAnyMore() throws IOException {
+    work(1);
+    FakeHost.Work cancelled = host.work();
+    say(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}");
+    work(1);
+    FakeHost.Work again = host.work();
+    cancelled.streams("unheard");
+    cancelled.ends();
+    again.streams("heard");
+    again.ends();
+
+    assertThat(Events.said(Events.beforeTheResponse(hearUntil(1)))).isEqualTo("heard");
+  }
+
+  @Test
+  void progressOfManyCallsIsNotMixedUp() throws Exception {
+    int calls = 20;
+    StringBuilder all = new StringBuilder();
+    IntStream.range(0, 200).forEach(i -> all.append("piece ").append(i));
+    for (int id = 0; id < calls; id++) {
+      work(id);
+    }
+    List<Thread> working = new ArrayList<>();
+    for (int id = 0; id < calls; id++) {
+      FakeHost.Work work = host.work();
+      Thread thread =
+          new Thread(
+              () -> {
+                IntStream.range(0, 200).forEach(i -> work.streams("piece " + i));
+                work.ends();
+              });
+      thread.start();
+      working.add(thread);
+    }
+    Map<String, String> said = new HashMap<>();
+    for (int answers = 0; answers < calls; ) {
+      JsonNode heard = hear();
+      if (heard.has("id")) {
+        answers++;
+        assertThat(said).containsEntry("t" + heard.path("id").asInt(), all.toString());
+      } else {
+        JsonNode params = heard.path("params");
+        said.merge(
+            params.path("progressToken").asText(), params.path("message").asText(), String::concat);
+      }
+    }
+    for (Thread thread : working) {
+      thread.join();
+    }
+  }
+
+  @Test
+  void aReaderThatIsSlowMakesTheServerHoldNothing() throws Exception {
+    work(1);
+    FakeHost.Work work = host.work();
+    String piece = "x".repeat(OutboundQueue.ROOM / 2);
+    int rounds = 40;
+    for (int i = 0; i < rounds; i++) {
+      work.streams(piece);
+      Thread.sleep(OutboundQueue.PAUSE_MILLIS + 5L);
+    }
+    work.ends();
+
+    String said = Events.said(Events.beforeTheResponse(hearUntil(1)));
+    assertThat(said.length()).isLessThan(rounds * piece.length() / 2);
+    assertThat(said).contains("left out");
+  }
+
+  @Test
+  void theEndOfTheInputLetsCallsFinish() throws Exception {
+    call(1, "slow", "{\"millis\":300}");
+    toServer.close();
+    server.awaitEnd();
+
+    assertThat(hear().path("id").asInt()).isEqualTo(1);
+  }
+
+  @Test
+  void anEndThatLeftNothingUnsaidIsNotComplainedAbout() throws Exception {
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    log.start();
+    Logger logger = (Logger) LoggerFactory.getLogger(McpStdio.class);
+    logger.addAppender(log);
+    try {
+      call(1, "noop", "{}");
+      assertThat(hear().path("id").asInt()).isEqualTo(1);
+      toServer.close();
+      server.awaitEnd();
+      server.drain(Duration.ofSeconds(3));
+    } finally {
+      logger.detachAppender(log);
+    }
+    assertThat(log.list).isEmpty();
+  }
+
+  @Test
+  void howeverManyCallsWaitForTheClientItsRepliesAreRead() throws IOException {
+    int calls = 300;
+    PipedOutputStream asking = new PipedOutputStream();
+    PipedOutputStream answering = new PipedOutputStream();
+    try (McpStdio plain =
+            EverythingServer.builder(new EmptyHost())
+                .stdio(new PipedInputStream(asking, 1 << 16), answering);
+        BufferedReader heard =
+            new BufferedReader(
+                new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
+      write(
+          asking,
+          "{'jsonrpc':'2.0','id':-1,'method':'initialize','params':{'protocolVersion':'2025-11-25','capabilities':{'sampling':{}}}}");
+      heard.readLine();
+      for (int id = 0; id < calls; id++) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','id':%d,'method':'tools/call','params':{'name':'test_sampling','arguments':{'prompt':'Hi'}}}"
+                .formatted(id));
+      }
+      List<String> asked = new ArrayList<>();
+      for (int i = 0; i < calls; i++) {
+        asked.add(Wired.JSON.readTree(heard.readLine()).path("id").asText());
+      }
+      for (String id : asked) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','id':'%s','result':{'role':'assistant','model':'m','content':{'type':'text','text':'Ho'}}}"
+                .formatted(id));
+      }
+      Set<Integer> answered = new HashSet<>();
+      for (int i = 0; i < calls; i++) {
+        answered.add(Wired.JSON.readTree(heard.readLine()).path("id").asInt());
+      }
+      assertThat(answered).hasSize(calls);
+      assertThat(plain.changes()).isNotNull();
+    }
+  }
+
+  private static void write(PipedOutputStream out, String line) throws IOException {
+    out.write((line.replace('\'', '"') + "\n").getBytes(UTF_8));
+    out.flush();
+  }
+
+  @Test
+  void aHandlerAsksTheClientOverTheSameStream() throws IOException {
+    PipedOutputStream asking = new PipedOutputStream();
+    PipedOutputStream answering = new PipedOutputStream();
+    try (McpStdio plain =
+            EverythingServer.builder(new EmptyHost())
+                .stdio(new PipedInputStream(asking, 1 << 16), answering);
+        BufferedReader heard =
+            new BufferedReader(
+                new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
+      for (String line :
+          List.of(
+              "{'id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25','capabilities':{'sampling':{}}}}",
+              "{'id':2,'method':'tools/call','params':{'name':'test_sampling','arguments':{'prompt':'Hi'}}}")) {
+        asking.write(
+            line.replace("{'id", "{'jsonrpc':'2.0','id").replace('\'', '"').getBytes(UTF_8));
+        asking.write('\n');
+      }
+      asking.flush();
+      assertThat(Wired.JSON.readTree(heard.readLine()).path("id").asInt()).isEqualTo(1);
+      JsonNode asked = Wired.JSON.readTree(heard.readLine());
+      assertThat(asked.path("method").asText()).isEqualTo("sampling/createMessage");
+
+      asking.write(
+          "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"role\":\"assistant\",\"model\":\"m\",\"content\":{\"type\":\"text\",\"text\":\"Ho\"}}}\n"
+              .formatted(asked.path("id"))
+              .getBytes(UTF_8));
+      asking.flush();
+
+      JsonNode answer = Wired.JSON.readTree(heard.readLine());
+      assertThat(answer.at("/result/content/0/text").asText()).isEqualTo("LLM response: Ho");
+
+      plain.changes().updated("test://static-text");
+      plain.changes().withoutTool("test_sampling");
+      assertThat(Wired.JSON.readTree(heard.readLine()).path("method").asText())
+          .isEqualTo("notifications/tools/list_changed");
+    }
+  }
+}

@@ -1,0 +1,510 @@
+package io.fermata.mcp.rpc;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.catalog.Desk;
+import java.nio.file.Path;
+import java.util.Base64;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Threads as a program without MCP drives them. */
+@Timeout(120)
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Tag("slow")
+class ThreadsOverHttpTest {
+  private Desk desk;
+  private Desk.Client alice;
+
+  @BeforeAll
+  void start(@TempDir Path folder) {
+    desk = new Desk(folder.resolve("desk.db"));
+    alice = desk.alice();
+  }
+
+  @AfterAll
+  void stop() {
+    desk.close();
+  }
+
+  @Test
+  void aThreadIsCreatedReadChangedAndDeleted() {
+    Desk.Said created =
+        alice
+            .post(
+                "/threads",
+                """
+                {"agent":"desk","tags":["vip","de"],"env":{"LANG":"de"},
+                 "messages":[{"content":"Welcome.","role":"assistant"}]}""")
+            .is(201);
+    String thread = created.header("Location");
+    assertThat(thread).isEqualTo("/threads/" + created.body().path("threadId").asText());
+    assertThat(created.body().path("standing").asText()).isEqualTo("resting");
+    assertThat(created.body().path("tags")).hasSize(2);
+    assertThat(created.body().has("env")).isFalse();
+
+    assertThat(alice.get(thread).is(200).body().path("agent").asText()).isEqualTo("desk");
+    assertThat(Desk.contents(alice.get(thread + "/messages").is(200).body().path("messages")))
+        .containsExactly("Welcome.");
+
+    JsonNode changed = alice.send("PATCH", thread, "{\"tags\":[\"done\"]}").is(200).body();
+    assertThat(changed.path("tags").toString()).isEqualTo("[\"done\"]");
+
+    assertThat(alice.send("DELETE", thread, null).is(204).raw().body()).isEmpty();
+    assertThat(alice.get(thread).is(404).code()).isEqualTo("unknown_thread");
+    assertThat(alice.get(thread + "/messages").status()).isEqualTo(404);
+  }
+
+  @Test
+  void aMessageWaitsForWhatComesOfIt() {
+    String thread = alice.thread();
+
+    JsonNode outcome = alice.says(thread, "hello");
+
+    assertThat(outcome.path("repeated").asBoolean()).isFalse();
+    assertThat(outcome.at("/thread/standing").asText()).isEqualTo("resting");
+    assertThat(outcome.at("/thread/code").asText()).isEqualTo("stop_on_response");
+    assertThat(Desk.contents(outcome.path("messages"))).containsExactly("How can I help?");
+    JsonNode message = outcome.at("/messages/0");
+    assertThat(message.path("role").asText()).isEqualTo("assistant");
+    assertThat(message.path("status").asText()).isEqualTo("completed");
+    assertThat(message.path("created_at").asLong()).isPositive();
+    assertThat(message.path("tool_calls").isNull()).isTrue();
+    assertThat(message.has("log_id") && message.has("silent") && message.has("depth")).isTrue();
+  }
+
+  @Test
+  void aMessageThatIsNotWaitedForIsAcceptedAtOnce() {
+    String thread = alice.thread();
+
+    JsonNode receipt = alice.post(thread + "/messages", "{\"content\":\"hi\"}").is(202).body();
+
+    assertThat(receipt.path("messageId").asText()).isNotEmpty();
+    assertThat(receipt.path("repeated").asBoolean()).isFalse();
+  }
+
+  @Test
+  void aMessageThatSaysNothingIsRefused() {
+    String thread = alice.thread();
+    for (String content : List.of("{}", "{\"content\":\"\"}", "{\"content\":\" \\n\"}")) {
+      assertThat(
+              alice.post(thread + "/messages", content).is(400).body().at("/error/fields/0/field"))
+          .hasToString("\"content\"");
+    }
+    String first = "{\"agent\":\"desk\",\"messages\":[{\"content\":\"\"}]}";
+    assertThat(alice.post("/threads", first).is(400).code()).isEqualTo("invalid_fields");
+  }
+
+  @Test
+  void toolCallsAreAJsonTextAsTheyAreElsewhere() throws Exception {
+    String thread = alice.thread();
+
+    JsonNode messages = alice.says(thread, "take a note").path("messages");
+
+    JsonNode calls = Wired.JSON.readTree(messages.at("/0/tool_calls").textValue());
+    assertThat(calls.at("/0/function/name").asText()).isEqualTo("note");
+    assertThat(calls.at("/0/function/arguments").isTextual()).isTrue();
+    assertThat(messages.at("/1/tool_call_id")).isEqualTo(calls.at("/0/id"));
+    assertThat(Desk.contents(messages)).endsWith("kept", "Noted.");
+  }
+
+  @Test
+  void messagesAreListedPageByPageInTheOrderOfTheConversation() {
+    String thread = alice.thread();
+    for (int i = 0; i < 3; i++) {
+      alice.says(thread, "hello " + i);
+    }
+
+    JsonNode latest = alice.get(thread + "/messages?limit=4").is(200).body();
+    assertThat(Desk.contents(latest.path("messages")))
+        .containsExactly("hello 1", "How can I help?", "hello 2", "How can I help?");
+    JsonNode first =
+        alice.get(thread + "/messages?limit=4&before=" + latest.path("before").asText()).body();
+    assertThat(Desk.contents(first.path("messages"))).containsExactly("hello 0", "How can I help?");
+    assertThat(first.path("before").isNull()).isTrue();
+  }
+
+  @Test
+  void silentMessagesAreListedOnlyForThoseWhoAsk() {
+    String thread = alice.thread();
+    alice.post(thread + "/messages?wait=30", "{\"content\":\"psst\",\"silent\":true}").is(200);
+
+    assertThat(Desk.contents(alice.get(thread + "/messages").body().path("messages")))
+        .containsExactly("How can I help?");
+    assertThat(Desk.contents(alice.get(thread + "/messages?silent=true").body().path("messages")))
+        .containsExactly("psst", "How can I help?");
+  }
+
+  @Test
+  void aPersonApprovesACallAndARepeatedAnswerCountsOnce() {
+    String thread = alice.thread();
+
+    JsonNode asked = alice.says(thread, "a refund, please");
+    assertThat(asked.at("/thread/standing").asText()).isEqualTo("asking");
+    JsonNode question = asked.at("/thread/questions/0");
+    assertThat(question.path("tool").asText()).isEqualTo("refund");
+    assertThat(question.path("approval").asBoolean()).isTrue();
+    assertThat(question.at("/question/question").asText()).isEqualTo("Pay the money back?");
+
+    String call = question.path("call").asText();
+    assertThat(
+            alice.post(thread + "/answers", "{\"call\":\"nope\",\"approved\":true}").is(409).code())
+        .isEqualTo("no_open_question");
+    assertThat(alice.post(thread + "/answers", "{\"call\":\"" + call + "\"}").is(400).code())
+        .isEqualTo("missing_approval");
+    String answer = "{\"call\":\"" + call + "\",\"approved\":true,\"reason\":\"fair\"}";
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "answer-1");
+    keyed.post(thread + "/answers", answer).is(200);
+    alice.says(thread, "and?");
+    assertThat(alice.post(thread + "/answers", answer).is(409).code())
+        .isEqualTo("no_open_question");
+    assertThat(Desk.contents(alice.get(thread + "/messages").body().path("messages")))
+        .contains("paid", "It is decided.");
+  }
+
+  @Test
+  void aThreadIsStoppedAndGoesOn() {
+    String thread = alice.thread();
+    alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
+
+    JsonNode stopped = alice.post(thread + "/stop", null).is(200).body();
+    assertThat(stopped.path("standing").asText()).isEqualTo("resting");
+    assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");
+
+    alice.post(thread + "/continue", "{\"side\":\"a\"}").is(200);
+    assertThat(
+            desk.alice()
+                .with("Idempotency-Key", "k")
+                .post(thread + "/continue", null)
+                .is(400)
+                .body()
+                .at("/error/fields/0/field")
+                .asText())
+        .isEqualTo("Idempotency-Key");
+  }
+
+  @Test
+  void whoWaitsTooShortIsToldThatItWorks() {
+    String thread = alice.thread();
+
+    JsonNode outcome =
+        alice.post(thread + "/messages?wait=1", "{\"content\":\"work\"}").is(200).body();
+    assertThat(outcome.at("/thread/standing").asText()).isEqualTo("working");
+
+    desk.gate.release();
+    assertThat(Desk.contents(alice.says(thread, "well?").path("messages"))).isNotEmpty();
+  }
+
+  // --- once ------------------------------------------------------------------------------------
+
+  @Test
+  void aThreadThatIsCreatedTwiceAtOnceIsCreatedOnce() {
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "the one");
+
+    Set<String> threads = new HashSet<>();
+    at(8, () -> keyed.post("/threads", "{\"agent\":\"desk\"}").is(201))
+        .forEach(said -> threads.add(said.header("Location")));
+
+    assertThat(threads).hasSize(1);
+    assertThat(keyed.post("/threads", "{\"agent\":\"desk\"}").is(201).header("Location"))
+        .isEqualTo(threads.iterator().next());
+    assertThat(
+            desk.bob()
+                .with("Idempotency-Key", "the one")
+                .post("/threads", "{\"agent\":\"desk\"}")
+                .is(201)
+                .header("Location"))
+        .isNotIn(threads);
+  }
+
+  @Test
+  void aMessageThatIsPostedTwiceAtOnceCountsOnce() {
+    String thread = alice.thread();
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "m-1");
+
+    List<Desk.Said> all =
+        at(8, () -> keyed.post(thread + "/messages?wait=30", "{\"content\":\"hi\"}").is(200));
+
+    assertThat(all.stream().map(said -> said.body().path("messageId").asText()).distinct())
+        .hasSize(1);
+    assertThat(all.stream().filter(said -> !said.body().path("repeated").asBoolean())).hasSize(1);
+    assertThat(all)
+        .allSatisfy(
+            said ->
+                assertThat(Desk.contents(said.body().path("messages")))
+                    .containsExactly("How can I help?"));
+    assertThat(alice.get(thread).body().path("messages").asInt()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyThatNamedAnotherMessageIsRefusedAndNothingIsLost() {
+    String thread = alice.thread();
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "m-1");
+    String id = keyed.says(thread, "hi").path("messageId").asText();
+
+    Desk.Said refused = keyed.post(thread + "/messages", "{\"content\":\"bye\"}").is(409);
+
+    assertThat(refused.code()).isEqualTo("key_used");
+    assertThat(refused.body().at("/error/message").asText()).contains("m-1", id, "new key");
+    String attached =
+        "{\"content\":\"hi\",\"attachments\":[{\"name\":\"a.txt\",\"mimeType\":\"text/plain\",\"data\":\"aGk=\"}]}";
+    keyed.post(thread + "/messages", attached).is(409);
+    JsonNode again = keyed.post(thread + "/messages", "{\"content\":\"hi\"}").is(202).body();
+    assertThat(again.path("repeated").asBoolean()).isTrue();
+    assertThat(again.path("messageId").asText()).isEqualTo(id);
+    assertThat(alice.get(thread).body().path("messages").asInt()).isEqualTo(2);
+
+    Desk.Client files = desk.alice().with("Idempotency-Key", "m-2");
+    files.post(thread + "/messages", attached).is(202);
+    assertThat(
+            files.post(thread + "/messages", attached).is(202).body().path("repeated").asBoolean())
+        .isTrue();
+  }
+
+  private static List<Desk.Said> at(int times, Supplier<Desk.Said> call) {
+    List<CompletableFuture<Desk.Said>> calls =
+        IntStream.range(0, times).mapToObj(i -> CompletableFuture.supplyAsync(call)).toList();
+    return calls.stream().map(CompletableFuture::join).toList();
+  }
+
+  // --- others ----------------------------------------------------------------------------------
+
+  @Test
+  void anotherPrincipalFindsNothing() {
+    String thread = alice.thread();
+    alice.says(thread, "take a note");
+    Desk.Client bob = desk.bob();
+
+    for (String path : List.of("", "/messages", "/events", "/files/notes/%E2%98%95%20a.txt")) {
+      assertThat(bob.get(thread + path).is(404).code()).isEqualTo("unknown_thread");
+    }
+    assertThat(bob.post(thread + "/messages", "{\"content\":\"hi\"}").status()).isEqualTo(404);
+    assertThat(bob.post(thread + "/stop", null).status()).isEqualTo(404);
+    assertThat(bob.post(thread + "/continue", null).status()).isEqualTo(404);
+    assertThat(bob.post(thread + "/answers", "{\"call\":\"c\",\"approved\":true}").status())
+        .isEqualTo(404);
+    assertThat(bob.send("PATCH", thread, "{\"tags\":[]}").status()).isEqualTo(404);
+    assertThat(bob.send("DELETE", thread, null).status()).isEqualTo(404);
+    assertThat(bob.get("/threads").body().toString()).doesNotContain(thread.substring(9));
+    alice.get(thread).is(200);
+  }
+
+  @Test
+  void threadsAreListedByTagAgentAndWords() {
+    String thread =
+        alice
+            .post("/threads", "{\"agent\":\"desk\",\"tags\":[\"only-here\",\"x\"]}")
+            .is(201)
+            .header("Location");
+
+    for (String query :
+        List.of("?tag=only-here&tag=x", "?q=only-here", "?agent=desk&tag=only-here&sort=created")) {
+      JsonNode body = alice.get("/threads" + query).is(200).body();
+      assertThat(body.path("threads")).as(query).hasSize(1);
+      assertThat(thread).endsWith(body.at("/threads/0/threadId").asText());
+    }
+    assertThat(alice.get("/threads?tag=only-here&tag=y").body().path("threads")).isEmpty();
+    JsonNode page = alice.get("/threads?limit=1").is(200).body();
+    assertThat(page.path("threads")).hasSize(1);
+    alice.thread();
+    assertThat(alice.get("/threads?limit=1").body().path("cursor").isTextual()).isTrue();
+  }
+
+  // --- files -----------------------------------------------------------------------------------
+
+  @Test
+  void filesOfMessagesAndToolsAreServedButNeverRun() {
+    String thread = alice.thread();
+    byte[] page = "<script>alert(1)</script>".getBytes(UTF_8);
+    String data = Base64.getEncoder().encodeToString(page);
+    JsonNode said =
+        alice
+            .post(
+                thread + "/messages?wait=30",
+                """
+                {"content":"a note","attachments":
+                 [{"name":"a b.html","mimeType":"text/html","data":"%s"}]}"""
+                    .formatted(data))
+            .is(200)
+            .body();
+    String path = "/files/attachments/" + said.path("messageId").asText() + "/a%20b.html";
+
+    Desk.Said file = alice.get(thread + path).is(200);
+    assertThat(file.raw().body()).isEqualTo(page);
+    assertThat(file.header("Content-Type")).isEqualTo("text/html");
+    assertThat(file.header("Content-Disposition"))
+        .isEqualTo("attachment; filename*=UTF-8''a%20b.html");
+    assertThat(file.header("Content-Security-Policy")).contains("sandbox");
+    assertThat(file.header("X-Content-Type-Options")).isEqualTo("nosniff");
+
+    assertThat(alice.get(thread + "/files/notes/%E2%98%95%20a.txt").is(200).raw().body())
+        .isEqualTo("a note".getBytes(UTF_8));
+    assertThat(alice.get(thread + "/files/notes/other").is(404).code()).isEqualTo("unknown_file");
+  }
+
+  // --- what is refused -------------------------------------------------------------------------
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "/threads | {} | agent",
+        "/threads | {\"agent\":\"nobody\"} | agent",
+        "/threads | {\"agent\":\"desk\",\"initial_messages\":[]} | initial_messages",
+        "/threads | {\"agent\":\"desk\",\"tags\":\"vip\"} | tags",
+        "/threads | {\"agent\":\"desk\",\"env\":{\"A\":1}} | env.A",
+        "/threads | {\"agent\":\"desk\",\"messages\":[{\"content\":\"x\",\"role\":\"tool\"}]} | messages[0].role",
+        "/threads | {\"agent\":\"desk\",\"messages\":[{\"content\":\"x\",\"id\":\"y\"}]} | messages[0].id",
+        "/threads?x=1 | {\"agent\":\"desk\"} | x",
+        "T/messages | {} | content",
+        "T/messages | {\"content\":1} | content",
+        "T/messages | {\"content\":\"x\",\"silent\":\"yes\"} | silent",
+        "T/messages | {\"content\":\"x\",\"role\":\"tool\"} | role",
+        "T/messages | {\"content\":\"x\",\"metadata\":[]} | metadata",
+        "T/messages?wait=3600 | {\"content\":\"x\"} | wait",
+        "T/messages?wait=soon | {\"content\":\"x\"} | wait",
+        "T/messages | {\"content\":\"x\",\"attachments\":[{\"name\":\"../a\",\"mimeType\":\"text/plain\",\"data\":\"\"}]} | attachments[0].name",
+        "T/messages | {\"content\":\"x\",\"attachments\":[{\"name\":\"a\",\"mimeType\":\"text\",\"data\":\"\"}]} | attachments[0].mimeType",
+        "T/messages | {\"content\":\"x\",\"attachments\":[{\"name\":\"a\",\"mimeType\":\"text/plain\",\"data\":\"*\"}]} | attachments[0].data",
+        "T/stop | {\"now\":true} | now",
+        "T/continue | {\"side\":\"c\"} | side",
+        "T/answers | {\"approved\":true} | call",
+        "T/answers | {\"call\":\"x\",\"approved\":\"yes\"} | approved"
+      })
+  void whatDoesNotFitIsRefusedByName(String path, String body, String field) {
+    Desk.Said said = alice.post(path.replace("T/", alice.thread() + "/"), body).is(400);
+
+    assertThat(said.code()).isEqualTo("invalid_fields");
+    assertThat(said.body().at("/error/fields/0/field").asText()).isEqualTo(field);
+    assertThat(said.body().at("/error/fields/0/message").asText()).isNotBlank();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "{", "[]", "7", "{\"agent\":\"desk\"} {}"})
+  void whatIsNoJsonObjectIsRefused(String body) {
+    Desk.Said said = alice.post("/threads", body).is(400);
+
+    assertThat(said.code()).isEqualTo("bad_request");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "/threads?limit=0",
+    "/threads?limit=101",
+    "/threads?limit=x",
+    "/threads?sort=name",
+    "/threads?nope=1",
+    "/threads?q=a&q=b",
+    "T/messages?depth=-1",
+    "T/messages?silent=perhaps",
+    "T/events?after=yesterday",
+    "T/events?after=1.2.3.4"
+  })
+  void parametersThatDoNotFitAreRefused(String path) {
+    assertThat(alice.get(path.replace("T/", alice.thread() + "/")).is(400).code())
+        .isEqualTo("invalid_fields");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "PUT,/threads,'GET, POST'",
+    "POST,/threads/x,'GET, PATCH, DELETE'",
+    "DELETE,/threads/x/messages,'GET, POST'",
+    "GET,/threads/x/stop,POST",
+    "GET,/threads/x/answers,POST",
+    "POST,/threads/x/events,GET",
+    "POST,/threads/x/files/a,GET"
+  })
+  void otherMethodsAreToldWhichThereAre(String method, String path, String allowed) {
+    Desk.Said said = alice.send(method, path, "{}").is(405);
+
+    assertThat(said.code()).isEqualTo("method_not_allowed");
+    assertThat(said.header("Allow")).isEqualTo(allowed);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "/threads/x/nothing",
+    "/threads/x/messages/y",
+    "/threads/x/files",
+    "/threads/",
+    "/threads/nobody-123",
+    "/threads/%2e%2e"
+  })
+  void whatIsNotThereIsNotFound(String path) {
+    assertThat(alice.get(path).is(404).body().at("/error/message").asText()).isNotBlank();
+  }
+
+  @Test
+  void aCallerNeedsAKeyAndAnOriginThatIsAllowed() {
+    Desk.Said unknown = desk.alice().without("Authorization").get("/threads").is(401);
+    assertThat(unknown.code()).isEqualTo("unauthorized");
+    assertThat(unknown.header("WWW-Authenticate")).isEqualTo("Bearer");
+
+    Desk.Said lured = desk.alice().with("Origin", "https://evil.example").get("/threads").is(403);
+    assertThat(lured.code()).isEqualTo("forbidden");
+  }
+
+  @Test
+  void aBodyMustBeJsonAndNotTooLong() {
+    assertThat(
+            desk.alice().with("Content-Type", "text/plain").post("/threads", "{}").is(415).code())
+        .isEqualTo("not_json");
+    String thread = alice.thread();
+    String tooLong = "{\"content\":\"" + "x".repeat(JsonRpcCodec.MAX_BYTES) + "\"}";
+    assertThat(alice.post(thread + "/messages", tooLong).is(413).code()).isEqualTo("body_too_long");
+    String tooMuch = "{\"content\":\"" + "x".repeat(300_000) + "\"}";
+    assertThat(alice.post(thread + "/messages", tooMuch).is(413).code())
+        .isEqualTo("message_too_long");
+  }
+
+  @Test
+  void tooManyTagsAreRefused() {
+    String tags = String.join("\",\"", IntStream.range(0, 40).mapToObj(i -> "t" + i).toList());
+
+    assertThat(
+            alice
+                .post("/threads", "{\"agent\":\"desk\",\"tags\":[\"" + tags + "\"]}")
+                .is(400)
+                .code())
+        .isEqualTo("invalid_tags");
+  }
+
+  @Test
+  void aThreadThatHasTooMuchToReadSaysWhenToComeAgain() {
+    String thread = alice.thread();
+    alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
+
+    Desk.Said said = alice.post(thread + "/messages", "{\"content\":\"more\"}");
+    for (int i = 0; i < 100 && said.status() == 202; i++) {
+      said = alice.post(thread + "/messages", "{\"content\":\"more\"}");
+    }
+    assertThat(said.is(429).code()).isEqualTo("busy");
+    assertThat(said.header("Retry-After")).isNotEmpty();
+    alice.post(thread + "/stop", null).is(200);
+  }
+
+  @Test
+  void mcpIsServedBesideThreads() {
+    Wired client = new Wired(desk.server()).with("Authorization", "Bearer alice-key");
+
+    assertThat(client.request("ping", "").status()).isEqualTo(200);
+  }
+}

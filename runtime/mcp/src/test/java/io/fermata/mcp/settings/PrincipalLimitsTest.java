@@ -1,0 +1,188 @@
+package io.fermata.mcp.settings;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.call.RequestStates;
+import io.fermata.mcp.call.RoundInputs;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.legacy.ClientRequests;
+import io.fermata.mcp.legacy.McpSessions;
+import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.key.TestHandles;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What one principal may take up, and that the others have their room. */
+@Timeout(60)
+class PrincipalLimitsTest {
+  private final FakeHost host = new FakeHost();
+
+  private McpServer server(UnaryOperator<PrincipalLimits> limits) {
+    return McpServer.serving(host)
+        .port(0)
+        .apiKey("ann", "key-of-ann")
+        .apiKey("bob", "key-of-bob")
+        .perPrincipal(limits.apply(PrincipalLimits.DEFAULT))
+        .start();
+  }
+
+  private static Wired of(McpServer server, String who) {
+    return new Wired(server).with("Authorization", "Bearer key-of-" + who);
+  }
+
+  @Test
+  void whoCallsTooOftenIsToldWhenToComeAgainAndTheOthersAreServed() {
+    try (McpServer server = server(limits -> limits.callsPerSecond(0.01, 5))) {
+      for (int i = 0; i < 5; i++) {
+        assertThat(of(server, "ann").request("ping", "").status()).isEqualTo(200);
+      }
+      Wired.Said tooMany = of(server, "ann").request("ping", "");
+      assertThat(tooMany.status()).isEqualTo(429);
+      assertThat(tooMany.code()).isEqualTo(RpcException.INVALID_REQUEST);
+      assertThat(tooMany.message()).contains("0.01 per second");
+      assertThat(Integer.parseInt(tooMany.raw().headers().firstValue("Retry-After").orElseThrow()))
+          .isBetween(90, 100);
+      assertThat(of(server, "bob").request("ping", "").status()).isEqualTo(200);
+    }
+  }
+
+  @Test
+  void everyMessageOfABatchCounts() {
+    try (McpServer server = server(limits -> limits.callsPerSecond(0.01, 5))) {
+      String ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+      String batch = "[" + ping + "," + ping + "," + ping + "]";
+
+      assertThat(of(server, "ann").send(batch).body()).hasSize(3);
+      assertThat(of(server, "ann").send(batch).status()).isEqualTo(429);
+      assertThat(of(server, "ann").request("ping", "").status()).isEqualTo(200);
+      assertThat(of(server, "ann").request("ping", "").status()).isEqualTo(429);
+    }
+  }
+
+  @Test
+  void whoHasTooManyCallsUnderWayIsRefusedUntilOneEnds() {
+    try (McpServer server = server(limits -> limits.callsUnderWay(2))) {
+      List<CompletableFuture<Wired.Said>> under = new ArrayList<>();
+      List<FakeHost.Work> works = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        under.add(
+            CompletableFuture.supplyAsync(
+                () -> of(server, "ann").request("tools/call", "\"name\":\"working\""),
+                task -> new Thread(task).start()));
+        works.add(host.work());
+      }
+      Wired.Said third = of(server, "ann").request("tools/call", "\"name\":\"echo\"");
+      assertThat(third.status()).isEqualTo(429);
+      assertThat(third.raw().headers().firstValue("Retry-After")).hasValue("1");
+      assertThat(third.body().path("id").asInt()).isEqualTo(7);
+      assertThat(of(server, "ann").request("ping", "").status()).isEqualTo(200);
+      assertThat(of(server, "bob").request("tools/call", "\"name\":\"echo\"").status())
+          .isEqualTo(200);
+
+      works.get(0).ends();
+      assertThat(under.get(0).join().status()).isEqualTo(200);
+      assertThat(of(server, "ann").request("tools/call", "\"name\":\"echo\"").status())
+          .isEqualTo(200);
+      works.get(1).ends();
+      under.get(1).join();
+    }
+  }
+
+  @Test
+  void aCallThatFailsIsUnderWayNoMore() {
+    try (McpServer server = server(limits -> limits.callsUnderWay(1))) {
+      for (String tool : List.of("throwing", "failing", "unknown", "throwing", "echo")) {
+        assertThat(of(server, "ann").request("tools/call", "\"name\":\"" + tool + "\"").status())
+            .as(tool)
+            .isNotEqualTo(429);
+      }
+    }
+  }
+
+  @Test
+  void nobodyPushesOutWhatIsKnownOfTheSessionsOfOthers() {
+    McpSessions sessions = new McpSessions(host, new AtomicLong()::get, 10_000);
+    String anns = sessions.open("ann", Json.object().put("known", true));
+    for (int i = 0; i < 20_000; i++) {
+      sessions.open("bob", Json.object());
+    }
+
+    assertThat(sessions.require(anns, "ann").capabilities.has("known")).isTrue();
+  }
+
+  @Test
+  void nobodyHasTheStatesOfOthersExpire() {
+    RequestStates states =
+        new RequestStates(TestHandles.ofStore("here"), System::currentTimeMillis, 3);
+    String anns = states.seal(RoundInputs.none().kept(), "ann", "call");
+    List<String> bobs = new ArrayList<>();
+    for (int i = 0; i < 10; i++) {
+      bobs.add(states.seal(RoundInputs.none().kept(), "bob", "call"));
+    }
+    bobs.forEach(
+        state -> {
+          try {
+            states.open(state, "bob", "call").use("make a new call");
+          } catch (RpcException expired) {
+            assertThat(expired.reason).contains("expired");
+          }
+        });
+
+    states.open(anns, "ann", "call").use("make a new call");
+    assertThatThrownBy(() -> states.open(bobs.get(0), "bob", "call").use("make a new call"))
+        .as("what was forgotten is not taken twice")
+        .isInstanceOf(RpcException.class);
+  }
+
+  @Test
+  void onlySoManyQuestionsWaitForOnePrincipal() {
+    ClientRequests inquiries = new ClientRequests(ClientRequests.TIMEOUT, 2);
+    OutboundQueue first = new OutboundQueue(woken -> {});
+    var asks = Map.of("a", McpAsk.roots(), "b", McpAsk.roots());
+    var waiting = inquiries.ask(asks, "ann", first);
+
+    assertThatThrownBy(() -> inquiries.ask(asks, "ann", new OutboundQueue(woken -> {})))
+        .isInstanceOf(RpcException.class)
+        .hasMessageContaining("answer one");
+    inquiries.ask(asks, "bob", new OutboundQueue(woken -> {}));
+
+    first.disconnect();
+    assertThat(waiting.toCompletableFuture()).isCompletedExceptionally();
+    inquiries.ask(asks, "ann", new OutboundQueue(woken -> {}));
+  }
+
+  @ParameterizedTest
+  @ValueSource(doubles = {0, -1, Double.NaN})
+  void aRateIsMoreThanNothing(double rate) {
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsPerSecond(rate, 1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("callsPerSecond");
+  }
+
+  @Test
+  void aBoundIsAtLeastOne() {
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsPerSecond(1, 0))
+        .hasMessageContaining("burst");
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsUnderWay(0))
+        .hasMessageContaining("callsUnderWay");
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.openQuestions(0))
+        .hasMessageContaining("openQuestions");
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.sessions(0)).hasMessageContaining("sessions");
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.requestStates(0))
+        .hasMessageContaining("requestStates");
+  }
+}

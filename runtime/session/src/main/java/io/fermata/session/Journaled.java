@@ -1,4 +1,0 @@
-package io.fermata.session;
-
-/** What {@link JournalSerializer} writes: entries of journals, and snapshots. */
-interface Journaled {}

@@ -1,0 +1,171 @@
+package io.fermata.session.actor;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.record.Redaction;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.observe.Delivery;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The recorders of a host, of its tools and of its flows. Each is told on a thread of its own, so
+ * that none delays a session or another recorder.
+ */
+public final class Audience {
+  private static final Logger LOG = LoggerFactory.getLogger(Audience.class);
+
+  private final IdentityHashMap<Flow<?>, List<AttachedRecorder>> listeners = new IdentityHashMap<>();
+  private final IdentityHashMap<Recorder, Delivery> deliveries = new IdentityHashMap<>();
+  private final AtomicLong failures = new AtomicLong();
+
+  private final IdentityHashMap<Recorder, AttachedRecorder> redacted = new IdentityHashMap<>();
+  private final @Nullable Redaction redaction;
+
+  /**
+   * @param ofHost hear of everything but secrets
+   * @param trusted hear of everything, even if they are attached elsewhere, too
+   */
+  public Audience(
+      Collection<Recorder> ofHost, Collection<Recorder> trusted, FlowCatalog catalog, int bound) {
+    this.redaction = redaction(catalog);
+    trusted.forEach(recorder -> redacted.put(recorder, AttachedRecorder.everywhere(recorder)));
+    for (FlowProgram<?> program : catalog.programs()) {
+      Flow<?> flow = program.flow();
+      FlowTool tool = catalog.tool(flow.id());
+      List<AttachedRecorder> all = new ArrayList<>(flow.recorders());
+      ofHost.forEach(recorder -> all.add(AttachedRecorder.everywhere(recorder)));
+      trusted.forEach(recorder -> all.add(AttachedRecorder.everywhere(recorder)));
+      if (tool != null) {
+        tool.recorders().forEach(recorder -> all.add(AttachedRecorder.everywhere(recorder)));
+      }
+      List<AttachedRecorder> once = new ArrayList<>();
+      for (AttachedRecorder one : AttachedRecorder.once(all)) {
+        Recorder told = redacted.computeIfAbsent(one.recorder(), this::withoutSecrets).recorder();
+        once.add(new AttachedRecorder(told, one.mounts()));
+        deliveries.computeIfAbsent(
+            told, r -> new Delivery(r, one.recorder().getClass().getName(), bound));
+      }
+      listeners.put(flow, List.copyOf(once));
+    }
+  }
+
+  private static @Nullable Redaction redaction(FlowCatalog catalog) {
+    return catalog.secretFields().isEmpty()
+        ? null
+        : Redaction.ofSecrets(catalog.programs().stream().<Flow<?>>map(p -> p.flow()).toList());
+  }
+
+  /** A recorder as it may hear of the host's runs: of none of their secrets. */
+  public AttachedRecorder withoutSecrets(Recorder recorder) {
+    return AttachedRecorder.everywhere(redaction == null ? recorder : redaction.over(recorder));
+  }
+
+  /** Whether nobody listens to anything. */
+  public boolean isEmpty() {
+    return deliveries.isEmpty();
+  }
+
+  /** Who listens to the runs of a flow. */
+  public List<AttachedRecorder> of(Flow<?> flow) {
+    return listeners.getOrDefault(flow, List.of());
+  }
+
+  /** Tells what a journal record came to. */
+  public void tell(String session, List<AttachedRecorder> listeners, RunState before, List<Observation> came) {
+    for (AttachedRecorder listener : listeners) {
+      delivery(listener).later(session, () -> tell(session, listeners, listener, before, came));
+    }
+  }
+
+  /** Lets nobody hear what is still to be told of some sessions. Returns how much that was. */
+  public int forget(Predicate<String> sessions) {
+    return deliveries.values().stream().mapToInt(delivery -> delivery.forget(sessions)).sum();
+  }
+
+  private Delivery delivery(AttachedRecorder listener) {
+    Delivery delivery = deliveries.get(listener.recorder());
+    if (delivery == null) {
+      throw new IllegalStateException("A recorder that the host does not know");
+    }
+    return delivery;
+  }
+
+  private void tell(
+      String session,
+      List<AttachedRecorder> listeners,
+      AttachedRecorder listener,
+      RunState before,
+      List<Observation> came) {
+    report(session, listeners, listener, listener.announce(before, came));
+    came.forEach(event -> report(session, listeners, listener, listener.deliver(event)));
+  }
+
+  /** Tells the others that a recorder threw. What they throw at that is only counted. */
+  private void report(
+      String session, List<AttachedRecorder> listeners, AttachedRecorder by, Observation.@Nullable Failure failure) {
+    if (failure == null) {
+      return;
+    }
+    count(by, failure);
+    for (AttachedRecorder other : listeners) {
+      if (other.recorder() != by.recorder()) {
+        delivery(other)
+            .later(
+                session,
+                () -> {
+                  Observation.Failure again = other.deliver(failure);
+                  if (again != null) {
+                    count(other, again);
+                  }
+                });
+      }
+    }
+  }
+
+  private void count(AttachedRecorder by, Observation.Failure failure) {
+    long all = failures.incrementAndGet();
+    // At powers of two, so that a recorder that always throws does not fill the log.
+    if (Long.bitCount(all) == 1) {
+      LOG.warn(
+          "Recorder {} threw, {} failures of recorders so far: {}",
+          delivery(by).name(),
+          all,
+          redaction == null ? failure.detail() : "what it says is not logged beside secrets");
+    }
+  }
+
+  /** Lets them hear what was journaled, and no more. */
+  public void close(long millis) {
+    deliveries.values().forEach(Delivery::end);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+    try {
+      for (Delivery each : deliveries.values()) {
+        long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        if (!each.toldWithin(Math.max(0, left))) {
+          LOG.warn("Closed without telling recorder {} everything; it is too slow", each.name());
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      abandon();
+    }
+  }
+
+  public void abandon() {
+    deliveries.values().forEach(Delivery::abandon);
+  }
+}

@@ -1,0 +1,202 @@
+package io.fermata.session.actor;
+
+import io.fermata.session.actor.SessionCommand.Call;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The calls of one session: the one being driven, and those that wait behind it in the order they
+ * came. Nothing of it is journaled.
+ */
+public final class Calls {
+  private final int bound;
+  private final Deque<Waiting> queue = new ArrayDeque<>();
+  private @Nullable Waiting current;
+
+  Calls(int bound) {
+    this.bound = bound;
+  }
+
+  /** A call, and the repetitions of it that arrived before it was answered. */
+  public static final class Waiting {
+    public final Call call;
+    private final List<Call> all = new ArrayList<>();
+    private final List<Visit> visited = new ArrayList<>();
+
+    /** The call that was being driven when this one was let in before it. */
+    @Nullable Waiting held;
+
+    /** The calls whose work this one ends. */
+    final List<Call> displaced = new ArrayList<>();
+
+    /** It is answered as soon as it is journaled, whatever else the run is at. */
+    boolean hasty;
+
+    Waiting(Call call) {
+      this.call = call;
+      this.hasty = call.mode() == ReplyMode.LEAVES;
+      this.all.add(call);
+    }
+
+    /** All who hear what comes of it. */
+    public List<Call> listeners() {
+      List<Call> listeners = new ArrayList<>(all);
+      if (held != null) {
+        listeners.addAll(held.listeners());
+      }
+      return listeners;
+    }
+
+    public List<Visit> visited() {
+      List<Visit> whole = new ArrayList<>(held == null ? List.of() : held.visited());
+      whole.addAll(visited);
+      return whole;
+    }
+
+    /** Gives back the call that was held, which goes on without this one. */
+    @Nullable Waiting letGo() {
+      Waiting other = held;
+      held = null;
+      if (other != null) {
+        other.visited.addAll(visited);
+      }
+      return other;
+    }
+
+    /** Those who waited for another call hear that this one has ended its work. */
+    void displace(Waiting other) {
+      displaced.addAll(other.listeners());
+      displaced.addAll(other.displaced);
+    }
+
+    /** The name under which what comes of it is kept. */
+    @Nullable String callId() {
+      return listeners().stream()
+          .map(Call::callId)
+          .filter(Objects::nonNull)
+          .findFirst()
+          .orElse(null);
+    }
+
+    /** Whether somebody waits who takes a run as a task. */
+    public boolean takesTasks() {
+      return listeners().stream().anyMatch(c -> c.mode().takesTasks());
+    }
+
+    /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */
+    public boolean fromClient() {
+      return listeners().stream().anyMatch(c -> c.origin().session() != null);
+    }
+
+    /** Whether somebody waits who goes on where a run stops, as no schedule does. */
+    public boolean callsAgain() {
+      return listeners().stream()
+          .map(Call::origin)
+          .anyMatch(by -> by.session() != null && !Schedule.PRINCIPAL.equals(by.principal()));
+    }
+
+    boolean waitsFor(long id) {
+      return listeners().stream().anyMatch(call -> call.id() == id);
+    }
+
+    /**
+     * Takes out one of several callers who wait for the same view; null if all of them stop
+     * waiting.
+     */
+    @Nullable Call leave(long id) {
+      if (!(call.request() instanceof Request.View) || all.size() == 1) {
+        return null;
+      }
+      Call left = all.stream().filter(each -> each.id() == id).findFirst().orElse(null);
+      all.remove(left);
+      return left;
+    }
+
+    boolean isNamed(String callId) {
+      return listeners().stream().anyMatch(c -> callId.equals(c.callId()));
+    }
+
+    public void visit(String node, long at) {
+      visited.add(new Visit(node, at));
+    }
+  }
+
+  /** A node that a call made the run enter. */
+  public record Visit(String node, long at) {}
+
+  boolean none() {
+    return current == null && queue.isEmpty();
+  }
+
+  @Nullable Waiting current() {
+    return current;
+  }
+
+  void drive(Waiting waiting) {
+    current = waiting;
+  }
+
+  /** Ends the call being driven and returns it. */
+  @Nullable Waiting release() {
+    Waiting released = current;
+    current = null;
+    return released;
+  }
+
+  /** Whether the call repeats one that waits, or waits for the same; then it waits with it. */
+  boolean joins(Call call) {
+    Waiting same = same(call.callId());
+    if (same == null
+        && current != null
+        && call.request() instanceof Request.View
+        && current.call.request() instanceof Request.View) {
+      same = current;
+    }
+    if (same != null) {
+      same.all.add(call);
+    }
+    return same != null;
+  }
+
+  private @Nullable Waiting same(@Nullable String callId) {
+    if (callId == null) {
+      return null;
+    }
+    if (current != null && current.isNamed(callId)) {
+      return current;
+    }
+    return queue.stream().filter(w -> w.isNamed(callId)).findFirst().orElse(null);
+  }
+
+  boolean enqueue(Call call) {
+    return queue.size() < bound && queue.add(new Waiting(call));
+  }
+
+  /** Lets a call that was to be driven wait as the first of all. */
+  void putBack(Waiting waiting) {
+    current = null;
+    queue.addFirst(waiting);
+  }
+
+  @Nullable Waiting poll() {
+    return queue.poll();
+  }
+
+  /** Takes out a call that waits in the queue and whose caller has stopped waiting. */
+  @Nullable Waiting withdraw(long id) {
+    for (Waiting waiting : queue) {
+      if (waiting.call.id() == id) {
+        queue.remove(waiting);
+        return waiting;
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,324 @@
+package io.fermata.session.actor;
+
+import io.fermata.flow.event.Effect;
+import io.fermata.session.key.LogLabels;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The effects of one session that are running or whose results are not journaled yet. Handlers run
+ * on the host's handler threads; their results arrive as messages.
+ *
+ * <p>It outlives its actor where the store fails: a result is kept until the journal has it, and
+ * delivered once more to the next actor of the session, see {@link LostEffects}.
+ *
+ * @param <F> what is to be done
+ * @param <R> how it ended
+ */
+public final class Effects<F extends Effect, R> {
+
+  /** Performs the effects of a program. */
+  public interface Performer<F extends Effect, R> {
+
+    /** Performs an effect, on a thread that it may block. */
+    CompletionStage<R> perform(F effect);
+
+    /** The result of an effect whose handler threw. */
+    R failed(F effect, Throwable thrown);
+
+    /** The effect as telemetry has it. */
+    Telemetry.Effect described(F effect);
+
+    /** The result as telemetry has it: one of those of {@link Activity.End}. */
+    String described(R result);
+
+    /** The labels of what is logged meanwhile. */
+    LogLabels labels(F effect);
+  }
+
+  /** One effect, until its result is journaled or it is cancelled. */
+  private static final class Running<F extends Effect, R> {
+    private final F effect;
+
+    /** The moment that the program only waits for: it can sleep until then. */
+    private final @Nullable Long sleepsUntil;
+
+    /** The handler's turn on a thread; null for a timer. */
+    private @Nullable Future<?> task;
+
+    private boolean started;
+
+    /** Whether the program has the result, which the journal may not have yet. */
+    private boolean delivered;
+
+    private volatile Activity activity = Activity.NONE;
+
+    private volatile @Nullable R result;
+
+    private Running(F effect, @Nullable Long sleepsUntil) {
+      this.effect = effect;
+      this.sleepsUntil = sleepsUntil;
+    }
+
+    private void cancel() {
+      if (task != null && result == null) {
+        // Before the handler reports what the interruption did to it.
+        activity.end(Activity.End.of(Activity.End.GIVEN_UP));
+        task.cancel(true);
+      }
+    }
+  }
+
+  /** An effect and its result. */
+  record Ended<F extends Effect, R>(F effect, R result) {}
+
+  /** A timer cannot be set for much longer; what lies further ahead is looked at again then. */
+  private static final Duration LONGEST = Duration.ofDays(100);
+
+  private final ExecutorService threads;
+  private final Telemetry telemetry;
+  private final Map<String, Running<F, R>> running = new HashMap<>();
+  private TimerScheduler<SessionCommand> timers;
+  private volatile ActorRef<SessionCommand> session;
+
+  Effects(
+      ExecutorService threads,
+      Telemetry telemetry,
+      TimerScheduler<SessionCommand> timers,
+      ActorRef<SessionCommand> session) {
+    this.threads = threads;
+    this.telemetry = telemetry;
+    this.timers = timers;
+    this.session = session;
+  }
+
+  // --- across the life of its actor ------------------------------------------------------------
+
+  /** The session has a new actor, which knows what the journal has and nothing more. */
+  void moveTo(ActorRef<SessionCommand> next, TimerScheduler<SessionCommand> itsTimers) {
+    session = next;
+    timers = itsTimers;
+    running.values().removeIf(each -> each.task == null && each.result == null);
+    running.values().forEach(each -> each.delivered = false);
+  }
+
+  /** Delivers the results that were not journaled, and keeps the timeouts of what still runs. */
+  void deliverAgain() {
+    running.forEach(
+        (key, each) -> {
+          if (each.result != null) {
+            session.tell(new SessionCommand.EffectEnded(key));
+          } else if (each.started) {
+            keepTimeout(key, each);
+          }
+        });
+  }
+
+  /** The keys of the effects whose result is still to be journaled. */
+  Set<String> keys() {
+    return Set.copyOf(running.keySet());
+  }
+
+  boolean isEmpty() {
+    return running.isEmpty();
+  }
+
+  // --- what is running -------------------------------------------------------------------------
+
+  /** Whether every handler has ended, and only moments are waited for that are far enough ahead. */
+  boolean nothingPressing(long now) {
+    long soon = now + Alarms.HORIZON.toMillis();
+    return running.values().stream()
+        .filter(each -> !each.delivered)
+        .allMatch(each -> each.sleepsUntil != null && each.sleepsUntil > soon);
+  }
+
+  /** Whether no handler is running; retries may still wait for their time. */
+  boolean noneRunning() {
+    return running.values().stream().allMatch(each -> each.task == null || each.delivered);
+  }
+
+  boolean isRunning(String key) {
+    return running.containsKey(key);
+  }
+
+  /** Cancels what the program does not want any more. Returns what is not running yet. */
+  List<F> retain(List<F> wanted) {
+    List<F> fresh = new ArrayList<>();
+    Set<String> keys = new HashSet<>();
+    for (F effect : wanted) {
+      String key = effect.key();
+      keys.add(key);
+      Running<F, R> known = running.get(key);
+      if (known == null || known.delivered) {
+        fresh.add(effect);
+      }
+    }
+    Iterator<Map.Entry<String, Running<F, R>>> all = running.entrySet().iterator();
+    while (all.hasNext()) {
+      Map.Entry<String, Running<F, R>> entry = all.next();
+      if (!entry.getValue().delivered && !keys.contains(entry.getKey())) {
+        timers.cancel(entry.getKey());
+        all.remove();
+        entry.getValue().cancel();
+      }
+    }
+    return fresh;
+  }
+
+  /**
+   * Performs an effect now, or sets its timer.
+   *
+   * @param onlyWaits whether the program can sleep until it is due
+   */
+  void start(F effect, Performer<F, R> performer, boolean onlyWaits, long now) {
+    String key = effect.key();
+    Long due = effect.due();
+    Running<F, R> started = new Running<>(effect, onlyWaits ? due : null);
+    running.put(key, started);
+    if (due == null) {
+      started.task = threads.submit(() -> perform(key, started, performer));
+    } else {
+      setTimer(key, due - now);
+    }
+  }
+
+  private void setTimer(String key, long millis) {
+    boolean far = millis > LONGEST.toMillis();
+    timers.startSingleTimer(
+        key,
+        new SessionCommand.TimerFired(key, !far),
+        far ? LONGEST : Duration.ofMillis(Math.max(0, millis)));
+  }
+
+  @SuppressWarnings("try") // What is entered is only left again.
+  private void perform(String key, Running<F, R> each, Performer<F, R> performer) {
+    session.tell(new SessionCommand.EffectStarted(key));
+    Activity activity =
+        telemetry == Telemetry.NONE
+            ? Activity.NONE
+            : telemetry.performing(performer.described(each.effect));
+    each.activity = activity;
+    try (Activity.Entered here = activity.enter();
+        LogLabels labels = performer.labels(each.effect)) {
+      performer
+          .perform(each.effect)
+          .whenComplete(
+              (result, thrown) ->
+                  end(
+                      key,
+                      each,
+                      performer,
+                      thrown == null ? result : performer.failed(each.effect, thrown)));
+    } catch (Throwable thrown) { // an Error of a handler must not leave its program waiting
+      end(key, each, performer, performer.failed(each.effect, thrown));
+    }
+  }
+
+  private void end(String key, Running<F, R> each, Performer<F, R> performer, R result) {
+    each.activity.end(Activity.End.of(performer.described(result)));
+    each.result = result;
+    session.tell(new SessionCommand.EffectEnded(key));
+  }
+
+  /** From now on its time runs; what it spent waiting for a thread does not count. */
+  void started(String key) {
+    Running<F, R> each = running.get(key);
+    if (each != null) {
+      each.started = true;
+      keepTimeout(key, each);
+    }
+  }
+
+  private void keepTimeout(String key, Running<F, R> each) {
+    Duration timeout = each.effect.policy().timeout();
+    timers.startSingleTimer(
+        key,
+        new SessionCommand.EffectTimedOut(key),
+        timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST);
+  }
+
+  // --- results ---------------------------------------------------------------------------------
+
+  /** Delivers a result; null if it was cancelled, or is delivered already. */
+  @Nullable Ended<F, R> ended(String key) {
+    Running<F, R> each = running.get(key);
+    R result = each == null ? null : each.result;
+    if (each == null || result == null || each.delivered) {
+      return null;
+    }
+    timers.cancel(key);
+    each.delivered = true;
+    return new Ended<>(each.effect, result);
+  }
+
+  /** Ends an effect that takes too long: its thread is interrupted, its own result ignored. */
+  @Nullable F expire(String key) {
+    Running<F, R> each = running.get(key);
+    if (each == null || each.delivered || each.result != null) {
+      return null;
+    }
+    timers.cancel(key);
+    each.cancel();
+    running.remove(key);
+    return each.effect;
+  }
+
+  /** Keeps the result of an effect that was ended from here, until it is journaled. */
+  void deliver(F effect, R result) {
+    Running<F, R> ended = new Running<>(effect, null);
+    ended.result = result;
+    ended.delivered = true;
+    running.put(effect.key(), ended);
+  }
+
+  /** The timer whose moment has come; null if it is cancelled, or its moment still to come. */
+  @Nullable F due(String key, boolean arrived, long now) {
+    Running<F, R> each = running.get(key);
+    if (each == null) {
+      return null;
+    } else if (arrived) {
+      running.remove(key);
+      return each.effect;
+    }
+    Long due = each.effect.due();
+    if (due != null) {
+      setTimer(key, due - now);
+    }
+    return null;
+  }
+
+  /** The journal has all that the program has. */
+  void journaled() {
+    running.values().removeIf(each -> each.delivered);
+  }
+
+  void cancelAll() {
+    running.forEach(
+        (key, each) -> {
+          timers.cancel(key);
+          each.cancel();
+        });
+    running.clear();
+  }
+
+  /** As {@link #cancelAll}, for effects whose actor has stopped. */
+  void abandonAll() {
+    running.values().forEach(Running::cancel);
+    running.clear();
+  }
+}

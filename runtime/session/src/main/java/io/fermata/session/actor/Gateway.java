@@ -1,0 +1,351 @@
+package io.fermata.session.actor;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.Arguments;
+import io.fermata.session.call.Conversation;
+import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.HostGauges;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiPredicate;
+import java.util.function.Consumer;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Turns calls of tools and of threads into commands to sessions, and their replies into results. It
+ * knows every call in flight, so it can refuse more than the host can hold, and reply for a session
+ * that is lost. It is no actor: a call is admitted on its caller's thread.
+ */
+public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Losses {
+  /** How long after its deadline a call is replied to for a session that stays silent. */
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
+  /** How precisely deadlines are kept; one timer serves them all. */
+  private static final Duration TICK = Duration.ofMillis(50);
+
+  /** Calls of one session beyond those that it lets wait: repetitions, and calls for status. */
+  private static final int MARGIN = 64;
+
+  /** A call in flight. */
+  private static final class Pending {
+    final String entityId;
+    final CompletableFuture<SessionReply> reply = new CompletableFuture<>();
+    final Consumer<ToolProgress> progress;
+    volatile long deadline;
+    volatile boolean stopsWaiting;
+
+    Pending(String entityId, Consumer<ToolProgress> progress, long deadline) {
+      this.entityId = entityId;
+      this.progress = progress;
+      this.deadline = deadline;
+    }
+  }
+
+  private final Settings settings;
+  private final InstantSource clock;
+  private final Handles handles;
+  private final Executor replies;
+  private final HostGauges gauges;
+  private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
+  private final Map<String, Integer> pendingInSession = new ConcurrentHashMap<>();
+  private final AtomicInteger inFlight = new AtomicInteger();
+  private final AtomicLong lastId = new AtomicLong();
+  private final AtomicBoolean asleep = new AtomicBoolean();
+  private volatile @Nullable CompletableFuture<Void> draining;
+  private volatile @Nullable ActorRef<SessionRegion.Message> region;
+
+  public Gateway(
+      Settings settings,
+      InstantSource clock,
+      Handles handles,
+      Executor replies,
+      HostGauges gauges) {
+    this.settings = settings;
+    this.clock = clock;
+    this.handles = handles;
+    this.replies = replies;
+    this.gauges = gauges;
+  }
+
+  /** Sends calls to the sessions of an actor system from now on. */
+  public void start(ActorSystem<SessionRegion.Message> system) {
+    region = system;
+    system.scheduler().scheduleWithFixedDelay(TICK, TICK, this::tick, system.executionContext());
+  }
+
+  private void send(String entityId, SessionCommand command) {
+    ActorRef<SessionRegion.Message> to = region;
+    if (to != null) {
+      to.tell(new SessionRegion.Envelope(entityId, command));
+    }
+  }
+
+  // --- calls of flows --------------------------------------------------------------------------
+
+  /** A call of a flow's tool. */
+  public CompletionStage<ToolReply> call(
+      ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress, TraceContext trace) {
+    HostError busy = beyondCapacity(null);
+    if (busy != null) {
+      return refused(call, busy.failure());
+    }
+    Arguments.Reading reading = Arguments.read(call);
+    if (reading instanceof Arguments.Ill ill) {
+      return refused(call, ill.failure());
+    }
+    Arguments arguments = ((Arguments.Well) reading).arguments();
+    Conversation.Finding finding = Conversation.of(call, arguments, handles);
+    if (finding instanceof Conversation.None none) {
+      return refused(call, none.failure());
+    }
+    Conversation conversation = ((Conversation.Found) finding).conversation();
+    SessionKey key = new SessionKey(call.principal(), call.tool(), conversation.session());
+    String entityId = key.entityId();
+    if (isCrowded(entityId)) {
+      return refused(call, HostError.BUSY.failure());
+    }
+    Pending waiting = new Pending(entityId, progress, deadline(settings.callDeadline()));
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(),
+            new Entry.Origin(Entry.By.CALLER, key.principal(), key.session()),
+            arguments.callId(),
+            conversation.fresh(),
+            arguments.request(),
+            mode,
+            trace,
+            this);
+    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, conversation));
+  }
+
+  /** A signal goes the way of a call, so that it is journaled before its sender gets a reply. */
+  public CompletionStage<ToolReply> signal(
+      String entityId, Request.Signal signal, @Nullable String callId) {
+    return toRun(
+        entityId, Entry.Origin.SIGNAL, callId, Request.OfRun.signal(signal), ReplyMode.WAITS);
+  }
+
+  /** A call for one run alone, which is replied to as soon as it is journaled. */
+  public CompletionStage<ToolReply> tell(TaskRun run, Request.OfRun request) {
+    return toRun(
+        run.entityId(), Entry.Origin.caller(run.principal()), null, request, ReplyMode.LEAVES);
+  }
+
+  private CompletionStage<ToolReply> toRun(
+      String entityId,
+      Entry.Origin origin,
+      @Nullable String callId,
+      Request.OfRun request,
+      ReplyMode mode) {
+    HostError refusal = beyondCapacity(entityId);
+    if (refusal != null) {
+      return later(ToolReply.refused(refusal));
+    }
+    Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(),
+            origin,
+            callId,
+            false,
+            request,
+            mode,
+            TraceContext.NONE,
+            this);
+    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, null));
+  }
+
+  private CompletionStage<ToolReply> refused(ToolCall call, Outcome.Failure failure) {
+    ObjectNode body = OutcomeJson.body(failure);
+    JsonNode handle = call.arguments().path("sessionId");
+    if (handle.isTextual() && handles.minted(handle.textValue())) {
+      body.set("sessionId", handle);
+    }
+    return later(new ToolReply(body, Json.object()));
+  }
+
+  private <T> CompletionStage<T> later(T value) {
+    return CompletableFuture.supplyAsync(() -> value, replies);
+  }
+
+  private static ToolReply toolReply(RunReply reply, @Nullable Conversation conversation) {
+    ObjectNode structured = Json.object();
+    structured.setAll((ObjectNode) reply.body());
+    if (conversation != null && conversation.told()) {
+      structured.put("sessionId", conversation.session());
+    }
+    ObjectNode meta = Json.object();
+    if (!reply.run().isEmpty()) {
+      meta.set("fermata/run", reply.run());
+    }
+    return new ToolReply(structured, meta, reply.task());
+  }
+
+  // --- calls of threads ------------------------------------------------------------------------
+
+  /**
+   * A call of a thread. What threads and the host want of each other is part of the work that is in
+   * flight already, and never refused.
+   *
+   * @param patience how long the caller waits
+   */
+  public CompletionStage<ThreadReply> call(
+      ThreadKey key, Entry.Origin origin, Request request, Duration patience, TraceContext trace) {
+    String entityId = key.entityId();
+    boolean outside = origin.principal() != null;
+    if (outside && inFlight.get() >= settings.callsInFlight()) {
+      return later(ThreadReply.refused(HostError.OVERLOADED.failure()));
+    }
+    Pending waiting = new Pending(entityId, progress -> {}, deadline(patience));
+    ReplyMode mode = request.immediate() ? ReplyMode.LEAVES : ReplyMode.WAITS;
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(), origin, null, false, request, mode, trace, this);
+    return dispatch(waiting, command).thenApply(reply -> (ThreadReply) reply);
+  }
+
+  // --- calls in flight -------------------------------------------------------------------------
+
+  private @Nullable HostError beyondCapacity(@Nullable String entityId) {
+    if (draining != null) {
+      return HostError.SHUTTING_DOWN;
+    } else if (inFlight.get() >= settings.callsInFlight()) {
+      return HostError.OVERLOADED;
+    }
+    return entityId != null && isCrowded(entityId) ? HostError.BUSY : null;
+  }
+
+  private boolean isCrowded(String entityId) {
+    return pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN;
+  }
+
+  private long deadline(Duration patience) {
+    return clock.millis() + patience.toMillis();
+  }
+
+  private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
+    pending.put(command.id(), waiting);
+    pendingInSession.merge(waiting.entityId, 1, Integer::sum);
+    gauges.callsInFlight(inFlight.incrementAndGet());
+    send(waiting.entityId, command);
+    return waiting.reply;
+  }
+
+  @Override
+  public void progress(long id, ToolProgress progress) {
+    Pending call = pending.get(id);
+    if (call != null) {
+      call.progress.accept(progress);
+    }
+  }
+
+  @Override
+  public void reply(long id, SessionReply reply) {
+    Pending call = pending.remove(id);
+    if (call != null) {
+      pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
+      gauges.callsInFlight(inFlight.decrementAndGet());
+      // Whatever the caller does with its reply must not hold up the session.
+      replies.execute(() -> call.reply.complete(reply));
+      finishDraining();
+    }
+  }
+
+  @Override
+  public void lost(String entityId, long lastCall, HostError why) {
+    replyFor((id, call) -> id <= lastCall && call.entityId.equals(entityId), why);
+  }
+
+  private void replyFor(BiPredicate<Long, Pending> which, HostError why) {
+    List<Long> silent = new ArrayList<>();
+    pending.forEach(
+        (id, call) -> {
+          if (which.test(id, call)) {
+            silent.add(id);
+          }
+        });
+    for (Long id : silent) {
+      Pending call = pending.get(id);
+      if (call != null) {
+        reply(id, SessionReply.failure(call.entityId, why.failure()));
+      }
+    }
+  }
+
+  private void tick() {
+    long now = clock.millis();
+    stopWaiting(now);
+    replyFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
+  }
+
+  private void stopWaiting(long now) {
+    pending.forEach(
+        (id, call) -> {
+          if (call.deadline < now && !call.stopsWaiting) {
+            call.stopsWaiting = true;
+            send(call.entityId, new SessionCommand.DeadlinePassed(id));
+          }
+        });
+  }
+
+  // --- the end ---------------------------------------------------------------------------------
+
+  /** Lets no caller wait any longer: the work goes on, and its outcome is fetched later. */
+  public void handBack() {
+    long now = clock.millis();
+    pending.values().forEach(call -> call.deadline = Math.min(call.deadline, now - 1));
+    stopWaiting(now);
+  }
+
+  /** Refuses new calls; completes when the last is replied to and every session sleeps. */
+  public CompletableFuture<Void> drain() {
+    CompletableFuture<Void> drained = new CompletableFuture<>();
+    draining = drained;
+    finishDraining();
+    return drained;
+  }
+
+  private void finishDraining() {
+    CompletableFuture<Void> drained = draining;
+    ActorRef<SessionRegion.Message> to = region;
+    if (drained != null && to != null && pending.isEmpty() && asleep.compareAndSet(false, true)) {
+      to.tell(new SessionRegion.SleepAll(drained));
+    }
+  }
+
+  /** The sessions are gone: nobody else replies to what is left. */
+  public void stop() {
+    replyFor((id, call) -> true, HostError.SHUTTING_DOWN);
+  }
+}

@@ -1,0 +1,43 @@
+package io.fermata.session.actor;
+
+import io.fermata.flow.event.Effect;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+
+/**
+ * The effects of sessions whose actors stopped because the store failed. They keep running, and
+ * their results are kept, until the session is awake again. Only the death of the process leaves
+ * the outcome of an effect unknown.
+ */
+public final class LostEffects {
+  private final Map<String, Effects<?, ?>> bySession = new ConcurrentHashMap<>();
+
+  /** Keeps the effects of a session whose actor has stopped. */
+  void keep(String entityId, Effects<?, ?> effects) {
+    if (!effects.isEmpty()) {
+      bySession.put(entityId, effects);
+    }
+  }
+
+  /** The effects that were kept of a session, or else new ones. */
+  @SuppressWarnings("unchecked") // a session keeps its kind
+  <F extends Effect, R> Effects<F, R> take(String entityId, Supplier<Effects<F, R>> fresh) {
+    Effects<?, ?> kept = bySession.remove(entityId);
+    return kept == null ? fresh.get() : (Effects<F, R>) kept;
+  }
+
+  /** Cancels what was kept of a session that is erased. */
+  public void forget(String entityId) {
+    Effects<?, ?> kept = bySession.remove(entityId);
+    if (kept != null) {
+      kept.abandonAll();
+    }
+  }
+
+  /** Cancels all that was kept, as the process ends. */
+  public void close() {
+    bySession.values().forEach(Effects::abandonAll);
+    bySession.clear();
+  }
+}

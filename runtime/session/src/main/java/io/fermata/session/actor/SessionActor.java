@@ -1,0 +1,907 @@
+package io.fermata.session.actor;
+
+import io.fermata.flow.event.Program;
+import io.fermata.session.actor.Calls.Waiting;
+import io.fermata.session.actor.SessionCommand.Call;
+import io.fermata.session.actor.SessionPort.Admission;
+import io.fermata.session.actor.SessionPort.Situation;
+import io.fermata.session.actor.SessionPort.Written;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.EntryEncryption;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.journal.UnreadableEntry;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.LogLabels;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.TraceContext;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.PostStop;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.apache.pekko.persistence.typed.EventAdapter;
+import org.apache.pekko.persistence.typed.PersistenceId;
+import org.apache.pekko.persistence.typed.RecoveryCompleted;
+import org.apache.pekko.persistence.typed.RecoveryFailed;
+import org.apache.pekko.persistence.typed.SnapshotAdapter;
+import org.apache.pekko.persistence.typed.SnapshotCompleted;
+import org.apache.pekko.persistence.typed.SnapshotFailed;
+import org.apache.pekko.persistence.typed.SnapshotMetadata;
+import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
+import org.apache.pekko.persistence.typed.javadsl.Effect;
+import org.apache.pekko.persistence.typed.javadsl.EventHandler;
+import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
+import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
+import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+
+/**
+ * Runs one session: a {@link Program} behind a journal. Runs of flows and threads of agents differ
+ * in their program and in a {@link SessionPort}; the loop is this one:
+ *
+ * <pre>receive → accept → persist → apply → next → perform → reply</pre>
+ *
+ * <p>A call becomes an input. The program <i>accepts</i> it: events, or a refusal. The events are
+ * <i>persisted</i> as one entry and <i>applied</i> to the state. <i>Next</i> says what the program
+ * wants: effects, which are <i>performed</i> on the host's handler threads and come back as inputs;
+ * or a pause, or its end, which is the <i>reply</i>.
+ *
+ * <p><b>State.</b> {@code state} is the fold of the journal, {@code ahead} that of the journal and
+ * of the events in {@code unjournaled}. They differ only while effects run that are declared
+ * idempotent and whose cause needs no entry of its own; it is written together with what follows.
+ *
+ * <p><b>Replies.</b> A reply leaves when every event that it reflects is persisted, never earlier.
+ * One call is driven at a time, others wait in order of arrival. A signal, and any call of a
+ * thread, is handled while effects run, and replied to once it is persisted.
+ *
+ * <p><b>A crash of the process</b> before an entry is persisted: the call was not replied to, its
+ * events never happened. After it: the client repeats the call under its name and gets the recorded
+ * reply. Between an effect and the entry with its result: the effect is attempted again with the
+ * same key, or, declared {@code once}, its outcome is unknown and a person decides.
+ *
+ * <p><b>An outage of the store</b> stops the actor: Pekko cannot continue after a failed append.
+ * Callers are told so by the region. Effects keep running, {@link LostEffects} keeps them and their
+ * results, and the next actor of the session takes them over, so that none is attempted again.
+ *
+ * @param <S> the state of the program
+ * @param <I> its inputs
+ * @param <E> its events
+ * @param <F> its effects
+ * @param <R> their results
+ * @param <W> what they can reach
+ */
+public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect, R, W>
+    extends EventSourcedBehavior<SessionCommand, Entry<E>, SessionState<S>> {
+
+  /** What a port can ask of its session. */
+  public interface Handle {
+    String entityId();
+
+    SessionHost host();
+
+    ActorRef<SessionCommand> self();
+
+    Logger log();
+
+    /** The number of the last entry that is journaled. */
+    long seq();
+
+    /** A text without the secrets of the session. */
+    String masked(@Nullable String text);
+
+    /** The values of secret fields in a state are secret from now on. */
+    void keepSecret(io.fermata.flow.event.RunState run);
+  }
+
+  private final Handle handle = new Self();
+  private final String entityId;
+  private final SessionHost host;
+  private final ActorRef<SessionRegion.Message> region;
+  private final ActorContext<SessionCommand> context;
+  private final SessionPort<S, I, E, F, R, W> port;
+  private final Effects<F, R> effects;
+  private final EntryEncryption encryption;
+  private final Calls calls;
+  private final List<E> unjournaled = new ArrayList<>();
+  private final long born = System.nanoTime();
+
+  private S ahead;
+  private @Nullable Entry<E> writing;
+  private @Nullable String openCall;
+  private boolean resultsUnjournaled;
+  private boolean working;
+
+  /** Who caused what is not journaled, and what the call was part of. */
+  private Entry.Origin origin = Entry.Origin.HOST;
+
+  private TraceContext cause = TraceContext.NONE;
+
+  private boolean waking = true;
+  private boolean resuming;
+  private boolean sleepy;
+  private boolean vanishing;
+  private boolean leaving;
+  private long snapshotSeq;
+
+  private SessionActor(
+      String entityId,
+      SessionHost host,
+      ActorRef<SessionRegion.Message> region,
+      ActorContext<SessionCommand> context,
+      TimerScheduler<SessionCommand> timers,
+      Function<Handle, SessionPort<S, I, E, F, R, W>> ports) {
+    super(PersistenceId.ofUniqueId(entityId));
+    this.entityId = entityId;
+    this.host = host;
+    this.region = region;
+    this.context = context;
+    this.encryption = host.seals().of(entityId);
+    this.calls = new Calls(host.settings().waitingCalls());
+    this.effects =
+        host.lostEffects()
+            .take(
+                entityId,
+                () ->
+                    new Effects<>(
+                        host.handlerThreads(), host.telemetry(), timers, context.getSelf()));
+    this.effects.moveTo(context.getSelf(), timers);
+    this.port = ports.apply(handle);
+    this.ahead = port.newest().initial();
+    host.observers().gauges().wakes();
+  }
+
+  /**
+   * The actor of a session.
+   *
+   * @param ports makes what is particular to its kind
+   */
+  public static <S, I, E, F extends io.fermata.flow.event.Effect, R, W> Behavior<SessionCommand> create(
+      String entityId,
+      SessionHost host,
+      ActorRef<SessionRegion.Message> region,
+      Function<Handle, SessionPort<S, I, E, F, R, W>> ports) {
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers -> new SessionActor<>(entityId, host, region, context, timers, ports)));
+  }
+
+  private final class Self implements Handle {
+    @Override
+    public String entityId() {
+      return entityId;
+    }
+
+    @Override
+    public SessionHost host() {
+      return host;
+    }
+
+    @Override
+    public ActorRef<SessionCommand> self() {
+      return context.getSelf();
+    }
+
+    /** The actor system takes the labels away again, with its own, when the message is handled. */
+    @Override
+    public Logger log() {
+      Logger log = context.getLog();
+      port.label(LogLabels.on().session(entityId), ahead);
+      return log;
+    }
+
+    @Override
+    public long seq() {
+      return lastSequenceNumber(context);
+    }
+
+    @Override
+    public String masked(@Nullable String text) {
+      return text == null ? "" : encryption.masked(text);
+    }
+
+    @Override
+    public void keepSecret(io.fermata.flow.event.RunState run) {
+      encryption.learn(run);
+    }
+  }
+
+  // --- the journal ----------------------------------------------------------------------------
+
+  @Override
+  public SessionState<S> emptyState() {
+    return SessionState.of(port.newest().initial());
+  }
+
+  @Override
+  @SuppressWarnings("ReferenceEquality") // the very entry that is being written
+  public EventHandler<SessionState<S>, Entry<E>> eventHandler() {
+    return (state, entry) -> {
+      S after;
+      if (entry.end() != null) {
+        after = port.ended(entry);
+      } else if (entry == writing) {
+        after = ahead;
+      } else {
+        after = port.newest().apply(state.program(), entry.events(), entry.seq());
+      }
+      port.applied(entry, state.program(), after);
+      return state.apply(entry, after);
+    };
+  }
+
+  @Override
+  public Set<String> tagsFor(Entry<E> entry) {
+    return entry.tags();
+  }
+
+  @Override
+  public EventAdapter<Entry<E>, Object> eventAdapter() {
+    return encryption.entries();
+  }
+
+  @Override
+  public SnapshotAdapter<SessionState<S>> snapshotAdapter() {
+    return encryption.snapshots(emptyState());
+  }
+
+  @Override
+  public RetentionCriteria retentionCriteria() {
+    return port.keepsSnapshots()
+        ? RetentionCriteria.snapshotEvery(host.settings().snapshotEvery(), 1)
+        : RetentionCriteria.disabled();
+  }
+
+  @Override
+  public SignalHandler<SessionState<S>> signalHandler() {
+    return newSignalHandlerBuilder()
+        .onSignal(RecoveryCompleted.instance(), this::recovered)
+        .onSignal(RecoveryFailed.class, (state, failed) -> unrecovered(failed.getFailure()))
+        .onSignal(
+            SnapshotCompleted.class, (state, done) -> snapshotEnded(done.getSnapshotMetadata()))
+        .onSignal(
+            SnapshotFailed.class, (state, failed) -> snapshotEnded(failed.getSnapshotMetadata()))
+        .onSignal(PostStop.instance(), state -> stopped())
+        .build();
+  }
+
+  // --- receive --------------------------------------------------------------------------------
+
+  @Override
+  public CommandHandler<SessionCommand, Entry<E>, SessionState<S>> commandHandler() {
+    return (state, command) -> {
+      if (command instanceof SessionCommand.Vanish) {
+        return vanish();
+      } else if (vanishing) {
+        return Effect().none();
+      }
+      EncryptionException unreadable = encryption.unreadable();
+      if (unreadable != null && command instanceof Call call) {
+        // It is read again for the next call: the key may be there by then.
+        call.reply(SessionReply.failure(entityId, unreadable.failure()));
+        offerToSleep();
+        return Effect().none();
+      }
+      return handle(state, command);
+    };
+  }
+
+  private Effect<Entry<E>, SessionState<S>> handle(SessionState<S> state, SessionCommand command) {
+    if (command instanceof Call call) {
+      return call(state, call);
+    } else if (command instanceof SessionCommand.EffectEnded ended) {
+      return effectEnded(state, ended.key());
+    } else if (command instanceof SessionCommand.EffectStarted started) {
+      effects.started(started.key());
+    } else if (command instanceof SessionCommand.TimerFired fired) {
+      return timerFired(state, fired);
+    } else if (command instanceof SessionCommand.EffectTimedOut late) {
+      return effectTimedOut(state, late.key());
+    } else if (command instanceof SessionCommand.Next) {
+      return nextCall(state);
+    } else if (command instanceof SessionCommand.DeadlinePassed passed) {
+      return deadlinePassed(state, passed.id());
+    } else if (command instanceof SessionCommand.Progressed progressed) {
+      publish(progressed);
+    } else if (command instanceof SessionCommand.Resume && resuming) {
+      resuming = false;
+      return resume(state);
+    } else if (command instanceof SessionCommand.PerformAgain) {
+      return drive(state, program(ahead), true);
+    } else if (command instanceof SessionCommand.Listed listed) {
+      port.listed(state, handle.seq(), listed.seq());
+    } else if (command instanceof SessionCommand.Idle && idle()) {
+      offerToSleep();
+    } else if (command instanceof SessionCommand.Sleep sleep) {
+      return sleep(sleep.whenDone());
+    }
+    return Effect().none();
+  }
+
+  private Situation<S, E> situation(SessionState<S> state) {
+    return new Situation<>(
+        state, ahead, unjournaled, handle.seq(), host.now(), origin, callId(), calls.current());
+  }
+
+  /** The name of the call that the work belongs to, even if another call waits for it now. */
+  private @Nullable String callId() {
+    Waiting current = calls.current();
+    return openCall != null || current == null ? openCall : current.callId();
+  }
+
+  private Program<S, I, E, F, R, W> program(S state) {
+    Program<S, I, E, F, R, W> program = port.program(state);
+    if (program == null) {
+      throw new IllegalStateException("An effect of a program that is not registered");
+    }
+    return program;
+  }
+
+  /** Whether nothing goes on until somebody calls, or a moment comes. */
+  private boolean idle() {
+    return calls.none() && !resuming && !working;
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  private Effect<Entry<E>, SessionState<S>> call(SessionState<S> state, Call call) {
+    Situation<S, E> at = situation(state);
+    SessionReply known = port.known(at, call);
+    if (known != null) {
+      call.reply(known);
+      return Effect().none();
+    } else if (calls.joins(call)) {
+      return Effect().none();
+    }
+    boolean interrupts = port.interrupts(at, call);
+    if (resuming && (interrupts || call.request().immediate())) {
+      context.getSelf().tell(call);
+      return Effect().none();
+    } else if (interrupts && !idle()) {
+      return interrupt(state, call);
+    } else if (call.request().immediate() && canInterleave()) {
+      return interleave(state, new Waiting(call));
+    } else if (idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call))) {
+      return begin(state, new Waiting(call));
+    }
+    if (calls.current() == null && (call.request().asksAgain() || repeatsOpenCall(state, call))) {
+      calls.drive(new Waiting(call));
+    } else if (!calls.enqueue(call)) {
+      call.reply(port.refused(at, HostError.BUSY.failure()));
+    }
+    return Effect().none();
+  }
+
+  private boolean repeatsOpenCall(SessionState<S> state, Call call) {
+    return call.callId() != null && call.callId().equals(state.calls().open());
+  }
+
+  /** Whether a call can be handled in between: not before one that came earlier and still waits. */
+  private boolean canInterleave() {
+    boolean first = calls.none() || calls.current() != null;
+    return first && unjournaled.isEmpty() && !resuming;
+  }
+
+  /** Handles a call while another one waits for work or time, which waits for both then. */
+  private Effect<Entry<E>, SessionState<S>> interleave(SessionState<S> state, Waiting call) {
+    Waiting held = calls.release();
+    call.hasty |= working;
+    Effect<Entry<E>, SessionState<S>> effect = begin(state, call);
+    if (calls.current() == call) {
+      call.held = held;
+    } else if (held != null) {
+      calls.drive(held);
+    }
+    return effect;
+  }
+
+  private Effect<Entry<E>, SessionState<S>> begin(SessionState<S> state, Waiting waiting) {
+    drive(waiting);
+    SessionReply known = port.known(situation(state), waiting.call);
+    return known != null
+        ? answer(known, state)
+        : admitted(state, port.admit(situation(state), waiting.call), waiting);
+  }
+
+  private void drive(Waiting waiting) {
+    calls.drive(waiting);
+    openCall = null;
+    cause = waiting.call.trace();
+    origin = waiting.call.origin();
+  }
+
+  /** A call that ends the work that goes on does not wait for it. */
+  private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Call call) {
+    Waiting interrupting = new Waiting(call);
+    Waiting driven = calls.release();
+    if (driven != null) {
+      interrupting.displace(driven);
+    }
+    drive(interrupting);
+    return admitted(state, port.admit(situation(state), call), interrupting);
+  }
+
+  private Effect<Entry<E>, SessionState<S>> admitted(
+      SessionState<S> state, Admission<I, E> admission, @Nullable Waiting waiting) {
+    if (admission instanceof SessionPort.Answer<I, E> answer) {
+      return answer(answer.reply(), state);
+    } else if (admission instanceof SessionPort.Write<I, E> write) {
+      return write(
+          state, write.written(), false, () -> answered(write.written().reply(), state, null));
+    } else if (admission instanceof SessionPort.Happen<I, E> happen) {
+      if (happen.first() && waiting != null) {
+        calls.putBack(waiting);
+      }
+      return happened(state, happen.events());
+    }
+    return accept(state, ((SessionPort.Accept<I, E>) admission).input());
+  }
+
+  private Effect<Entry<E>, SessionState<S>> nextCall(SessionState<S> state) {
+    if (calls.current() != null || working || resuming) {
+      return Effect().none();
+    }
+    Waiting waiting = calls.poll();
+    if (waiting != null) {
+      return begin(state, waiting);
+    }
+    return sleepy ? sleep(true) : Effect().none();
+  }
+
+  private Effect<Entry<E>, SessionState<S>> deadlinePassed(SessionState<S> state, long id) {
+    Waiting current = calls.current();
+    if (current != null && current.waitsFor(id)) {
+      Written<E> written = port.detached(situation(state), current);
+      Call left = current.leave(id);
+      if (left != null) {
+        replyTo(left, written.reply());
+        return Effect().none();
+      }
+      return write(
+          state,
+          written,
+          true,
+          () -> {
+            calls.release();
+            reply(current, written.reply(), situation(state));
+          });
+    }
+    Waiting withdrawn = calls.withdraw(id);
+    if (withdrawn != null) {
+      Situation<S, E> at = situation(state);
+      reply(withdrawn, port.withdrawn(at, withdrawn), at);
+    }
+    return Effect().none();
+  }
+
+  private void publish(SessionCommand.Progressed progressed) {
+    Waiting current = calls.current();
+    if (current != null && effects.isRunning(progressed.effect())) {
+      current
+          .listeners()
+          .forEach(call -> call.replyTo().progress(call.id(), progressed.progress()));
+    }
+  }
+
+  // --- accept, apply, next --------------------------------------------------------------------
+
+  private Effect<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
+    Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
+    Program.Acceptance<E> acceptance = program.accept(ahead, input);
+    return acceptance instanceof Program.Accepted<E> accepted
+        ? happened(state, accepted.events())
+        : refused(state, ((Program.Refused<E>) acceptance).failure());
+  }
+
+  private Effect<Entry<E>, SessionState<S>> refused(
+      SessionState<S> state, io.fermata.flow.event.Outcome.Failure why) {
+    if (unjournaled.isEmpty()) {
+      effects.journaled();
+    }
+    return answer(port.refused(situation(state), why), state);
+  }
+
+  private Effect<Entry<E>, SessionState<S>> happened(SessionState<S> state, List<E> events) {
+    if (!events.isEmpty()) {
+      ahead = port.newest().apply(ahead, events, handle.seq() + 1);
+      unjournaled.addAll(events);
+    }
+    Waiting current = calls.current();
+    if (current != null) {
+      long now = host.now();
+      events.forEach(event -> port.happened(current, event, now));
+    }
+    return drive(state, program(ahead), events.isEmpty());
+  }
+
+  /**
+   * Does what the program wants next.
+   *
+   * @param again whether nothing happened since it was asked last
+   */
+  private Effect<Entry<E>, SessionState<S>> drive(
+      SessionState<S> state, Program<S, I, E, F, R, W> program, boolean again) {
+    Program.Next<F> next = program.next(ahead);
+    working = next instanceof Program.Perform<F>;
+    if (next instanceof Program.Perform<F> perform) {
+      return perform(state, program, perform.effects());
+    } else if (next instanceof Program.Pause<F> pause) {
+      Situation<S, E> at = situation(state);
+      if (calls.current() != null && port.waitsFor(at, pause)) {
+        return perform(state, program, pause.timers());
+      }
+      I alone = port.continuesAlone(at, pause.outcome());
+      return alone == null
+          ? settle(state, program, next, again, pause.timers())
+          : accept(state, alone);
+    }
+    return settle(state, program, next, again, List.of());
+  }
+
+  // --- perform --------------------------------------------------------------------------------
+
+  private Effect<Entry<E>, SessionState<S>> perform(
+      SessionState<S> state, Program<S, I, E, F, R, W> program, List<F> wanted) {
+    List<F> fresh = effects.retain(wanted);
+    Waiting current = calls.current();
+    if (current != null && (current.hasty || port.settles(ahead, wanted))) {
+      return acknowledge(state, program, current, wanted, fresh);
+    }
+    boolean runsAhead = !resultsUnjournaled && canRunAhead(fresh);
+    Written<E> written =
+        unjournaled.isEmpty() || runsAhead
+            ? new Written<>(List.of(), null)
+            : port.working(situation(state));
+    return write(state, written, true, () -> start(state, program, fresh));
+  }
+
+  private boolean canRunAhead(List<F> fresh) {
+    if (!port.runsAhead() || fresh.isEmpty()) {
+      return false;
+    }
+    for (F effect : fresh) {
+      boolean idempotent = effect.policy().idempotent() && !effect.timer();
+      if (!port.onlyWaits(effect) && !idempotent) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Replies to a call once it is persisted, whatever work goes on. */
+  private Effect<Entry<E>, SessionState<S>> acknowledge(
+      SessionState<S> state,
+      Program<S, I, E, F, R, W> program,
+      Waiting call,
+      List<F> wanted,
+      List<F> fresh) {
+    Written<E> written = port.acknowledged(situation(state), call);
+    return write(
+        state,
+        written,
+        true,
+        () -> {
+          Waiting held = call.letGo();
+          openCall = null;
+          start(state, program, fresh);
+          CompletionStage<?> ready = replyWhen;
+          answered(written.reply(), state, ready);
+          if (held != null) {
+            calls.drive(held);
+            if (port.settles(ahead, wanted)) {
+              answered(written.reply(), state, ready);
+            }
+          }
+        });
+  }
+
+  private void start(SessionState<S> state, Program<S, I, E, F, R, W> program, List<F> fresh) {
+    if (!fresh.isEmpty()) {
+      Effects.Performer<F, R> performer = port.performer(program, situation(state), cause);
+      for (F effect : fresh) {
+        effects.start(effect, performer, port.onlyWaits(effect), host.now());
+      }
+    }
+    if (sleepy) {
+      context.getSelf().tell(new SessionCommand.Sleep(true));
+    }
+  }
+
+  private Effect<Entry<E>, SessionState<S>> effectEnded(SessionState<S> state, String key) {
+    Effects.Ended<F, R> ended = effects.ended(key);
+    if (ended == null) {
+      return Effect().none();
+    }
+    F effect = ended.effect();
+    resultsUnjournaled |= !effect.policy().idempotent();
+    String failure = port.failure(effect, ended.result());
+    if (failure != null) {
+      handle.log().warn("{} {} failed: {}", entityId, effect.key(), failure);
+    }
+    return completed(state, effect, ended.result());
+  }
+
+  private Effect<Entry<E>, SessionState<S>> completed(SessionState<S> state, F effect, R result) {
+    if (port.endsSession(effect)) {
+      return sessionEnded(effect, result);
+    }
+    ifNoCall(Entry.Origin.EFFECT);
+    return accept(state, program(ahead).completed(effect, result, host.now()));
+  }
+
+  /** What the session kept is deleted, so that nothing more can be journaled of it. */
+  private Effect<Entry<E>, SessionState<S>> sessionEnded(F effect, R result) {
+    effects.journaled();
+    boolean failed = port.failure(effect, result) != null;
+    working = failed;
+    if (sleepy) {
+      return sleep(true);
+    } else if (failed) {
+      context.scheduleOnce(
+          SessionRegion.RECOVERS, context.getSelf(), new SessionCommand.PerformAgain());
+    } else {
+      offerToSleep();
+    }
+    return Effect().none();
+  }
+
+  private void ifNoCall(Entry.Origin by) {
+    if (calls.current() == null && unjournaled.isEmpty()) {
+      origin = by;
+    }
+  }
+
+  private Effect<Entry<E>, SessionState<S>> effectTimedOut(SessionState<S> state, String key) {
+    F effect = effects.expire(key);
+    if (effect == null) {
+      return Effect().none();
+    }
+    R late = port.newest().timedOut(effect);
+    effects.deliver(effect, late);
+    return completed(state, effect, late);
+  }
+
+  private Effect<Entry<E>, SessionState<S>> timerFired(
+      SessionState<S> state, SessionCommand.TimerFired fired) {
+    F timer = effects.due(fired.key(), fired.arrived(), host.now());
+    if (timer == null) {
+      return Effect().none();
+    }
+    ifNoCall(Entry.Origin.TIMER);
+    return accept(state, program(ahead).due(timer, host.now()));
+  }
+
+  // --- persist and reply ----------------------------------------------------------------------
+
+  /** The program waits or has finished: everything is journaled, then the caller is replied to. */
+  private Effect<Entry<E>, SessionState<S>> settle(
+      SessionState<S> state,
+      Program<S, I, E, F, R, W> program,
+      Program.Next<F> next,
+      boolean again,
+      List<F> beside) {
+    Written<E> written = port.settled(situation(state), next, again, beside);
+    return write(
+        state,
+        written,
+        false,
+        () -> {
+          start(state, program, effects.retain(beside));
+          answered(written.reply(), state, replyWhen);
+        });
+  }
+
+  /** When the reply to what was just persisted may leave; null for at once. */
+  private @Nullable CompletionStage<?> replyWhen;
+
+  /**
+   * Persists the entries, if there are any, and only then continues.
+   *
+   * @param works whether the call is driven further
+   */
+  private Effect<Entry<E>, SessionState<S>> write(
+      SessionState<S> state, Written<E> written, boolean works, Runnable then) {
+    List<Entry<E>> entries = written.entries();
+    if (entries.isEmpty()) {
+      if (unjournaled.isEmpty()) {
+        effects.journaled();
+      }
+      replyWhen = port.persisted(state, entries, state, ahead, calls.current());
+      then.run();
+      return Effect().none();
+    }
+    S reached = ahead;
+    writing = stepOf(entries);
+    long begun = System.nanoTime();
+    return Effect()
+        .persist(entries)
+        .thenRun(
+            (SessionState<S> after) -> {
+              host.telemetry().appended(entries.size(), System.nanoTime() - begun);
+              writing = null;
+              replyWhen = port.persisted(state, entries, after, reached, calls.current());
+              journaled(after, works);
+              then.run();
+            });
+  }
+
+  /** The entry that leads to the state of the program that is reached. */
+  private @Nullable Entry<E> stepOf(List<Entry<E>> entries) {
+    for (Entry<E> entry : entries) {
+      if (!entry.events().isEmpty()) {
+        return entry;
+      }
+    }
+    return null;
+  }
+
+  private void journaled(SessionState<S> after, boolean works) {
+    openCall = works ? callId() : null;
+    resultsUnjournaled = false;
+    unjournaled.clear();
+    ahead = after.program();
+    effects.journaled();
+  }
+
+  private Effect<Entry<E>, SessionState<S>> answer(SessionReply reply, SessionState<S> state) {
+    answered(reply, state, null);
+    return Effect().none();
+  }
+
+  private void answered(
+      @Nullable SessionReply reply, SessionState<S> state, @Nullable CompletionStage<?> ready) {
+    Waiting waiting = calls.release();
+    if (waiting != null && reply != null) {
+      Situation<S, E> at = situation(state);
+      if (ready == null) {
+        reply(waiting, reply, at);
+      } else {
+        ready.whenComplete((done, thrown) -> reply(waiting, reply, at));
+      }
+    }
+    if (!calls.none() || sleepy) {
+      context.getSelf().tell(new SessionCommand.Next());
+    } else if (port.over(ahead)) {
+      offerToSleep();
+    }
+  }
+
+  private void reply(Waiting waiting, @Nullable SessionReply reply, Situation<S, E> at) {
+    if (reply == null) {
+      return;
+    }
+    waiting.listeners().forEach(call -> call.reply(reply));
+    waiting.displaced.forEach(call -> call.reply(port.displaced(at, call, reply)));
+  }
+
+  private static void replyTo(Call call, @Nullable SessionReply reply) {
+    if (reply != null) {
+      call.reply(reply);
+    }
+  }
+
+  // --- wake and sleep -------------------------------------------------------------------------
+
+  private void recovered(SessionState<S> state) {
+    awake();
+    host.telemetry().woke(System.nanoTime() - born);
+    snapshotSeq = handle.seq();
+    EncryptionException unreadable = encryption.unreadable();
+    if (unreadable != null) {
+      handle.log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
+      return;
+    }
+    ahead = state.program();
+    openCall = state.calls().open();
+    working = port.works(ahead);
+    port.recovered(state);
+    if (port.resumes(ahead)) {
+      resuming = true;
+      context.getSelf().tell(new SessionCommand.Resume());
+    } else {
+      effects.cancelAll();
+    }
+  }
+
+  private Effect<Entry<E>, SessionState<S>> resume(SessionState<S> state) {
+    Program<S, I, E, F, R, W> program = port.program(ahead);
+    if (program == null) {
+      effects.cancelAll();
+    } else {
+      effects.retain(wanted(program.next(ahead)));
+    }
+    origin = Entry.Origin.HOST;
+    Admission<I, E> admission = port.resume(situation(state), effects.keys());
+    effects.deliverAgain();
+    return admitted(state, admission, null);
+  }
+
+  private List<F> wanted(Program.Next<F> next) {
+    return next instanceof Program.Perform<F> perform
+        ? perform.effects()
+        : next instanceof Program.Pause<F> pause ? pause.timers() : List.of();
+  }
+
+  private void unrecovered(Throwable failure) {
+    awake();
+    UnreadableEntry unreadable = RootCauses.find(failure, UnreadableEntry.class);
+    if (unreadable != null) {
+      handle.log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
+      region.tell(new SessionRegion.Unreadable(entityId, context.getSelf()));
+    }
+  }
+
+  private void awake() {
+    if (waking) {
+      waking = false;
+      host.observers().gauges().woke();
+    }
+  }
+
+  private void stopped() {
+    awake();
+    if (leaving) {
+      effects.cancelAll();
+    } else {
+      host.lostEffects().keep(entityId, effects);
+    }
+  }
+
+  private Effect<Entry<E>, SessionState<S>> stop() {
+    leaving = true;
+    return Effect().stop();
+  }
+
+  private void offerToSleep() {
+    region.tell(new SessionRegion.Passivate(entityId, context.getSelf()));
+  }
+
+  private Effect<Entry<E>, SessionState<S>> sleep(boolean whenDone) {
+    sleepy |= whenDone;
+    boolean quiet =
+        calls.none()
+            && !resuming
+            && (sleepy ? effects.noneRunning() : effects.nothingPressing(host.now()));
+    if (quiet && whenDone) {
+      offerToSleep();
+      return Effect().none();
+    } else if (quiet) {
+      return stop();
+    } else if (!whenDone) {
+      region.tell(new SessionRegion.StayAwake(entityId, context.getSelf()));
+    }
+    return Effect().none();
+  }
+
+  // --- erasure --------------------------------------------------------------------------------
+
+  /** A snapshot that is still being written would be there after everything was erased. */
+  private Effect<Entry<E>, SessionState<S>> vanish() {
+    if (!vanishing) {
+      vanishing = true;
+      effects.cancelAll();
+    }
+    return savesSnapshot() ? Effect().none() : stop();
+  }
+
+  private boolean savesSnapshot() {
+    int every = host.settings().snapshotEvery();
+    return port.keepsSnapshots() && handle.seq() / every > snapshotSeq / every;
+  }
+
+  private void snapshotEnded(SnapshotMetadata snapshot) {
+    snapshotSeq = Math.max(snapshotSeq, snapshot.sequenceNr());
+    if (vanishing) {
+      context.getSelf().tell(new SessionCommand.Vanish());
+    }
+  }
+}

@@ -1,0 +1,106 @@
+package io.fermata.session.actor;
+
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.key.TraceContext;
+import org.jspecify.annotations.Nullable;
+
+/** What a session actor receives: calls, news of its effects, and the region's requests. */
+public sealed interface SessionCommand {
+
+  /**
+   * A call of the session.
+   *
+   * @param id the gateway's number of the call
+   * @param origin who calls
+   * @param callId the caller's name for the call, so that it counts once; null for none
+   * @param fresh whether the session was made up for this call, so that it has no journal
+   * @param replyTo where the reply goes
+   */
+  record Call(
+      long id,
+      Entry.Origin origin,
+      @Nullable String callId,
+      boolean fresh,
+      Request request,
+      ReplyMode mode,
+      TraceContext trace,
+      ReplyTo replyTo)
+      implements SessionCommand {
+
+    void reply(SessionReply reply) {
+      replyTo.reply(id, reply);
+    }
+
+    /** What a log may contain of it: nothing that the caller sends. */
+    @Override
+    public String toString() {
+      return "call " + id + " to " + request.name();
+    }
+  }
+
+  /** Where the replies to calls go. Its methods return at once, on any thread. */
+  interface ReplyTo {
+    void reply(long id, SessionReply reply);
+
+    void progress(long id, ToolProgress progress);
+  }
+
+  /** A caller stops waiting. */
+  record DeadlinePassed(long id) implements SessionCommand {}
+
+  /** The next waiting call is due. */
+  record Next() implements SessionCommand {}
+
+  /** An effect publishes something while it runs. */
+  record Progressed(String effect, ToolProgress progress) implements SessionCommand {}
+
+  /** An effect's handler has started, on a thread of its own. */
+  record EffectStarted(String key) implements SessionCommand {}
+
+  /** An effect has ended, and its result can be fetched. */
+  record EffectEnded(String key) implements SessionCommand {}
+
+  /** An effect did not complete within its timeout. */
+  record EffectTimedOut(String key) implements SessionCommand {}
+
+  /**
+   * A timer has fired.
+   *
+   * @param arrived whether its moment has come; a timer cannot reach as far ahead as a program can
+   *     wait
+   */
+  record TimerFired(String key, boolean arrived) implements SessionCommand {}
+
+  /**
+   * The entry that the directory has of the session.
+   *
+   * @param seq the number of the journal entry that it reflects; null if it has none
+   */
+  record Listed(@Nullable Long seq) implements SessionCommand {}
+
+  /** Perform again what the last attempt left undone. */
+  record PerformAgain() implements SessionCommand {}
+
+  /** Resume the effects that were running when the journal ended. */
+  record Resume() implements SessionCommand {}
+
+  /** Be awake, so that unfinished work continues. */
+  record Wake() implements SessionCommand {}
+
+  /** Stop at once, whatever is running: the session is about to be erased. */
+  record Vanish() implements SessionCommand {}
+
+  /** There was no call for a while, or memory is wanted for others. */
+  record Idle() implements SessionCommand {}
+
+  /**
+   * Stop, if nothing is running.
+   *
+   * @param whenDone stop as soon as nothing is running, instead of staying awake
+   */
+  record Sleep(boolean whenDone) implements SessionCommand {}
+}

@@ -1,0 +1,63 @@
+package io.fermata.session.actor;
+
+import io.fermata.agent.Agents;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.persistence.directory.Directory;
+import io.fermata.session.admin.Retentions;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.Telemetry;
+import io.fermata.session.runs.RunCounts;
+import io.fermata.session.runs.SessionDirectory;
+import java.time.InstantSource;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutorService;
+import java.util.function.Function;
+
+/** What the session actors of a host share. */
+public record SessionHost(
+    FlowCatalog catalog,
+    Threading threading,
+    Settings settings,
+    Retentions retentions,
+    InstantSource clock,
+    ExecutorService handlerThreads,
+    Observers observers,
+    Listing listing,
+    Encryption seals,
+    LostEffects lostEffects) {
+
+  /**
+   * What the sessions of threads share.
+   *
+   * @param outside what the effects of a thread reach, by its id
+   * @param state the state of a thread, by its id
+   */
+  public record Threading(
+      ThreadProgram program,
+      Function<String, Outside> outside,
+      Function<String, CompletionStage<ThreadState>> state) {
+    public Agents agents() {
+      return program.agents();
+    }
+  }
+
+  /** Those who follow what sessions do. */
+  public record Observers(
+      Audience audience, SessionSubscriptions subscriptions, Telemetry telemetry, HostGauges gauges) {}
+
+  /** The lists of sessions that a host keeps. */
+  public record Listing(SessionDirectory ledger, RunCounts tally, Directory directory) {}
+
+  public Telemetry telemetry() {
+    return observers.telemetry();
+  }
+
+  public long now() {
+    return clock.millis();
+  }
+}

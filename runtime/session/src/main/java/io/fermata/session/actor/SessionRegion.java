@@ -1,0 +1,456 @@
+package io.fermata.session.actor;
+
+import io.fermata.session.admin.SessionScope;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.key.HostError;
+import io.fermata.session.observe.HostGauges;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.Receive;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings messages to sessions by name, on one node: it wakes a session that sleeps, lets idle ones
+ * go, and holds what arrives while one is falling asleep. Its protocol is that of cluster sharding,
+ * which takes its place on several nodes.
+ */
+public final class SessionRegion extends AbstractBehavior<SessionRegion.Message> {
+  /** How many of the least used sessions are looked at when another wakes. */
+  private static final int LOOKED_AT = 64;
+
+  /** How many sessions are woken at once when a host takes up unfinished work. */
+  private static final int WOKEN_AT_ONCE = 200;
+
+  private static final Duration BETWEEN_WAKES = Duration.ofMillis(100);
+
+  private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
+
+  /** How long a session that was lost is left alone; then twice that, each time it is lost. */
+  static final Duration RECOVERS = Duration.ofSeconds(1);
+
+  private static final Duration LONGEST_RECOVERS = Duration.ofHours(1);
+
+  /** What the region is told. */
+  public sealed interface Message {}
+
+  /** Something for a session. */
+  record Envelope(String entityId, SessionCommand command) implements Message {}
+
+  /** A session offers to go to sleep. */
+  record Passivate(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** A session that was told to sleep has work to do. */
+  record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** A session ends because it cannot read its journal, and never will. */
+  record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** Look for sessions that nobody has called for a while. */
+  private record Tick() implements Message {}
+
+  private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** A session that was lost is to take up what it was at. */
+  private record WakeAgain(String entityId) implements Message {}
+
+  /** What was lost need not be left alone any longer. */
+  public record StoreBack() implements Message {}
+
+  /** Let every session finish what it does and go to sleep. */
+  record SleepAll(CompletableFuture<Void> asleep) implements Message {}
+
+  /** Stop some sessions, whatever they are at, and let nobody reach them. */
+  public record Bar(SessionScope scope, CompletableFuture<Void> stopped) implements Message {}
+
+  /** Sessions can be reached again. */
+  public record Unbar(SessionScope scope, boolean takeUp) implements Message {}
+
+  /** Wake sessions whose work was cut off, or whose time has come. */
+  public record WakeUp(List<String> entityIds) implements Message {}
+
+  /** Start an actor that calls or wakes sessions by itself; it ends with the host. */
+  public record Spawn(String name, Behavior<?> behavior) implements Message {}
+
+  /** How many sessions are in memory. */
+  public record CountAwake(ActorRef<Integer> replyTo) implements Message {}
+
+  /** Who answers for sessions that are lost. */
+  interface Losses {
+    /**
+     * A session's actor has ended; calls that it had not replied to get no reply from it.
+     *
+     * @param lastCall the number of the last call that reached it
+     */
+    void lost(String entityId, long lastCall, HostError why);
+  }
+
+  /** How to make a session, given the region it belongs to. */
+  public interface Birth {
+    /**
+     * The session of a name.
+     *
+     * @param fresh whether there can be no journal of it yet
+     */
+    Behavior<SessionCommand> of(String entityId, boolean fresh, ActorRef<Message> region);
+  }
+
+  private static final class Awake {
+    final ActorRef<SessionCommand> session;
+    long lastUsed;
+    boolean asked;
+    boolean unreadable;
+    long lastCall;
+    @Nullable List<SessionCommand> held;
+
+    Awake(ActorRef<SessionCommand> session) {
+      this.session = session;
+    }
+
+    void tell(SessionCommand command) {
+      if (command instanceof SessionCommand.Call call) {
+        lastCall = Math.max(lastCall, call.id());
+      }
+      session.tell(command);
+    }
+  }
+
+  private final Birth birth;
+  private final int bound;
+  private final Duration idle;
+  private final InstantSource clock;
+  private final HostGauges gauges;
+  private final Losses losses;
+  private @Nullable CompletableFuture<Void> sleepingAll;
+  private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
+
+  /** With those that were stopped meanwhile, or were to be woken. */
+  private final Map<Bar, Set<String>> bars = new LinkedHashMap<>();
+
+  /** How long those that were lost have been left alone, until they sleep of their own accord. */
+  private final Map<String, Duration> lost = new HashMap<>();
+
+  private SessionRegion(
+      ActorContext<Message> context,
+      Birth birth,
+      Settings settings,
+      InstantSource clock,
+      HostGauges gauges,
+      Losses losses) {
+    super(context);
+    this.birth = birth;
+    this.bound = settings.awake();
+    this.idle = settings.idle();
+    this.clock = clock;
+    this.gauges = gauges;
+    this.losses = losses;
+  }
+
+  public static Behavior<Message> create(
+      Birth birth, Settings settings, InstantSource clock, HostGauges gauges, Losses losses) {
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers -> {
+                  Duration look = settings.idle().dividedBy(4);
+                  timers.startTimerWithFixedDelay(
+                      new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
+                  return new SessionRegion(context, birth, settings, clock, gauges, losses);
+                }));
+  }
+
+  @Override
+  public Receive<Message> createReceive() {
+    return newReceiveBuilder()
+        .onMessage(Envelope.class, this::deliver)
+        .onMessage(Passivate.class, this::passivate)
+        .onMessage(Terminated.class, this::terminated)
+        .onMessage(StayAwake.class, this::stayAwake)
+        .onMessage(Unreadable.class, this::unreadable)
+        .onMessage(Tick.class, tick -> letIdleOnesSleep())
+        .onMessage(WakeAgain.class, this::wakeAgain)
+        .onMessage(WakeUp.class, this::wakeUp)
+        .onMessage(
+            Spawn.class,
+            spawn -> {
+              getContext().spawn(spawn.behavior(), spawn.name());
+              return this;
+            })
+        .onMessage(Bar.class, this::bar)
+        .onMessage(Unbar.class, this::unbar)
+        .onMessage(StoreBack.class, back -> wakeLost())
+        .onMessage(SleepAll.class, this::sleepAll)
+        .onMessage(
+            CountAwake.class,
+            count -> {
+              count.replyTo().tell(awake.size());
+              return this;
+            })
+        .build();
+  }
+
+  private Behavior<Message> bar(Bar bar) {
+    bars.put(bar, new LinkedHashSet<>());
+    awake.forEach(
+        (entityId, entry) -> {
+          if (bar.scope().has(entityId)) {
+            entry.session.tell(new SessionCommand.Vanish());
+          }
+        });
+    completeBars();
+    return this;
+  }
+
+  private Behavior<Message> unbar(Unbar unbar) {
+    bars.keySet().stream()
+        .filter(bar -> bar.scope().equals(unbar.scope()))
+        .findFirst()
+        .ifPresent(
+            bar -> {
+              Set<String> stopped = bars.remove(bar);
+              if (unbar.takeUp() && stopped != null && !stopped.isEmpty()) {
+                wakeUp(new WakeUp(List.copyOf(stopped)));
+              }
+            });
+    return this;
+  }
+
+  private void takeUpAfterBars(String entityId) {
+    bars.forEach(
+        (bar, stopped) -> {
+          if (bar.scope().has(entityId)) {
+            stopped.add(entityId);
+          }
+        });
+  }
+
+  private boolean isBarred(String entityId) {
+    return bars.keySet().stream().anyMatch(bar -> bar.scope().has(entityId));
+  }
+
+  private void completeBars() {
+    for (Bar bar : bars.keySet()) {
+      if (!bar.stopped().isDone() && awake.keySet().stream().noneMatch(bar.scope()::has)) {
+        bar.stopped().complete(null);
+      }
+    }
+  }
+
+  private void refuse(Envelope envelope) {
+    if (envelope.command() instanceof SessionCommand.Call call) {
+      call.reply(SessionReply.failure(envelope.entityId(), HostError.ERASED.failure()));
+    }
+  }
+
+  /** A host that takes up unfinished work wakes its sessions in portions. */
+  private Behavior<Message> wakeUp(WakeUp wake) {
+    if (sleepingAll != null) {
+      // The next start wakes them.
+      return this;
+    }
+    List<String> all = wake.entityIds();
+    int now = Math.min(WOKEN_AT_ONCE, all.size());
+    all.subList(0, now).forEach(id -> deliver(new Envelope(id, new SessionCommand.Wake())));
+    if (now < all.size()) {
+      getContext()
+          .scheduleOnce(
+              BETWEEN_WAKES,
+              getContext().getSelf(),
+              new WakeUp(List.copyOf(all.subList(now, all.size()))));
+    }
+    return this;
+  }
+
+  private Behavior<Message> deliver(Envelope envelope) {
+    if (isBarred(envelope.entityId())) {
+      refuse(envelope);
+      if (envelope.command() instanceof SessionCommand.Wake) {
+        takeUpAfterBars(envelope.entityId());
+      }
+      return this;
+    }
+    Awake entry = awake.get(envelope.entityId());
+    boolean asleep = entry == null;
+    if (entry == null) {
+      entry = wake(envelope.entityId(), isFresh(envelope.command()));
+    }
+    entry.lastUsed = clock.millis();
+    entry.asked = false;
+    if (entry.held != null) {
+      entry.held.add(envelope.command());
+      return this;
+    }
+    entry.tell(envelope.command());
+    if (sleepingAll != null && asleep) {
+      entry.session.tell(new SessionCommand.Sleep(true));
+    }
+    return this;
+  }
+
+  private Behavior<Message> wakeAgain(WakeAgain again) {
+    if (sleepingAll == null && !awake.containsKey(again.entityId())) {
+      deliver(new Envelope(again.entityId(), new SessionCommand.Wake()));
+    }
+    return this;
+  }
+
+  private Behavior<Message> wakeLost() {
+    if (sleepingAll == null && !lost.isEmpty()) {
+      List<String> all = List.copyOf(lost.keySet());
+      lost.clear();
+      wakeUp(new WakeUp(all));
+    }
+    return this;
+  }
+
+  private static boolean isFresh(SessionCommand first) {
+    return first instanceof SessionCommand.Call call && call.fresh();
+  }
+
+  private Awake wake(String entityId, boolean fresh) {
+    ActorRef<SessionCommand> session =
+        getContext().spawnAnonymous(birth.of(entityId, fresh, getContext().getSelf()));
+    getContext().watchWith(session, new Terminated(entityId, session));
+    Awake entry = new Awake(session);
+    awake.put(entityId, entry);
+    gauges.awake(awake.size());
+    makeRoom();
+    return entry;
+  }
+
+  /** Asks the least used session that was not asked before whether it can sleep. */
+  private void makeRoom() {
+    if (awake.size() <= bound) {
+      return;
+    }
+    Iterator<Awake> leastUsedFirst = awake.values().iterator();
+    for (int i = 0; i < LOOKED_AT && leastUsedFirst.hasNext(); i++) {
+      Awake entry = leastUsedFirst.next();
+      if (!entry.asked) {
+        entry.asked = true;
+        entry.session.tell(new SessionCommand.Idle());
+        return;
+      }
+    }
+  }
+
+  private Behavior<Message> letIdleOnesSleep() {
+    long before = clock.millis() - idle.toMillis();
+    for (Awake leastUsedFirst : awake.values()) {
+      if (leastUsedFirst.lastUsed > before) {
+        break;
+      }
+      leastUsedFirst.session.tell(new SessionCommand.Idle());
+    }
+    makeRoom();
+    return this;
+  }
+
+  private Behavior<Message> passivate(Passivate passivate) {
+    Awake entry = awake.get(passivate.entityId());
+    if (entry != null && entry.session.equals(passivate.session()) && entry.held == null) {
+      entry.held = new ArrayList<>();
+      entry.session.tell(new SessionCommand.Sleep(false));
+    }
+    return this;
+  }
+
+  private Behavior<Message> stayAwake(StayAwake awakened) {
+    Awake entry = awake.get(awakened.entityId());
+    if (entry == null || entry.held == null || !entry.session.equals(awakened.session())) {
+      return this;
+    }
+    List<SessionCommand> held = entry.held;
+    entry.held = null;
+    held.forEach(entry::tell);
+    if (sleepingAll != null) {
+      entry.session.tell(new SessionCommand.Sleep(true));
+    }
+    return this;
+  }
+
+  /** Only a call makes it try again. */
+  private Behavior<Message> unreadable(Unreadable unreadable) {
+    Awake entry = awake.get(unreadable.entityId());
+    if (entry != null && entry.session.equals(unreadable.session())) {
+      entry.unreadable = true;
+    }
+    return this;
+  }
+
+  private Behavior<Message> sleepAll(SleepAll all) {
+    sleepingAll = all.asleep();
+    List.copyOf(awake.values())
+        .forEach(
+            entry -> {
+              if (entry.held == null) {
+                entry.session.tell(new SessionCommand.Sleep(true));
+              }
+            });
+    finishSleepingAll();
+    return this;
+  }
+
+  /** Nobody told it to sleep: what it was at stands still until somebody wakes it. */
+  private void takeUpLater(String entityId) {
+    Duration before = lost.get(entityId);
+    Duration twice = before == null ? RECOVERS : before.multipliedBy(2);
+    Duration wait = twice.compareTo(LONGEST_RECOVERS) < 0 ? twice : LONGEST_RECOVERS;
+    lost.put(entityId, wait);
+    getContext().scheduleOnce(wait, getContext().getSelf(), new WakeAgain(entityId));
+  }
+
+  private void finishSleepingAll() {
+    if (sleepingAll != null && awake.isEmpty()) {
+      sleepingAll.complete(null);
+    }
+  }
+
+  private Behavior<Message> terminated(Terminated terminated) {
+    Awake entry = awake.get(terminated.entityId());
+    if (entry == null || !entry.session.equals(terminated.session())) {
+      return this;
+    }
+    awake.remove(terminated.entityId());
+    gauges.awake(awake.size());
+    List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
+    boolean erased = isBarred(terminated.entityId());
+    HostError why =
+        erased
+            ? HostError.ERASED
+            : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
+    losses.lost(terminated.entityId(), entry.lastCall, why);
+    if (erased) {
+      lost.remove(terminated.entityId());
+      takeUpAfterBars(terminated.entityId());
+      held.forEach(command -> refuse(new Envelope(terminated.entityId(), command)));
+      completeBars();
+      finishSleepingAll();
+    } else if (sleepingAll != null) {
+      held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
+      finishSleepingAll();
+    } else if (entry.unreadable) {
+      lost.remove(terminated.entityId());
+    } else if (entry.held == null) {
+      takeUpLater(terminated.entityId());
+    } else {
+      lost.remove(terminated.entityId());
+      held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
+    }
+    return this;
+  }
+}

@@ -1,0 +1,43 @@
+package io.fermata.session.admin;
+
+/**
+ * What is to be erased: everything that the store has of it, the runs and threads included that
+ * belong to it.
+ */
+public sealed interface Erasure {
+
+  /**
+   * All that belongs to a principal: the runs of every flow, registered or not, and all threads.
+   */
+  static Erasure principal(String principal) {
+    return new Principal(principal);
+  }
+
+  /**
+   * The runs of every flow in one session of a principal.
+   *
+   * @param session the handle that results carried, or the key that the client chose
+   */
+  static Erasure session(String principal, String session) {
+    return new Session(principal, session);
+  }
+
+  /** A run. The journal that it shares with the other runs of its flow and session goes with it. */
+  static Erasure run(String flow, String runId) {
+    return new Run(flow, runId);
+  }
+
+  /** A thread, the runs that it called, and the threads that it created. */
+  static Erasure thread(String threadId) {
+    return new Thread(threadId);
+  }
+
+  record Principal(String principal) implements Erasure {}
+
+  record Session(String principal, String session) implements Erasure {}
+
+  record Run(String flow, String runId) implements Erasure {}
+
+  @SuppressWarnings("JavaLangClash") // what it is called everywhere else
+  record Thread(String threadId) implements Erasure {}
+}

@@ -1,0 +1,54 @@
+package io.fermata.session.admin;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.session.call.OutcomeJson;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** Runs as JSON. Pure. */
+public final class RunJson {
+  /** How runs can stand, in words. */
+  public static final String STATUSES =
+      Arrays.stream(RunInfo.Status.values()).map(RunJson::name).collect(Collectors.joining(", "));
+
+  private RunJson() {}
+
+  public static ObjectNode run(RunInfo run) {
+    ObjectNode json = Json.object();
+    json.put("runId", run.runId());
+    json.put("flow", run.flow());
+    json.put("version", run.version());
+    json.put("principal", run.principal());
+    json.put("session", run.session());
+    json.put("status", name(run.status()));
+    json.put("startedAt", OutcomeJson.time(run.startedAt()));
+    json.put("changedAt", OutcomeJson.time(run.changedAt()));
+    json.put("since", OutcomeJson.time(run.since()));
+    ArrayNode waits = json.putArray("waitsFor");
+    run.waitsFor()
+        .forEach(
+            wait ->
+                waits
+                    .addObject()
+                    .put("step", wait.step())
+                    .put("kind", name(wait.kind()))
+                    .put("what", wait.what()));
+    run.tags().forEach(json.putArray("tags")::add);
+    return json;
+  }
+
+  /** The status of a name, in upper or lower case; empty if there is none. */
+  public static Optional<RunInfo.Status> status(String name) {
+    return Arrays.stream(RunInfo.Status.values())
+        .filter(status -> name(status).equals(name.toLowerCase(Locale.ROOT)))
+        .findFirst();
+  }
+
+  public static String name(Enum<?> constant) {
+    return constant.name().toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,148 @@
+package io.fermata.session.admin;
+
+import io.fermata.flow.json.Limits;
+import java.time.Duration;
+import java.util.function.Consumer;
+
+/**
+ * What a host allows and how long it waits.
+ *
+ * @param limits the bounds of one run
+ * @param callDeadline how long a call may take before the client is told that the work goes on
+ * @param waitingCalls calls of one session that may wait behind the one being handled
+ * @param callsInFlight calls of all sessions that may be under way
+ * @param unfinishedRuns about how many runs one principal may have that have not ended
+ * @param idle how long a session stays in memory after its last call
+ * @param awake sessions in memory before the least used go to sleep
+ * @param snapshotEvery journal records between two snapshots of a session
+ * @param handlerThreads threads for blocking handlers on a JDK without virtual threads
+ * @param recorderBacklog journal records that a recorder may be behind before it loses some
+ */
+public record Settings(
+    Limits limits,
+    Duration callDeadline,
+    int waitingCalls,
+    int callsInFlight,
+    int unfinishedRuns,
+    Duration idle,
+    int awake,
+    int snapshotEvery,
+    int handlerThreads,
+    int recorderBacklog) {
+
+  public static final Settings DEFAULT =
+      new Settings(
+          Limits.DEFAULT,
+          Duration.ofSeconds(25),
+          16,
+          10_000,
+          10_000,
+          Duration.ofMinutes(2),
+          20_000,
+          100,
+          64,
+          1024);
+
+  public Settings {
+    if (waitingCalls < 0 || callsInFlight < 1 || awake < 1) {
+      throw new IllegalArgumentException(
+          "waitingCalls must be at least 0, callsInFlight and awake at least 1");
+    }
+    if (unfinishedRuns < 1) {
+      throw new IllegalArgumentException("unfinishedRuns must be at least 1");
+    }
+    if (snapshotEvery < 1 || handlerThreads < 1 || recorderBacklog < 1) {
+      throw new IllegalArgumentException(
+          "snapshotEvery, handlerThreads and recorderBacklog must be at least 1");
+    }
+    if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
+      throw new IllegalArgumentException("callDeadline and idle must be times that can pass");
+    }
+  }
+
+  public Settings limits(Limits value) {
+    return with(draft -> draft.limits = value);
+  }
+
+  public Settings callDeadline(Duration value) {
+    return with(draft -> draft.callDeadline = value);
+  }
+
+  public Settings waitingCalls(int value) {
+    return with(draft -> draft.waitingCalls = value);
+  }
+
+  public Settings callsInFlight(int value) {
+    return with(draft -> draft.callsInFlight = value);
+  }
+
+  public Settings unfinishedRuns(int value) {
+    return with(draft -> draft.unfinishedRuns = value);
+  }
+
+  public Settings idle(Duration value) {
+    return with(draft -> draft.idle = value);
+  }
+
+  public Settings awake(int value) {
+    return with(draft -> draft.awake = value);
+  }
+
+  public Settings snapshotEvery(int value) {
+    return with(draft -> draft.snapshotEvery = value);
+  }
+
+  public Settings handlerThreads(int value) {
+    return with(draft -> draft.handlerThreads = value);
+  }
+
+  public Settings recorderBacklog(int value) {
+    return with(draft -> draft.recorderBacklog = value);
+  }
+
+  private Settings with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.build();
+  }
+
+  private static final class Draft {
+    Limits limits;
+    Duration callDeadline;
+    int waitingCalls;
+    int callsInFlight;
+    int unfinishedRuns;
+    Duration idle;
+    int awake;
+    int snapshotEvery;
+    int handlerThreads;
+    int recorderBacklog;
+
+    Draft(Settings from) {
+      limits = from.limits;
+      callDeadline = from.callDeadline;
+      waitingCalls = from.waitingCalls;
+      callsInFlight = from.callsInFlight;
+      unfinishedRuns = from.unfinishedRuns;
+      idle = from.idle;
+      awake = from.awake;
+      snapshotEvery = from.snapshotEvery;
+      handlerThreads = from.handlerThreads;
+      recorderBacklog = from.recorderBacklog;
+    }
+
+    Settings build() {
+      return new Settings(
+          limits,
+          callDeadline,
+          waitingCalls,
+          callsInFlight,
+          unfinishedRuns,
+          idle,
+          awake,
+          snapshotEvery,
+          handlerThreads,
+          recorderBacklog);
+    }
+  }
+}

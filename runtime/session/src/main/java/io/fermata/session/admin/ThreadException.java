@@ -1,0 +1,28 @@
+package io.fermata.session.admin;
+
+/**
+ * A thread, or the list of runs, could not do what it was asked; the code tells why, and clients
+ * may rely on it.
+ */
+public final class ThreadException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+
+  private final String code;
+
+  public ThreadException(String code, String message) {
+    super(message);
+    this.code = code;
+  }
+
+  /**
+   * One of {@code unknown_thread}, {@code unknown_agent}, {@code unknown_file}, {@code busy},
+   * {@code invalid_message}, {@code key_used}, {@code message_too_long}, {@code file_too_large},
+   * {@code too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query},
+   * {@code no_open_question}, {@code missing_approval}, {@code missing_answers}, {@code
+   * overloaded}, {@code shutting_down}, {@code store_unavailable}, {@code not_kept}, {@code
+   * journal_unreadable}, {@code key_missing}, {@code seal_broken}.
+   */
+  public String code() {
+    return code;
+  }
+}

@@ -1,0 +1,386 @@
+package io.fermata.session.admin;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Threads as clients may see them: what they say, how they stand and what happens in them, but
+ * neither the bytes of files nor what authors' code keeps in storage, context and environment.
+ */
+public final class ThreadJson {
+  private ThreadJson() {}
+
+  /** What a client is told of something that happened. */
+  public record Told(String type, ObjectNode data) {}
+
+  // --- messages and views ----------------------------------------------------------------------
+
+  public static ObjectNode message(Message message) {
+    ObjectNode json = Json.object();
+    json.put("id", message.id());
+    json.put("role", lower(message.role()));
+    json.put("content", message.content());
+    json.put("name", message.name());
+    json.put("tool_calls", calls(message.toolCalls()));
+    json.put("tool_call_id", message.toolCallId());
+    json.put("log_id", message.logId());
+    json.put("created_at", message.createdAt());
+    json.put("status", lower(message.status()));
+    json.put("silent", message.silent());
+    json.put("depth", message.depth());
+    json.put("parent_id", message.parentId());
+    message.attachments().forEach(json.putArray("attachments")::add);
+    json.set("metadata", message.metadata());
+    return json;
+  }
+
+  /** The calls as one JSON text, as those who know the format expect it. */
+  private static @Nullable String calls(List<RequestedCall> calls) {
+    return calls.isEmpty() ? null : Json.text(Json.tree(calls));
+  }
+
+  public static ArrayNode messages(List<Message> messages) {
+    ArrayNode all = Json.object().putArray("messages");
+    messages.forEach(message -> all.add(message(message)));
+    return all;
+  }
+
+  public static ObjectNode view(Threads.View view) {
+    ObjectNode json = Json.object();
+    json.put("threadId", view.threadId());
+    json.put("agent", view.agent());
+    json.put("origin", view.origin());
+    view.tags().stream().sorted().forEach(json.putArray("tags")::add);
+    json.put("createdAt", view.createdAt());
+    json.put("parent", view.parent());
+    json.put("standing", lower(view.standing()));
+    json.put("side", lower(view.side()));
+    json.put("stoppedBy", side(view.stoppedBy()));
+    json.put("code", view.code());
+    json.put("detail", view.detail());
+    json.put("status", view.status());
+    json.set("questions", questions(view.questions()));
+    json.put("waiting", view.waiting());
+    json.put("messages", view.messages());
+    json.set("usage", usage(view.usage()));
+    ArrayNode children = json.putArray("children");
+    view.children()
+        .forEach(
+            child ->
+                children
+                    .addObject()
+                    .put("threadId", child.threadId())
+                    .put("relation", child.relation())
+                    .put("agent", child.agent())
+                    .put("status", lower(child.status())));
+    json.put("offset", view.offset());
+    return json;
+  }
+
+  public static ArrayNode questions(List<Threads.Question> questions) {
+    ArrayNode all = Json.object().putArray("questions");
+    for (Threads.Question question : questions) {
+      all.addObject()
+          .put("call", question.call())
+          .put("tool", question.tool())
+          .put("approval", question.approval())
+          .set("question", question.question());
+    }
+    return all;
+  }
+
+  public static ObjectNode listed(Threads.Listed thread) {
+    ObjectNode json = Json.object();
+    json.put("threadId", thread.threadId()).put("agent", thread.agent());
+    thread.tags().stream().sorted().forEach(json.putArray("tags")::add);
+    json.put("createdAt", thread.createdAt()).put("activeAt", thread.activeAt());
+    return json.put("standing", thread.standing());
+  }
+
+  private static ObjectNode usage(Usage usage) {
+    return Json.object()
+        .put("inputTokens", usage.inputTokens())
+        .put("cachedTokens", usage.cachedTokens())
+        .put("outputTokens", usage.outputTokens())
+        .put("cost", usage.cost());
+  }
+
+  private static String lower(Enum<?> constant) {
+    return constant.name().toLowerCase(Locale.ROOT);
+  }
+
+  private static @Nullable String side(@Nullable Side side) {
+    return side == null ? null : lower(side);
+  }
+
+  // --- what happens ----------------------------------------------------------------------------
+
+  /** What clients are told of an event: usually one thing, nothing if it is none of theirs. */
+  public static List<Told> told(ThreadEvent event) {
+    List<Told> told = new ArrayList<>(2);
+    if (event instanceof ThreadEvent.Change change) {
+      changed(told, change);
+    } else if (!ofMessages(told, event) && !ofSteps(told, event) && !ofCalls(told, event)) {
+      ofTheRest(told, event);
+    }
+    return told;
+  }
+
+  private static ObjectNode tell(List<Told> told, String type) {
+    ObjectNode data = Json.object();
+    told.add(new Told(type, data));
+    return data;
+  }
+
+  private static void tellMessage(List<Told> told, Message message) {
+    tell(told, "message.created").set("message", message(message));
+  }
+
+  private static boolean ofMessages(List<Told> told, ThreadEvent event) {
+    if (event instanceof ThreadEvent.Created created) {
+      ObjectNode data = tell(told, "thread.created");
+      data.put("threadId", created.threadId()).put("agent", created.agent());
+      created.tags().stream().sorted().forEach(data.putArray("tags")::add);
+      data.put("at", created.at());
+    } else if (event instanceof ThreadEvent.Deleted deleted) {
+      tell(told, "thread.deleted").put("at", deleted.at());
+    } else if (event instanceof ThreadEvent.Received received) {
+      tell(told, "message.received").set("message", message(received.message()));
+    } else if (event instanceof ThreadEvent.Taken taken) {
+      tellMessage(told, taken.message());
+    } else if (event instanceof ThreadEvent.FrameOpened opened) {
+      opened.said().forEach(message -> tellMessage(told, message));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private static boolean ofSteps(List<Told> told, ThreadEvent event) {
+    if (event instanceof ThreadEvent.Woke woke) {
+      tell(told, "woke").put("flowId", woke.flowId()).put("at", woke.at());
+    } else if (event instanceof ThreadEvent.TurnBegan began) {
+      tell(told, "turn.began")
+          .put("side", lower(began.side()))
+          .put("messageId", began.messageId())
+          .put("attempt", began.attempt())
+          .put("at", began.at());
+    } else if (event instanceof ThreadEvent.SideTurned turned) {
+      tell(told, "turn.ended").put("from", lower(turned.from())).put("to", lower(turned.to()));
+    } else if (event instanceof ThreadEvent.StepBegan began) {
+      tell(told, "step.began")
+          .put("side", lower(began.side()))
+          .put("prompt", began.prompt())
+          .put("step", began.step())
+          .put("attempt", began.attempt())
+          .put("messageId", began.messageId())
+          .put("at", began.at());
+    } else if (event instanceof ThreadEvent.StepEnded ended) {
+      stepEnded(told, ended);
+    } else if (event instanceof ThreadEvent.StepFailed failed) {
+      ObjectNode data = tell(told, "step.failed");
+      data.put("code", failed.code()).put("reason", failed.reason());
+      data.set("failed", attempts(failed.failed()));
+      data.put("at", failed.at());
+      if (failed.message() != null) {
+        tellMessage(told, failed.message());
+      }
+    } else if (event instanceof ThreadEvent.Stopped stopped) {
+      tell(told, "stopped")
+          .put("by", side(stopped.by()))
+          .put("code", stopped.code())
+          .put("detail", stopped.detail())
+          .put("session", stopped.session())
+          .put("at", stopped.at());
+    } else if (event instanceof ThreadEvent.HandedOver handed) {
+      tell(told, "handed_over").put("agent", handed.agent());
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private static void stepEnded(List<Told> told, ThreadEvent.StepEnded ended) {
+    Message message = ended.message();
+    boolean empty = message.content() == null || message.content().isBlank();
+    if (!ended.calls().isEmpty() || !empty) {
+      tellMessage(told, message);
+    }
+    ThreadEvent.StepLog log = ended.log();
+    ObjectNode data = tell(told, "step.ended");
+    data.put("id", log.id()).put("messageId", message.id());
+    data.put("model", log.model()).put("finish", log.finish());
+    data.set("usage", usage(log.usage()));
+    data.set("failed", attempts(log.failed()));
+    ArrayNode calls = data.putArray("calls");
+    for (RequestedCall call : ended.calls()) {
+      calls
+          .addObject()
+          .put("call", log.id() + "." + calls.size())
+          .put("id", call.id())
+          .put("name", call.name());
+    }
+    data.put("began", log.began()).put("ended", log.ended());
+  }
+
+  private static ArrayNode attempts(List<ModelAttempt> attempts) {
+    ArrayNode all = Json.object().putArray("attempts");
+    for (ModelAttempt attempt : attempts) {
+      all.addObject()
+          .put("model", attempt.model())
+          .put("attempt", attempt.number())
+          .put("code", attempt.code().wireName())
+          .put("message", attempt.message());
+    }
+    return all;
+  }
+
+  private static boolean ofCalls(List<Told> told, ThreadEvent event) {
+    if (event instanceof ThreadEvent.CallBegan began) {
+      tell(told, "call.began")
+          .put("call", began.call())
+          .put("attempt", began.attempt())
+          .put("at", began.at());
+    } else if (event instanceof ThreadEvent.CallFailed failed) {
+      tell(told, "call.failed")
+          .put("call", failed.call())
+          .put("attempt", failed.attempt())
+          .put("reason", failed.reason())
+          .put("retryAt", failed.retryAt());
+    } else if (event instanceof ThreadEvent.CallAsked asked) {
+      tell(told, "call.asked")
+          .put("call", asked.call())
+          .put("approval", asked.approval())
+          .put("at", asked.at())
+          .set("question", asked.question());
+    } else if (event instanceof ThreadEvent.CallAnswered answered) {
+      ObjectNode data = tell(told, "call.answered").put("call", answered.call());
+      putIfPresent(data, "approved", answered.approved());
+      putIfPresent(data, "answers", answered.answers());
+      putIfPresent(data, "reason", answered.reason());
+      putIfPresent(data, "by", answered.by());
+      data.put("at", answered.at());
+    } else if (event instanceof ThreadEvent.CallEnded ended) {
+      tellMessage(told, ended.message());
+      tell(told, "call.ended")
+          .put("call", ended.call())
+          .put("messageId", ended.message().id())
+          .put("name", ended.message().name())
+          .put("failed", ended.message().failed())
+          .put("code", ended.code())
+          .put("at", ended.at());
+    } else if (event instanceof ThreadEvent.CallStruck struck) {
+      tell(told, "call.struck").put("call", struck.call()).put("at", struck.at());
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private static void ofTheRest(List<Told> told, ThreadEvent event) {
+    if (event instanceof ThreadEvent.Compacted compacted) {
+      ObjectNode data = tell(told, "compacted").put("upTo", compacted.upTo());
+      data.set("usage", usage(compacted.usage()));
+      data.put("at", compacted.at());
+    } else if (event instanceof ThreadEvent.EffectBegan began) {
+      tell(told, "effect.began")
+          .put("id", began.id())
+          .put("attempt", began.attempt())
+          .put("at", began.at());
+    } else if (event instanceof ThreadEvent.EffectDelayed late) {
+      tell(told, "effect.delayed")
+          .put("id", late.id())
+          .put("attempt", late.attempt())
+          .put("reason", late.reason())
+          .put("due", late.due());
+    } else if (event instanceof ThreadEvent.EffectEnded ended) {
+      tell(told, "effect.ended")
+          .put("id", ended.id())
+          .put("error", ended.error())
+          .put("at", ended.at());
+    } else if (event instanceof ThreadEvent.ChildReported reported) {
+      tell(told, "child.reported")
+          .put("threadId", reported.threadId())
+          .put("failed", reported.failed())
+          .put("text", reported.text())
+          .put("at", reported.at());
+    } else if (event instanceof ThreadEvent.ChildStands stands) {
+      tell(told, "child.stands")
+          .put("threadId", stands.threadId())
+          .put("status", lower(stands.status()))
+          .put("at", stands.at());
+    }
+  }
+
+  private static void changed(List<Told> told, ThreadEvent.Change change) {
+    if (change instanceof ThreadEvent.Said said) {
+      ObjectNode data = tell(told, "message.created");
+      data.set("message", message(said.message()));
+      putIfPresent(data, "before", said.before());
+    } else if (change instanceof ThreadEvent.Updated updated) {
+      updated(tell(told, "message.updated"), updated.messageId(), updated.update());
+    } else if (change instanceof ThreadEvent.Tagged tagged) {
+      ArrayNode tags = tell(told, "tagged").putArray("tags");
+      tagged.tags().stream().sorted().forEach(tags::add);
+    } else if (change instanceof ThreadEvent.StatusSet set) {
+      tell(told, "status").put("text", set.text());
+    } else if (change instanceof ThreadEvent.Emitted emitted) {
+      ObjectNode data = tell(told, "custom").put("type", emitted.type());
+      putIfPresent(data, "data", emitted.data());
+      data.put("at", emitted.at());
+    } else if (change instanceof ThreadEvent.Scheduled scheduled) {
+      tell(told, "effect.scheduled")
+          .put("id", scheduled.id())
+          .put("effect", scheduled.effect())
+          .put("due", scheduled.due());
+    } else if (change instanceof ThreadEvent.Unscheduled gone) {
+      tell(told, "effect.removed").put("id", gone.id());
+    } else if (change instanceof ThreadEvent.ChildCreated born) {
+      tell(told, "child.created")
+          .put("threadId", born.child().threadId())
+          .put("relation", born.child().relation())
+          .put("agent", born.child().agent());
+    } else {
+      filed(told, change);
+    }
+  }
+
+  private static void filed(List<Told> told, ThreadEvent.Change change) {
+    if (change instanceof ThreadEvent.FileWritten written) {
+      tell(told, "file.written")
+          .put("path", written.path())
+          .put("mimeType", written.mimeType())
+          .put("size", written.data().length)
+          .put("at", written.at());
+    } else if (change instanceof ThreadEvent.FileRemoved removed) {
+      tell(told, "file.removed").put("path", removed.path());
+    } else if (change instanceof ThreadEvent.FileMoved moved) {
+      tell(told, "file.moved").put("path", moved.path()).put("to", moved.to());
+    }
+  }
+
+  private static void updated(ObjectNode data, String messageId, MessageUpdate update) {
+    data.put("messageId", messageId);
+    putIfPresent(data, "content", update.content());
+    putIfPresent(data, "silent", update.silent());
+    putIfPresent(data, "metadata", update.metadata());
+  }
+
+  private static void putIfPresent(ObjectNode data, String name, @Nullable Object value) {
+    if (value != null) {
+      data.set(name, Json.tree(value));
+    }
+  }
+}

@@ -1,0 +1,8 @@
+/**
+ * What operators and applications ask of a host beside calls: threads, runs, schedules, retention,
+ * erasure, keys, import and export.
+ */
+@NullMarked
+package io.fermata.session.admin;
+
+import org.jspecify.annotations.NullMarked;

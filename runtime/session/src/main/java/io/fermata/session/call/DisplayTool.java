@@ -1,0 +1,76 @@
+package io.fermata.session.call;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import io.fermata.flow.schema.ArgumentSchema;
+import java.util.List;
+
+/**
+ * A tool that renders a widget in the client: a page, and the shape of the data it is given.
+ *
+ * @param name what flows call it by
+ * @param description what it shows, in the words a model reads
+ * @param page what renders it, served at {@link #uri}
+ * @param data what flows give it
+ */
+public record DisplayTool(
+    String name, String title, String description, WidgetPage page, ArgumentSchema data) {
+  private static final String SESSION = "sessionId";
+
+  /** A display tool that takes any object as its data. */
+  public static DisplayTool of(String name, String title, String description, WidgetPage page) {
+    ArgumentSchema any = ArgumentSchema.of(Json.object().put("type", "object"));
+    return new DisplayTool(name, title, description, page, any);
+  }
+
+  /** A display tool that takes any object as its data, with a page that needs nothing. */
+  public static DisplayTool of(String name, String title, String description, String html) {
+    return of(name, title, description, WidgetPage.of(html));
+  }
+
+  /** Takes the components of a record as its data. */
+  public DisplayTool data(Class<? extends Record> components) {
+    return data(ArgumentSchema.of(components));
+  }
+
+  /** Takes what a JSON Schema of type object describes as its data. */
+  public DisplayTool data(ObjectNode schema) {
+    return data(ArgumentSchema.of(schema));
+  }
+
+  private DisplayTool data(ArgumentSchema shape) {
+    return new DisplayTool(name, title, description, page, shape);
+  }
+
+  /** Where the page is found. */
+  public String uri() {
+    return WidgetPage.uri(name);
+  }
+
+  /** The JSON Schema of a call: the data, and the session that the page is to answer in. */
+  public ObjectNode inputSchema() {
+    ObjectNode schema = data.json();
+    ObjectNode properties = schema.withObjectProperty("properties");
+    if (!properties.has(SESSION)) {
+      properties
+          .putObject(SESSION)
+          .put("type", "string")
+          .put(
+              "description",
+              "The sessionId of the result that asked for this widget, if it carried one; the page"
+                  + " answers with it");
+    }
+    return schema;
+  }
+
+  /** Everything that is wrong with what a call was given. */
+  public List<Violation> check(ObjectNode arguments) {
+    ObjectNode given = arguments;
+    if (!data.json().path("properties").has(SESSION)) {
+      given = arguments.deepCopy();
+      given.remove(SESSION);
+    }
+    return data.check(given);
+  }
+}

@@ -1,0 +1,157 @@
+package io.fermata.session.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/** Outcomes as the objects that clients see. */
+public final class OutcomeJson {
+  private OutcomeJson() {}
+
+  public static ObjectNode body(Outcome outcome) {
+    ObjectNode body = Json.object();
+    if (outcome instanceof Outcome.Failure failure) {
+      failure(body, failure);
+    } else {
+      body.put("status", status(outcome));
+      put(body, outcome);
+    }
+    return body;
+  }
+
+  private static String status(Outcome outcome) {
+    if (outcome instanceof Outcome.Interrupt) {
+      return "interrupt";
+    } else if (outcome instanceof Outcome.ShowWidget) {
+      return "widget";
+    }
+    return "complete";
+  }
+
+  private static void put(ObjectNode body, Outcome outcome) {
+    if (outcome instanceof Outcome.Interrupt interrupt) {
+      interrupt(body, interrupt);
+    } else if (outcome instanceof Outcome.ShowWidget show) {
+      widget(body, show.widget());
+    } else if (outcome instanceof Outcome.Complete complete) {
+      putIfPresent(body, "result", complete.result());
+      if (complete.reason() != null) {
+        body.put("reason", complete.reason());
+      }
+    }
+  }
+
+  private static void interrupt(ObjectNode body, Outcome.Interrupt interrupt) {
+    Event.Question only = interrupt.questions().get(0);
+    if (interrupt.questions().size() == 1 && free(body, only.field())) {
+      question(body, only);
+      if (only.context() == null && interrupt.context() != null) {
+        body.put("context", interrupt.context());
+      }
+      return;
+    }
+    ArrayNode questions = body.putArray("questions");
+    interrupt.questions().forEach(question -> question(questions.addObject(), question));
+    if (interrupt.context() != null) {
+      body.put("context", interrupt.context());
+    }
+  }
+
+  /** Whether {@code field} is not taken by the field that an error is about. */
+  private static boolean free(ObjectNode body, String field) {
+    return !body.has("field") || body.path("field").textValue().equals(field);
+  }
+
+  private static void question(ObjectNode body, Event.Question question) {
+    body.put("question", question.question());
+    body.put("field", question.field());
+    putIfPresent(body, "fieldSchema", question.schema());
+    if (!question.suggestions().isEmpty()) {
+      question.suggestions().forEach(body.putArray("suggestions")::add);
+    }
+    if (question.context() != null) {
+      body.put("context", question.context());
+    }
+  }
+
+  private static void widget(ObjectNode body, Event.Widget widget) {
+    body.put("tool", widget.tool());
+    putIfPresent(body, "data", widget.data());
+    body.put("description", description(widget));
+    body.put("interactive", widget.interactive());
+    if (widget.field() != null && free(body, widget.field())) {
+      body.put("field", widget.field());
+      putIfPresent(body, "fieldSchema", widget.schema());
+    }
+  }
+
+  private static String description(Event.Widget widget) {
+    String show =
+        "Call the tool "
+            + widget.tool()
+            + " with the object in data, and the sessionId if there is one";
+    String answer =
+        widget.field() == null
+            ? "call this tool with action continue"
+            : "call this tool with action continue and the choice as "
+                + widget.field()
+                + " in stateUpdates";
+    return widget.interactive()
+        ? show + ", and wait for the user. When the user has chosen, " + answer + "."
+        : show + ", to show it to the user. Then " + answer + ".";
+  }
+
+  private static void failure(ObjectNode body, Outcome.Failure failure) {
+    body.put("status", "error");
+    body.put("code", failure.code());
+    body.put("error", failure.message());
+    if (failure.field() != null) {
+      body.put("field", failure.field());
+    }
+    if (!failure.violations().isEmpty()) {
+      ArrayNode violations = body.putArray("violations");
+      failure
+          .violations()
+          .forEach(v -> violations.addObject().put("field", v.field()).put("message", v.message()));
+    }
+    if (failure.open() != null) {
+      put(body, failure.open());
+    }
+  }
+
+  private static void putIfPresent(ObjectNode body, String name, @Nullable JsonNode value) {
+    if (value != null && !value.isNull()) {
+      body.set(name, value);
+    }
+  }
+
+  /** Where a run is and what it knows, for {@code action: status}. */
+  public static ObjectNode run(RunState run) {
+    ObjectNode report = Json.object();
+    report.put("intent", run.intent());
+    report.put("startedAt", time(run.startedAt()));
+    report.put("since", time(since(run)));
+    ArrayNode places = report.putArray("places");
+    run.places().keySet().forEach(place -> places.add(place.node()));
+    if (!run.tags().isEmpty()) {
+      run.tags().forEach(report.putArray("tags")::add);
+    }
+    report.set("state", run.data());
+    return report;
+  }
+
+  private static long since(RunState run) {
+    return run.places().values().stream().mapToLong(PlaceState::since).max().orElse(run.changedAt());
+  }
+
+  public static String time(long millis) {
+    return Instant.ofEpochMilli(millis).toString();
+  }
+}

@@ -1,0 +1,15 @@
+package io.fermata.session.call;
+
+/** When a call is replied to. */
+public enum ReplyMode {
+  /** When the run pauses or ends; at the deadline with the note that the work continues. */
+  WAITS,
+  /** When the run pauses or ends; at the deadline with a task. */
+  TAKES_A_TASK,
+  /** As soon as the call is journaled; with a task, if there is work to do. */
+  LEAVES;
+
+  public boolean takesTasks() {
+    return this != WAITS;
+  }
+}

@@ -1,0 +1,117 @@
+package io.fermata.session.call;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.json.Json;
+import org.jspecify.annotations.Nullable;
+
+/** What a call wants of its session. */
+public sealed interface Request {
+
+  /** What a log calls it. */
+  String name();
+
+  /** Whether it is handled while other work of the session goes on, and replied to at once. */
+  boolean immediate();
+
+  /** Whether it only fetches the outcome of the work that is going on. */
+  boolean asksAgain();
+
+  /**
+   * A call of a flow's tool.
+   *
+   * @param resolution a decision about a step whose outcome is unknown
+   * @param only the only state of the run that it is for; null for any
+   */
+  record OfRun(
+      CallAction action,
+      String intent,
+      ObjectNode updates,
+      Input.@Nullable Resolution resolution,
+      @Nullable Signal signal,
+      @Nullable Only only)
+      implements Request {
+
+    public static OfRun of(CallAction action, ObjectNode updates, @Nullable Only only) {
+      return new OfRun(action, "", updates, null, null, only);
+    }
+
+    public static OfRun signal(Signal signal) {
+      return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null);
+    }
+
+    /** The run that it is for; null for the one that the session has. */
+    public @Nullable String runId() {
+      return only == null ? null : only.runId();
+    }
+
+    @Override
+    public String name() {
+      return action.toString();
+    }
+
+    @Override
+    public boolean immediate() {
+      return action == CallAction.SIGNAL;
+    }
+
+    @Override
+    public boolean asksAgain() {
+      return action == CallAction.CONTINUE && updates.isEmpty() && resolution == null;
+    }
+  }
+
+  /** Something that happened outside, for a run that may wait for it. */
+  record Signal(String runId, String name, @Nullable JsonNode payload) {}
+
+  /**
+   * The only state that a call is for.
+   *
+   * @param runId the run; null for any
+   * @param seq the number of the journal's last entry; null for any
+   * @param asked the questions that its answers are for; null for any
+   */
+  record Only(@Nullable String runId, @Nullable Long seq, @Nullable QuestionIds asked) {}
+
+  /** An input for a thread. */
+  record OfThread(ThreadInput input) implements Request {
+    @Override
+    public String name() {
+      return input.getClass().getSimpleName();
+    }
+
+    @Override
+    public boolean immediate() {
+      return true;
+    }
+
+    @Override
+    public boolean asksAgain() {
+      return false;
+    }
+  }
+
+  /**
+   * The state of a thread.
+   *
+   * @param settled whether to wait until the thread rests or asks
+   */
+  record View(boolean settled) implements Request {
+    @Override
+    public String name() {
+      return "view";
+    }
+
+    @Override
+    public boolean immediate() {
+      return false;
+    }
+
+    @Override
+    public boolean asksAgain() {
+      return true;
+    }
+  }
+}

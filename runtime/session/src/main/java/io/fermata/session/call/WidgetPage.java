@@ -1,0 +1,214 @@
+package io.fermata.session.call;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The HTML page that renders a widget, and what it needs of the client that shows it. Clients keep
+ * a page from everything that it does not name.
+ *
+ * <pre>{@code
+ * WidgetPage.resource(Maps.class, "map.html")
+ *     .loads("https://tiles.example.com")
+ *     .may(WidgetPage.Permission.GEOLOCATION)
+ * }</pre>
+ *
+ * @param html the whole page
+ * @param reach the origins that it may turn to; none unless told
+ * @param permissions what of the browser it would like to use, and has to do without where refused
+ * @param domain an origin of its own, in the form that a client prescribes; null for the client's
+ *     choice
+ * @param border whether the client should draw a border and a background
+ */
+public record WidgetPage(
+    String html,
+    Reach reach,
+    Set<Permission> permissions,
+    @Nullable String domain,
+    boolean border) {
+  private static final Pattern ORIGIN =
+      Pattern.compile("(https?|wss?)://(\\*\\.)?[A-Za-z0-9.-]+(:\\d{1,5})?");
+  private static final Pattern NEIGHBOUR =
+      Pattern.compile(
+          "<script src=\"(?<script>[\\w.-]+)\"></script>"
+              + "|<link rel=\"stylesheet\" href=\"(?<style>[\\w.-]+)\">");
+
+  /**
+   * Origins that a page may turn to, as {@code https://api.example.com} or {@code
+   * https://*.example.com}.
+   *
+   * @param connects where it fetches and opens sockets
+   * @param loads where its images, scripts, styles, fonts and sounds come from
+   * @param frames what it shows in frames
+   * @param bases what its base address may be
+   * @param leads where it leads people to without the client asking them first
+   */
+  public record Reach(
+      List<String> connects,
+      List<String> loads,
+      List<String> frames,
+      List<String> bases,
+      List<String> leads) {
+    public static final Reach NONE =
+        new Reach(List.of(), List.of(), List.of(), List.of(), List.of());
+
+    public Reach {
+      connects = origins(connects);
+      loads = origins(loads);
+      frames = origins(frames);
+      bases = origins(bases);
+      leads = origins(leads);
+    }
+
+    private static List<String> origins(List<String> named) {
+      for (String origin : named) {
+        if (!ORIGIN.matcher(origin).matches()) {
+          throw new IllegalArgumentException(
+              "\"%s\" is no origin; name one as https://api.example.com or https://*.example.com"
+                  .formatted(origin));
+        }
+      }
+      return List.copyOf(named);
+    }
+  }
+
+  /** What of a browser a page may ask for. */
+  public enum Permission {
+    CAMERA,
+    MICROPHONE,
+    GEOLOCATION,
+    CLIPBOARD_WRITE
+  }
+
+  public WidgetPage {
+    permissions =
+        permissions.isEmpty() ? Set.of() : Collections.unmodifiableSet(EnumSet.copyOf(permissions));
+  }
+
+  /** A page that needs nothing but itself. */
+  public static WidgetPage of(String html) {
+    return new WidgetPage(html, Reach.NONE, Set.of(), null, true);
+  }
+
+  /**
+   * A page from the class path. Clients take a page as one text, so the scripts and styles that lie
+   * beside it, {@code <script src="its-name.js"></script>} and {@code <link rel="stylesheet"
+   * href="its-name.css">}, are put into it; opened from disk it finds them by itself.
+   *
+   * @param beside the class that it lies beside
+   * @throws IllegalArgumentException if it, or what it names, is not there
+   */
+  public static WidgetPage resource(Class<?> beside, String name) {
+    StringBuilder whole = new StringBuilder();
+    Matcher neighbour = NEIGHBOUR.matcher(text(beside, name));
+    while (neighbour.find()) {
+      String script = neighbour.group("script");
+      String inlined =
+          script == null
+              ? inlined("style", text(beside, neighbour.group("style")))
+              : inlined("script", text(beside, script));
+      neighbour.appendReplacement(whole, Matcher.quoteReplacement(inlined));
+    }
+    return of(neighbour.appendTail(whole).toString());
+  }
+
+  private static String inlined(String tag, String text) {
+    if (text.contains("</" + tag)) {
+      throw new IllegalArgumentException(
+          "What goes into a page as <%s> must not contain </%s itself".formatted(tag, tag));
+    }
+    return "<" + tag + ">\n" + text + "</" + tag + ">";
+  }
+
+  private static String text(Class<?> beside, String name) {
+    try (InputStream in = beside.getResourceAsStream(name)) {
+      if (in == null) {
+        throw new IllegalArgumentException(
+            "There is no resource %s beside %s; put it into the same package"
+                .formatted(name, beside.getName()));
+      }
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException("The resource " + name + " cannot be read", e);
+    }
+  }
+
+  /** Where clients find the page of a tool. */
+  public static String uri(String tool) {
+    return "ui://fermata/" + tool + ".html";
+  }
+
+  private WidgetPage with(Reach wider) {
+    return new WidgetPage(html, wider, permissions, domain, border);
+  }
+
+  /** Lets it fetch from, and open sockets to, further origins. */
+  public WidgetPage connects(String... origins) {
+    return with(
+        new Reach(
+            more(reach.connects, origins), reach.loads, reach.frames, reach.bases, reach.leads));
+  }
+
+  /** Lets it load images, scripts, styles, fonts and sounds from further origins. */
+  public WidgetPage loads(String... origins) {
+    return with(
+        new Reach(
+            reach.connects, more(reach.loads, origins), reach.frames, reach.bases, reach.leads));
+  }
+
+  /** Lets it show further origins in frames. */
+  public WidgetPage frames(String... origins) {
+    return with(
+        new Reach(
+            reach.connects, reach.loads, more(reach.frames, origins), reach.bases, reach.leads));
+  }
+
+  /** Lets further origins be its base address. */
+  public WidgetPage bases(String... origins) {
+    return with(
+        new Reach(
+            reach.connects, reach.loads, reach.frames, more(reach.bases, origins), reach.leads));
+  }
+
+  /** Lets it lead people to further origins without the client asking them first. */
+  public WidgetPage leads(String... origins) {
+    return with(
+        new Reach(
+            reach.connects, reach.loads, reach.frames, reach.bases, more(reach.leads, origins)));
+  }
+
+  /** Asks for what the browser does not do for every page. */
+  public WidgetPage may(Permission... asked) {
+    Set<Permission> all = EnumSet.noneOf(Permission.class);
+    all.addAll(permissions);
+    all.addAll(List.of(asked));
+    return new WidgetPage(html, reach, all, domain, border);
+  }
+
+  /** Gives it an origin of its own, in the form that a client prescribes. */
+  public WidgetPage domain(String origin) {
+    return new WidgetPage(html, reach, permissions, origin, border);
+  }
+
+  /** Asks the client to draw neither border nor background. */
+  public WidgetPage borderless() {
+    return new WidgetPage(html, reach, permissions, domain, false);
+  }
+
+  private static List<String> more(List<String> named, String... further) {
+    List<String> all = new ArrayList<>(named);
+    Stream.of(further).filter(origin -> !all.contains(origin)).forEach(all::add);
+    return all;
+  }
+}

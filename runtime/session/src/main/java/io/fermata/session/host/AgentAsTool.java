@@ -1,0 +1,623 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.RequestedCall.Function;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import io.fermata.session.ToolHost;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.ThreadJson;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.TraceContext;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An agent as one tool: a client sends it messages, answers its questions, and reads what it says.
+ */
+public final class AgentAsTool {
+  /** How long a reply waits for the progress that led to it. */
+  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
+
+  private static final Logger LOG = LoggerFactory.getLogger(AgentAsTool.class);
+
+  /** The latest messages that are looked through for those that are new. */
+  private static final int PAGE = 100;
+
+  private static final String PROTOCOL =
+      """
+
+
+      ## How to use this tool
+      It talks with an agent in a thread that keeps the conversation.
+
+      Begin: {"action":"send","message":"…"}. Every result carries `threadId`: send it back unchanged \
+      in every later call that belongs to the conversation; without it, send begins a new one.
+
+      Read `status` in the result:
+      - rest: the agent is done for now; `messages` is what was said since your message. Tell the user, \
+      and send again when there is more to say. `code` says why it rests.
+      - asking: people must decide. Show each of `questions` to the user; never decide for them. Then \
+      {"action":"answer","threadId":"…","call":"<call of the question>"} with "approved": true or \
+      false, and a "reason" if they gave one, where `approval` is true; else with "answers": the values \
+      by field, as `question` asks for them.
+      - working: nothing is wrong, it takes longer. {"action":"status","threadId":"…"} waits for it again.
+      - error: `error` says what is wrong and what to do next.
+
+      Other actions:
+      - status: waits while the agent works, changes nothing, and repeats what was said since the user \
+      last spoke.
+      - stop: lets the agent rest at once; what is under way is given up.""";
+
+  private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer");
+
+  /** The fields that belong to each action, beside the action itself. */
+  private static final Map<String, Set<String>> FIELDS =
+      Map.of(
+          "send", Set.of("threadId", "message"),
+          "status", Set.of("threadId"),
+          "stop", Set.of("threadId"),
+          "answer", Set.of("threadId", "call", "approved", "answers", "reason"));
+
+  private static final Set<String> ALL =
+      Set.of("action", "threadId", "message", "call", "approved", "answers", "reason");
+
+  private final Agent agent;
+  private final AgentThreads threads;
+  private final Duration patience;
+  private final ToolContract contract;
+
+  /** One for each call that waits; completed, it waits no longer. */
+  private final Map<Object, CompletableFuture<Void>> waiting = new ConcurrentHashMap<>();
+
+  /**
+   * @param patience how long a call waits for the thread to rest or ask
+   */
+  public AgentAsTool(Agent agent, AgentThreads threads, Duration patience) {
+    this.agent = agent;
+    this.threads = threads;
+    this.patience = patience;
+    this.contract =
+        new ToolContract(
+            agent.name(), agent.name(), agent.description() + PROTOCOL, input(), output());
+  }
+
+  public ToolContract contract() {
+    return contract;
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  /**
+   * As {@link ToolHost#call(ToolCall, Consumer)}: the stage never fails.
+   *
+   * @param trace what the call is part of
+   */
+  CompletionStage<ToolReply> call(
+      ToolCall call, Consumer<ToolProgress> progress, TraceContext trace) {
+    ObjectNode arguments = call.arguments();
+    Map<String, String> wrong = violations(arguments);
+    String key = callId(call);
+    if (key != null && key.length() > Bounds.KEY) {
+      wrong.put("fermata/callId", "is longer than " + Bounds.KEY + " characters");
+    }
+    if (!wrong.isEmpty()) {
+      return CompletableFuture.completedFuture(ill(wrong));
+    }
+    AgentThreads within = threads.within(trace);
+    CompletionStage<ToolReply> reply;
+    try {
+      reply =
+          switch (arguments.path("action").textValue()) {
+            case "send" -> send(call, progress, within);
+            case "status" -> awaited(call, text(arguments, "threadId"), null, null, progress);
+            case "stop" -> stop(call, within);
+            default -> answer(call, progress, within);
+          };
+    } catch (RuntimeException e) {
+      reply = CompletableFuture.failedFuture(e);
+    }
+    return reply.exceptionally(thrown -> failed(call, thrown));
+  }
+
+  private static Map<String, String> violations(ObjectNode arguments) {
+    Map<String, String> wrong = new LinkedHashMap<>();
+    String action = arguments.path("action").textValue();
+    if (action == null || !ACTIONS.contains(action)) {
+      wrong.put("action", "must be one of " + String.join(", ", ACTIONS));
+      return wrong;
+    }
+    Set<String> known = FIELDS.getOrDefault(action, Set.of());
+    for (Map.Entry<String, JsonNode> field : arguments.properties()) {
+      String name = field.getKey();
+      if (!ALL.contains(name)) {
+        wrong.put(name.length() > 100 ? name.substring(0, 100) : name, "there is no such field");
+      } else if (!name.equals("action") && !known.contains(name)) {
+        wrong.put(name, "does not belong to the action " + action);
+      } else if (!fits(name, field.getValue())) {
+        wrong.put(name, "must be " + type(name));
+      }
+    }
+    need(wrong, arguments, "message", action.equals("send"));
+    need(wrong, arguments, "threadId", !action.equals("send"));
+    need(wrong, arguments, "call", action.equals("answer"));
+    return wrong;
+  }
+
+  private static boolean fits(String name, JsonNode value) {
+    return switch (name) {
+      case "approved" -> value.isBoolean();
+      case "answers" -> value.isObject();
+      default -> value.isTextual();
+    };
+  }
+
+  private static String type(String name) {
+    return switch (name) {
+      case "approved" -> "true or false";
+      case "answers" -> "an object";
+      default -> "a string";
+    };
+  }
+
+  private static void need(
+      Map<String, String> wrong, ObjectNode arguments, String name, boolean needed) {
+    if (needed && arguments.path(name).asText().isBlank()) {
+      wrong.putIfAbsent(name, "is needed");
+    }
+  }
+
+  private CompletionStage<ToolReply> send(
+      ToolCall call, Consumer<ToolProgress> progress, Threads within) {
+    String principal = call.principal();
+    String key = callId(call);
+    String given = call.arguments().path("threadId").textValue();
+    CompletionStage<String> thread =
+        given != null
+            ? CompletableFuture.completedFuture(given)
+            : within
+                .create(
+                    new Threads.NewThread(
+                        principal, agent.name(), key, Set.of(), Map.of(), List.of()))
+                .thenApply(Threads.View::threadId);
+    Message message = Message.user(text(call.arguments(), "message"));
+    return thread.thenCompose(
+        id ->
+            own(principal, id)
+                .thenCompose(
+                    view ->
+                        heard(call, view, progress)
+                            .thenCompose(
+                                hearing ->
+                                    within
+                                        .post(
+                                            principal,
+                                            id,
+                                            new Threads.NewMessage(message, List.of(), key))
+                                        .thenCompose(
+                                            posted ->
+                                                settled(principal, id, posted.messageId(), hearing))
+                                        .whenComplete((reply, thrown) -> hearing.end()))));
+  }
+
+  private CompletionStage<ToolReply> awaited(
+      ToolCall call,
+      String id,
+      @Nullable String since,
+      Threads.@Nullable View known,
+      Consumer<ToolProgress> progress) {
+    String principal = call.principal();
+    CompletionStage<Threads.View> view =
+        known == null ? own(principal, id) : CompletableFuture.completedFuture(known);
+    return view.thenCompose(
+        now ->
+            heard(call, now, progress)
+                .thenCompose(
+                    hearing ->
+                        settled(principal, id, since, hearing)
+                            .whenComplete((reply, thrown) -> hearing.end())));
+  }
+
+  private CompletionStage<ToolReply> stop(ToolCall call, Threads within) {
+    String id = text(call.arguments(), "threadId");
+    return own(call.principal(), id)
+        .thenCompose(view -> within.stop(call.principal(), id))
+        .thenCompose(view -> told(call.principal(), view, null));
+  }
+
+  private CompletionStage<ToolReply> answer(
+      ToolCall call, Consumer<ToolProgress> progress, Threads within) {
+    ObjectNode arguments = call.arguments();
+    String id = text(arguments, "threadId");
+    String key = callId(call);
+    JsonNode approved = arguments.path("approved");
+    Threads.Answer answer =
+        new Threads.Answer(
+            text(arguments, "call"),
+            key == null ? UUID.randomUUID().toString() : key,
+            approved.isBoolean() ? approved.booleanValue() : null,
+            arguments.get("answers"),
+            arguments.path("reason").textValue());
+    return own(call.principal(), id)
+        .thenCompose(view -> within.answer(call.principal(), id, answer))
+        .thenCompose(view -> awaited(call, id, null, view, progress));
+  }
+
+  /** The thread, if it is one of the agent's: each tool reaches the threads that it began. */
+  private CompletionStage<Threads.View> own(String principal, String id) {
+    return threads
+        .get(principal, id)
+        .thenApply(
+            view -> {
+              if (!view.origin().equals(agent.name())) {
+                throw new ThreadException(
+                    "unknown_thread",
+                    "There is no such thread of %s; send without threadId to begin one"
+                        .formatted(agent.name()));
+              }
+              return view;
+            });
+  }
+
+  private CompletionStage<ToolReply> settled(
+      String principal, String id, @Nullable String since, Hearing hearing) {
+    return settled(principal, id)
+        .thenCompose(
+            view -> hearing.upTo(view.offset()).thenCompose(heard -> told(principal, view, since)));
+  }
+
+  private CompletionStage<Threads.View> settled(String principal, String id) {
+    Object call = new Object();
+    CompletableFuture<Void> enough = new CompletableFuture<>();
+    waiting.put(call, enough);
+    CompletionStage<Threads.View> asItStands =
+        enough.thenCompose(now -> threads.get(principal, id));
+    return threads
+        .settled(principal, id, patience)
+        .applyToEither(asItStands, view -> view)
+        .whenComplete((view, thrown) -> waiting.remove(call));
+  }
+
+  /** Tells those who wait for the agent how things stand. */
+  void handBack() {
+    waiting.values().forEach(enough -> enough.complete(null));
+  }
+
+  private static @Nullable String callId(ToolCall call) {
+    JsonNode id = call.meta().path("fermata/callId");
+    return id.isTextual() && !id.textValue().isBlank() ? id.textValue() : null;
+  }
+
+  private static String text(ObjectNode arguments, String name) {
+    return String.valueOf(arguments.path(name).textValue());
+  }
+
+  // --- replies ---------------------------------------------------------------------------------
+
+  /**
+   * What the client is told.
+   *
+   * @param since the message after which all is new; null for what the user said last
+   */
+  private CompletionStage<ToolReply> told(
+      String principal, Threads.View view, @Nullable String since) {
+    return threads
+        .messages(principal, view.threadId(), null, PAGE, 0, true)
+        .thenApply(page -> reply(view, page.messages(), since));
+  }
+
+  private static ToolReply reply(
+      Threads.View view, List<Message> latestFirst, @Nullable String since) {
+    ObjectNode body = Json.object();
+    body.put("status", status(view));
+    body.put("threadId", view.threadId());
+    List<Message> fresh = new ArrayList<>();
+    for (Message message : latestFirst) {
+      boolean known = since == null ? message.role() == Role.USER : message.id().equals(since);
+      if (known) {
+        break;
+      } else if (shown(message)) {
+        fresh.add(message);
+      }
+    }
+    Collections.reverse(fresh);
+    ArrayNode messages = body.putArray("messages");
+    fresh.forEach(message -> messages.add(message(message)));
+    body.set("questions", ThreadJson.questions(view.questions()));
+    List<ChildThread> asking =
+        view.children().stream()
+            .filter(child -> child.status() == ChildThread.Status.ASKING)
+            .toList();
+    if (!asking.isEmpty()) {
+      ArrayNode places = body.putArray("askingIn");
+      asking.forEach(
+          child ->
+              places.addObject().put("agent", child.agent()).put("threadId", child.threadId()));
+      body.put(
+          "hint",
+          "People are asked in the threads of askingIn; call the tool of the agent there with"
+              + " action status and that threadId to read the questions");
+    }
+    if (view.code() != null) {
+      body.put("code", view.code());
+    }
+    if (view.standing() == Threads.Standing.WORKING) {
+      body.put("code", HostError.STILL_WORKING.wireName());
+      body.put("hint", "The agent is still working; call again with action status to wait for it");
+    }
+    return new ToolReply(body, Json.object());
+  }
+
+  private static boolean shown(Message message) {
+    boolean failed = message.status() == Message.Status.FAILED;
+    return !message.silent()
+        && message.role() != Role.TOOL
+        && (failed || (message.content() != null && !message.content().isBlank()));
+  }
+
+  private static ObjectNode message(Message message) {
+    ObjectNode json = ThreadJson.message(message);
+    ObjectNode shown = Json.object();
+    for (String name : List.of("id", "role", "content", "name", "status", "metadata")) {
+      if (json.hasNonNull(name)) {
+        shown.set(name, json.get(name));
+      }
+    }
+    if (!message.attachments().isEmpty()) {
+      shown.set("attachments", json.get("attachments"));
+    }
+    return shown;
+  }
+
+  private static String status(Threads.View view) {
+    return switch (view.standing()) {
+      case WORKING -> "working";
+      case ASKING -> "asking";
+      case RESTING -> "rest";
+    };
+  }
+
+  private static ToolReply ill(Map<String, String> wrong) {
+    ObjectNode body =
+        error(
+            HostError.INVALID_ARGUMENTS.wireName(),
+            HostError.INVALID_ARGUMENTS.failure().message());
+    ArrayNode violations = body.putArray("violations");
+    wrong.forEach((field, why) -> violations.addObject().put("field", field).put("message", why));
+    return new ToolReply(body, Json.object());
+  }
+
+  private static ToolReply failed(ToolCall call, Throwable thrown) {
+    ObjectNode body;
+    if (RootCauses.of(thrown) instanceof ThreadException known) {
+      body = error(known.code(), String.valueOf(known.getMessage()));
+    } else {
+      LOG.error("A call of the agent {} failed inside the host", call.tool(), thrown);
+      body =
+          error(
+              HostError.STORE_UNAVAILABLE.wireName(),
+              HostError.STORE_UNAVAILABLE.failure().message());
+    }
+    JsonNode id = call.arguments().path("threadId");
+    if (id.isTextual()) {
+      body.set("threadId", id);
+    }
+    return new ToolReply(body, Json.object());
+  }
+
+  private static ObjectNode error(String code, String message) {
+    return Json.object().put("status", "error").put("code", code).put("error", message);
+  }
+
+  // --- progress --------------------------------------------------------------------------------
+
+  /** Follows the thread while the call is under way, if its client wants to hear of it. */
+  private CompletionStage<Hearing> heard(
+      ToolCall call, Threads.View view, Consumer<ToolProgress> progress) {
+    Hearing hearing = new Hearing(progress);
+    if (!call.meta().hasNonNull("progressToken")) {
+      return CompletableFuture.completedFuture(hearing);
+    }
+    return threads
+        .follow(call.principal(), view.threadId(), view.offset() + 1, -1, hearing)
+        .thenApply(hearing::of);
+  }
+
+  /** Hands on what is heard until the call ends. */
+  private final class Hearing implements Threads.Listener {
+    private final Consumer<ToolProgress> progress;
+    private final StringBuilder spoken = new StringBuilder();
+    private Threads.@Nullable Feed feed;
+    private String speaking = "";
+    private boolean over;
+
+    Hearing(Consumer<ToolProgress> progress) {
+      this.progress = progress;
+    }
+
+    synchronized Hearing of(Threads.Feed itsFeed) {
+      feed = itsFeed;
+      itsFeed.request(1);
+      return this;
+    }
+
+    @Override
+    public synchronized void happened(long offset, int index, long at, ThreadEvent event) {
+      if (over) {
+        return;
+      }
+      if (event instanceof ThreadEvent.Emitted emitted) {
+        progress.accept(new ToolProgress(agent.name(), emitted.type(), Json.tree(emitted.data())));
+      } else if (event instanceof ThreadEvent.StepEnded ended) {
+        tellWhatWasNotHeard(ended.message());
+        for (RequestedCall call : ended.calls()) {
+          Function function = call.function();
+          progress.accept(new ToolProgress(agent.name(), "calls", Json.tree(function.name())));
+        }
+      }
+      if (feed != null) {
+        feed.request(1);
+      }
+    }
+
+    @Override
+    public synchronized void heard(Outside.Delta tiding) {
+      if (!over && tiding.kind().equals("text")) {
+        if (!speaking.equals(tiding.messageId())) {
+          speaking = tiding.messageId();
+          spoken.setLength(0);
+        }
+        spoken.append(tiding.text());
+        progress.accept(ToolProgress.text(tiding.messageId(), tiding.text()));
+      }
+    }
+
+    /** Pieces of a message are not told to those who had not heard all that was before it. */
+    private void tellWhatWasNotHeard(Message said) {
+      String all = said.content() == null ? "" : said.content();
+      String heard = speaking.equals(said.id()) ? spoken.toString() : "";
+      String rest = all.startsWith(heard) ? all.substring(heard.length()) : all;
+      if (!rest.isEmpty()) {
+        progress.accept(ToolProgress.text(said.id(), rest));
+      }
+    }
+
+    /** Completes when the client was told of all up to a record, or that takes too long. */
+    CompletionStage<@Nullable Void> upTo(long offset) {
+      Threads.Feed followed;
+      synchronized (this) {
+        followed = feed;
+      }
+      return followed == null
+          ? CompletableFuture.completedFuture(null)
+          : followed
+              .toldUpTo(offset)
+              .toCompletableFuture()
+              .completeOnTimeout(null, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void ended(@Nullable Throwable why) {
+      // The call tells by itself what it came to.
+    }
+
+    synchronized void end() {
+      over = true;
+      if (feed != null) {
+        feed.close();
+      }
+    }
+  }
+
+  // --- schemas ---------------------------------------------------------------------------------
+
+  private static ObjectNode input() {
+    ObjectNode schema = object();
+    ObjectNode properties = schema.putObject("properties");
+    ArrayNode actions = string(properties, "action", "What to do").putArray("enum");
+    ACTIONS.forEach(actions::add);
+    string(properties, "threadId", "The thread, as an earlier result named it; not to begin one");
+    string(properties, "message", "What is said to the agent; with action send");
+    string(properties, "call", "The call that a question is about; with action answer");
+    properties
+        .putObject("approved")
+        .put("type", "boolean")
+        .put("description", "Whether the call may be made, as a person decided");
+    properties
+        .putObject("answers")
+        .put("type", "object")
+        .put("description", "A person's answers, by field");
+    string(properties, "reason", "Why a person decided so");
+    return closed(schema, "action");
+  }
+
+  private static ObjectNode output() {
+    ObjectNode schema = object();
+    ObjectNode properties = schema.putObject("properties");
+    string(properties, "status", "How the thread stands")
+        .putArray("enum")
+        .add("rest")
+        .add("asking")
+        .add("working")
+        .add("error");
+    string(properties, "threadId", "The thread, to be sent back in later calls");
+    ObjectNode message = items(properties, "messages");
+    ObjectNode parts = message.putObject("properties");
+    for (String name : List.of("id", "role", "content", "name", "status")) {
+      parts.putObject(name).put("type", "string");
+    }
+    parts.putObject("metadata").put("type", "object");
+    parts.putObject("attachments").put("type", "array").putObject("items").put("type", "string");
+    closed(message, "id", "role", "status");
+    ObjectNode question = items(properties, "questions");
+    ObjectNode asked = question.putObject("properties");
+    string(asked, "call", "What to name in the answer");
+    string(asked, "tool", "The tool that it is about");
+    asked.putObject("approval").put("type", "boolean");
+    asked.putObject("question").put("type", "object");
+    closed(question, "call", "tool", "approval", "question");
+    ObjectNode elsewhere = items(properties, "askingIn");
+    ObjectNode place = elsewhere.putObject("properties");
+    string(place, "agent", "The agent that asks");
+    string(place, "threadId", "The thread that it asks in");
+    closed(elsewhere, "agent", "threadId");
+    string(properties, "code", "Why the thread rests, or the stable name of what is wrong");
+    string(properties, "hint", "What to do next");
+    string(properties, "error", "What is wrong and what to do next");
+    ObjectNode violation = items(properties, "violations");
+    ObjectNode wrong = violation.putObject("properties");
+    string(wrong, "field", "Which argument");
+    string(wrong, "message", "What is wrong with it");
+    closed(violation, "field", "message");
+    return closed(schema, "status");
+  }
+
+  private static ObjectNode object() {
+    return Json.object()
+        .put("$schema", "https://json-schema.org/draft/2020-12/schema")
+        .put("type", "object");
+  }
+
+  private static ObjectNode items(ObjectNode properties, String name) {
+    return properties.putObject(name).put("type", "array").putObject("items").put("type", "object");
+  }
+
+  private static ObjectNode string(ObjectNode properties, String name, String description) {
+    return properties.putObject(name).put("type", "string").put("description", description);
+  }
+
+  private static ObjectNode closed(ObjectNode schema, String... required) {
+    ArrayNode names = schema.putArray("required");
+    List.of(required).forEach(names::add);
+    return schema.put("additionalProperties", false);
+  }
+}

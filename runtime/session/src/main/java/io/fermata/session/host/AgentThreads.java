@@ -1,0 +1,460 @@
+package io.fermata.session.host;
+
+import io.fermata.agent.Agents;
+import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.event.Outcome;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.admin.NotKept;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.Request;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.thread.ThreadFeed;
+import io.fermata.session.thread.ThreadViews;
+import java.io.NotSerializableException;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The threads of a host, through their session actors, the directory, and the journals. */
+public final class AgentThreads implements Threads {
+  /** How long a thread may take to take something in. */
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+  private static final int PAGE = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
+
+  private final Gateway gateway;
+  private final Agents agents;
+  private final OpenStore store;
+  private final SessionSubscriptions subscriptions;
+  private final Encryption seals;
+  private final InstantSource clock;
+  private final Executor executor;
+  private final Executor feedThreads;
+  private final BooleanSupplier closed;
+
+  /** What its calls are part of. */
+  private final TraceContext trace;
+
+  public AgentThreads(
+      Gateway gateway,
+      Agents agents,
+      OpenStore store,
+      SessionSubscriptions subscriptions,
+      Encryption seals,
+      InstantSource clock,
+      Executor executor,
+      Executor feedThreads,
+      BooleanSupplier closed) {
+    this.gateway = gateway;
+    this.agents = agents;
+    this.store = store;
+    this.subscriptions = subscriptions;
+    this.seals = seals;
+    this.clock = clock;
+    this.executor = executor;
+    this.feedThreads = feedThreads;
+    this.closed = closed;
+    this.trace = TraceContext.NONE;
+  }
+
+  private AgentThreads(AgentThreads same, TraceContext trace) {
+    this.gateway = same.gateway;
+    this.agents = same.agents;
+    this.store = same.store;
+    this.subscriptions = same.subscriptions;
+    this.seals = same.seals;
+    this.clock = same.clock;
+    this.executor = same.executor;
+    this.feedThreads = same.feedThreads;
+    this.closed = same.closed;
+    this.trace = trace;
+  }
+
+  /** The same, for one call. */
+  AgentThreads within(TraceContext call) {
+    return new AgentThreads(this, call);
+  }
+
+  // --- commands --------------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<View> create(NewThread wanted) {
+    if (agents.find(wanted.agent()) == null) {
+      return failed("unknown_agent", "There is no agent " + wanted.agent());
+    }
+    ThreadKey key =
+        wanted.key() == null
+            ? ThreadKey.random(wanted.agent(), wanted.principal())
+            : ThreadKey.named(wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
+    return view(create(key, wanted, null));
+  }
+
+  CompletionStage<ThreadReply> create(
+      ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
+    ThreadInput input =
+        new ThreadInput.Create(
+            key.threadId(),
+            wanted.agent(),
+            wanted.principal(),
+            wanted.tags(),
+            wanted.env(),
+            parent,
+            wanted.messages(),
+            clock.millis());
+    return tell(key, parent == null ? wanted.principal() : null, input);
+  }
+
+  @Override
+  public CompletionStage<View> get(String principal, String threadId) {
+    return view(look(principal, threadId, null));
+  }
+
+  @Override
+  public CompletionStage<View> settled(String principal, String threadId, Duration patience) {
+    return view(look(principal, threadId, patience));
+  }
+
+  @Override
+  public CompletionStage<Posted> post(String principal, String threadId, NewMessage message) {
+    return keyed(threadId, key -> post(key, principal, message))
+        .thenApplyAsync(
+            reply -> {
+              requireSame(message, reply.state());
+              String known = message.key() == null ? null : reply.state().keys().get(message.key());
+              String id = known == null ? "m-u" + reply.state().received() : known;
+              return new Posted(threadId, id, !reply.changed(), reply.seq());
+            },
+            executor);
+  }
+
+  private static void requireSame(NewMessage message, ThreadState state) {
+    String key = message.key();
+    if (key != null && state.contradicts(key, message.message(), message.attachments())) {
+      throw new ThreadException(
+          "key_used",
+          "The key %s named another message, %s; nothing was posted. Send this one with a new key"
+              .formatted(key, state.keys().get(key)));
+    }
+  }
+
+  CompletionStage<ThreadReply> post(ThreadKey key, @Nullable String principal, NewMessage message) {
+    return tell(
+        key,
+        principal,
+        new ThreadInput.Post(
+            message.key(), message.message(), message.attachments(), clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> stop(String principal, String threadId) {
+    return told(principal, threadId, new ThreadInput.Stop(clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> proceed(String principal, String threadId, @Nullable Side side) {
+    return told(principal, threadId, new ThreadInput.Proceed(side, clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> answer(String principal, String threadId, Answer answer) {
+    return told(
+        principal,
+        threadId,
+        new ThreadInput.Answer(
+            answer.call(),
+            answer.answerId(),
+            answer.approved(),
+            answer.answers(),
+            answer.reason(),
+            principal,
+            clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<View> change(
+      String principal, String threadId, @Nullable Set<String> tags, Map<String, String> env) {
+    return told(principal, threadId, new ThreadInput.Change(tags, env, clock.millis()));
+  }
+
+  @Override
+  public CompletionStage<Void> delete(String principal, String threadId) {
+    return keyed(threadId, key -> tell(key, principal, new ThreadInput.Delete(clock.millis())))
+        .thenAccept(reply -> {});
+  }
+
+  private CompletionStage<View> told(String principal, String threadId, ThreadInput input) {
+    return view(keyed(threadId, key -> tell(key, principal, input)));
+  }
+
+  private CompletionStage<View> view(CompletionStage<ThreadReply> reply) {
+    return reply.thenApplyAsync(
+        current -> ThreadViews.view(current.state(), current.standing(), current.seq()), executor);
+  }
+
+  private static <T> CompletionStage<T> failed(String code, String message) {
+    return CompletableFuture.failedFuture(new ThreadException(code, message));
+  }
+
+  private static ThreadException unknown(String threadId) {
+    return new ThreadException("unknown_thread", "There is no thread " + threadId);
+  }
+
+  private <T> CompletionStage<T> keyed(
+      String threadId, Function<ThreadKey, CompletionStage<T>> action) {
+    ThreadKey key = ThreadKey.of(threadId);
+    return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
+  }
+
+  /** A host that closes takes no calls from outside; the state of a thread can still be seen. */
+  CompletionStage<ThreadReply> tell(ThreadKey key, @Nullable String principal, ThreadInput input) {
+    if (principal != null && closed.getAsBoolean()) {
+      return failed("shutting_down", "The server is shutting down; call again in a moment");
+    }
+    return ask(key, principal, new Request.OfThread(input), PATIENCE);
+  }
+
+  /** The state of a thread, for the host itself. */
+  public CompletionStage<ThreadState> state(String threadId) {
+    return look(null, threadId, null).thenApply(ThreadReply::state);
+  }
+
+  private CompletionStage<ThreadReply> look(
+      @Nullable String principal, String threadId, @Nullable Duration settling) {
+    return keyed(
+        threadId,
+        key ->
+            ask(
+                key,
+                principal,
+                new Request.View(settling != null),
+                settling == null ? PATIENCE : settling));
+  }
+
+  private CompletionStage<ThreadReply> ask(
+      ThreadKey key, @Nullable String principal, Request request, Duration patience) {
+    Entry.Origin origin = principal == null ? Entry.Origin.HOST : Entry.Origin.caller(principal);
+    return gateway.call(key, origin, request, patience, trace).thenApply(AgentThreads::checked);
+  }
+
+  private static ThreadReply checked(ThreadReply reply) {
+    Outcome.Failure failure = reply.failure();
+    if (failure != null) {
+      throw new ThreadException(failure.code(), failure.message());
+    }
+    return reply;
+  }
+
+  // --- what is kept ----------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<Messages> messages(
+      String principal,
+      String threadId,
+      @Nullable String before,
+      int limit,
+      int depth,
+      boolean silent) {
+    return owned(principal, threadId)
+        .thenCompose(
+            key -> {
+              HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
+              return rewound(key.entityId(), Long.MAX_VALUE, rewind);
+            })
+        .thenApplyAsync(
+            found -> {
+              boolean more = found.size() > limit;
+              List<Message> page = more ? found.subList(0, limit) : found;
+              String next = more && limit > 0 ? page.get(limit - 1).id() : null;
+              return new Messages(List.copyOf(page), next);
+            },
+            executor);
+  }
+
+  CompletionStage<List<Message>> rewound(String entityId, long beforeSeq, HistoryReader rewind) {
+    return store
+        .readBack(entityId, beforeSeq, PAGE)
+        .thenComposeAsync(
+            records -> {
+              for (StoredEntry stored : records) {
+                List<ThreadEvent> events = entry(entityId, stored).events();
+                if (events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance)) {
+                  throw new ThreadException("unknown_thread", "The thread was deleted");
+                }
+                rewind.take(events);
+                if (rewind.full()) {
+                  return CompletableFuture.completedFuture(rewind.messages());
+                }
+              }
+              return records.size() < PAGE
+                  ? CompletableFuture.completedFuture(rewind.messages())
+                  : rewound(entityId, records.get(records.size() - 1).seq(), rewind);
+            },
+            executor);
+  }
+
+  @SuppressWarnings("unchecked") // the entries of a thread
+  private Entry<ThreadEvent> entry(String entityId, StoredEntry stored) {
+    try {
+      return (Entry<ThreadEvent>) seals.read(entityId, stored);
+    } catch (EncryptionException e) {
+      throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
+    } catch (NotSerializableException e) {
+      LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
+      Outcome.Failure unreadable = HostError.JOURNAL_UNREADABLE.failure();
+      throw new ThreadException(unreadable.code(), unreadable.message());
+    }
+  }
+
+  @Override
+  public CompletionStage<Attachment> file(String principal, String threadId, String path) {
+    return look(principal, threadId, null)
+        .thenComposeAsync(
+            reply -> {
+              ThreadStorage.StoredFile file = reply.state().shelf().files().get(path);
+              ThreadKey key = Objects.requireNonNull(ThreadKey.of(threadId));
+              if (file == null) {
+                return failed("unknown_file", "The thread has no file " + path);
+              }
+              return bytes(key.entityId(), file)
+                  .thenApply(data -> new Attachment(path, file.mimeType(), data));
+            },
+            executor);
+  }
+
+  CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
+    return NotKept.told(store.read(entityId, file.seq(), 1))
+        .thenApplyAsync(
+            records -> {
+              for (StoredEntry stored : records) {
+                List<ThreadEvent> events = entry(entityId, stored).events();
+                if (file.index() < events.size()
+                    && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
+                  return written.data();
+                }
+              }
+              throw new ThreadException("unknown_file", "The bytes of the file are gone");
+            },
+            executor);
+  }
+
+  @Override
+  public CompletionStage<Listing> list(Query query) {
+    DirectoryQuery wanted;
+    try {
+      wanted =
+          DirectoryQuery.of(ThreadViews.KIND)
+              .belongingTo(query.principal())
+              .named(query.agent())
+              .tagged(query.tags().toArray(String[]::new))
+              .containing(query.text())
+              .orderedBy(
+                  query.byActivity()
+                      ? DirectoryQuery.Order.ACTIVITY
+                      : DirectoryQuery.Order.CREATION)
+              .limitedTo(query.limit())
+              .after(query.cursor());
+    } catch (IllegalArgumentException e) {
+      return failed("invalid_query", String.valueOf(e.getMessage()));
+    }
+    return NotKept.told(store.directory().list(wanted))
+        .thenApplyAsync(
+            page ->
+                new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
+            executor);
+  }
+
+  @Override
+  public CompletionStage<Feed> follow(
+      String principal, String threadId, long offset, int index, Listener listener) {
+    return owned(principal, threadId)
+        .thenApplyAsync(
+            key -> {
+              ThreadFeed feed =
+                  new ThreadFeed(
+                      key.entityId(),
+                      offset,
+                      index,
+                      listener,
+                      (from, max, received) -> read(key.entityId(), from, max, received),
+                      subscriptions,
+                      feedThreads);
+              subscriptions.add(key.entityId(), feed);
+              return feed;
+            },
+            executor);
+  }
+
+  private void read(String entityId, long from, int max, ThreadFeed.Received received) {
+    NotKept.told(store.read(entityId, from, max))
+        .whenCompleteAsync(
+            (records, thrown) -> {
+              if (thrown != null) {
+                received.records(null, RootCauses.of(thrown));
+                return;
+              }
+              try {
+                List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
+                records.forEach(stored -> entries.add(entry(entityId, stored)));
+                received.records(entries, null);
+              } catch (RuntimeException e) {
+                received.records(null, e);
+              }
+            },
+            feedThreads);
+  }
+
+  /** The key of a thread that belongs to somebody, without waking it. */
+  private CompletionStage<ThreadKey> owned(String principal, String threadId) {
+    return keyed(
+        threadId,
+        key ->
+            store
+                .directory()
+                .get(key.entityId())
+                .thenApplyAsync(
+                    entry -> {
+                      if (entry
+                          .map(DirectoryEntry::principal)
+                          .filter(principal::equals)
+                          .isEmpty()) {
+                        throw unknown(threadId);
+                      }
+                      return key;
+                    },
+                    executor));
+  }
+}

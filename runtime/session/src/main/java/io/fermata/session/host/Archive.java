@@ -1,0 +1,350 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.journal.EncryptedEntry;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.EntryEncryption;
+import io.fermata.session.journal.JournalSerializer;
+import io.fermata.session.journal.Lossless;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.NotSerializableException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A journal outside of any store: JSON Lines that people can read. The first says what it is, then
+ * there is one for each record, and the last says that nothing is missing.
+ *
+ * @param records as a store is to write them
+ */
+public record Archive(Header header, List<NewEntry> records) {
+  private static final String WHAT = "journal";
+  private static final int FORMAT = 1;
+  private static final String RUN = "run";
+  private static final String THREAD = "thread";
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  /**
+   * The first line.
+   *
+   * @param kind {@code run} or {@code thread}
+   * @param name the flow, or the agent that the thread began with
+   * @param journal the journal's name in the store
+   * @param id the id of the run, or of the thread
+   */
+  public record Header(String kind, String name, String journal, String id) {
+
+    public static Header ofRun(String flow, String runId) {
+      return new Header(RUN, flow, SessionKey.entityOf(flow, runId), runId);
+    }
+
+    public static Header ofThread(ThreadKey key) {
+      return new Header(THREAD, key.agent(), key.entityId(), key.threadId());
+    }
+
+    /** As those who use it call it: {@code run quote/…}, {@code thread …}. */
+    String title() {
+      return isRun() ? kind + " " + name + "/" + id : kind + " " + id;
+    }
+
+    boolean isRun() {
+      return kind.equals(RUN);
+    }
+
+    String line(StoredEntry first, Encryption seals) {
+      ObjectNode line = Json.object().put("fermata", WHAT).put("format", FORMAT);
+      line.put("version", version()).put("kind", kind).put("name", name);
+      line.put("journal", journal).put("id", id);
+      Owner owner = Owner.of(first, journal, seals);
+      if (owner != null) {
+        line.put("principal", owner.principal());
+        if (owner.session() != null) {
+          line.put("session", owner.session());
+        }
+      }
+      return Lossless.text(line);
+    }
+
+    private static Header read(JsonNode line) {
+      if (!line.path("fermata").asText().equals(WHAT)) {
+        throw wrong(1, "it does not say that this is a journal of Fermata");
+      } else if (line.path("format").asInt() != FORMAT) {
+        throw wrong(
+            1,
+            "the format is "
+                + line.path("format").asText("not named")
+                + " and this release reads "
+                + FORMAT
+                + "; import it with the release that wrote it, or a newer one");
+      }
+      Header header =
+          new Header(
+              text(line, "kind"), text(line, "name"), text(line, "journal"), text(line, "id"));
+      Header expected =
+          switch (header.kind) {
+            case RUN -> ofRun(header.name, header.id);
+            case THREAD -> {
+              ThreadKey key = ThreadKey.of(header.id);
+              yield key == null ? header : ofThread(key);
+            }
+            default -> throw wrong(1, "there is no kind of journal " + header.kind);
+          };
+      if (!expected.equals(header)) {
+        throw wrong(1, "the journal " + header.journal + " is not that of " + header.id);
+      }
+      return header;
+    }
+
+    private static String text(JsonNode line, String field) {
+      if (!line.path(field).isTextual()) {
+        throw wrong(1, "it does not tell its " + field);
+      }
+      return line.path(field).textValue();
+    }
+  }
+
+  /** Whom a journal belongs to, as one of its records tells. */
+  private record Owner(String principal, @Nullable String session) {
+    /** Null if it is not known, or sealed with a key that the host does not have. */
+    static @Nullable Owner of(StoredEntry first, String journal, Encryption seals) {
+      try {
+        return of(record(first, journal, seals));
+      } catch (EncryptionException e) {
+        return null;
+      }
+    }
+
+    private static @Nullable Owner of(Entry<?> entry) {
+      Entry.Owner owner = entry.origin().owner();
+      if (owner != null) {
+        return new Owner(owner.principal(), owner.session());
+      }
+      return !entry.events().isEmpty()
+              && entry.events().get(0) instanceof ThreadEvent.Created created
+          ? new Owner(created.principal(), null)
+          : null;
+    }
+  }
+
+  // --- writing --------------------------------------------------------------------------------
+
+  static String line(StoredEntry stored) {
+    ObjectNode line = Json.object().put("seq", stored.seq()).put("type", stored.manifest());
+    try {
+      line.set("record", Lossless.json(stored.payload()));
+    } catch (IOException e) {
+      throw new ArchiveException(
+          "Record "
+              + stored.seq()
+              + " ("
+              + stored.manifest()
+              + ") cannot be exported, as this release cannot read it; run the release that wrote"
+              + " it, or restore the journal from a backup",
+          e);
+    }
+    return Lossless.text(line);
+  }
+
+  static String end(long records) {
+    return Lossless.text(Json.object().put("end", records));
+  }
+
+  private static String version() {
+    String version = Archive.class.getPackage().getImplementationVersion();
+    return version == null ? "development" : version;
+  }
+
+  /** The same with nothing encrypted in it. */
+  static StoredEntry opened(StoredEntry stored, String journal, Encryption seals) {
+    return written(stored.seq(), record(stored, journal, seals));
+  }
+
+  private static StoredEntry written(long seq, Object entry) {
+    return new StoredEntry(
+        seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
+  }
+
+  private static Entry<?> record(StoredEntry stored, String journal, Encryption seals) {
+    try {
+      return seals.read(journal, stored);
+    } catch (NotSerializableException e) {
+      throw new ArchiveException(String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  // --- reading --------------------------------------------------------------------------------
+
+  /**
+   * Reads and checks it all. What is sealed has to be opened for that; it is sealed again, and so
+   * is what was not and would be if it were written here.
+   *
+   * @param known whether the host has the flow of a run
+   */
+  static Archive read(InputStream from, Predicate<String> known, Encryption seals, long now)
+      throws IOException {
+    BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
+    Header header = Header.read(parsed(lines.readLine(), 1));
+    if (header.isRun() && !known.test(header.name())) {
+      throw wrong(1, "the host has no flow " + header.name() + "; register it first");
+    }
+    List<NewEntry> records = new ArrayList<>();
+    List<Entry<?>> entries = new ArrayList<>();
+    EntryEncryption encryption = seals.of(header.journal());
+    int number = 2;
+    JsonNode line = parsed(lines.readLine(), number);
+    while (!line.has("end")) {
+      StoredEntry stored = stored(line, number);
+      Entry<?> entry = entry(stored, header.journal(), seals, number);
+      requireNext(records, stored, number);
+      entries.add(entry);
+      StoredEntry written =
+          encryption.stored(entry) instanceof EncryptedEntry sealed
+              ? written(stored.seq(), sealed)
+              : stored;
+      records.add(new NewEntry(written, now, entry.tags()));
+      number++;
+      line = parsed(lines.readLine(), number);
+    }
+    if (line.path("end").asLong(-1) != records.size() || records.isEmpty()) {
+      throw wrong(number, "there should be " + line.path("end") + " records before it");
+    } else if (lines.readLine() != null) {
+      throw wrong(number + 1, "there is something after the end");
+    }
+    requireConsistent(header, entries);
+    return new Archive(header, List.copyOf(records));
+  }
+
+  private static JsonNode parsed(@Nullable String line, int number) {
+    if (line == null) {
+      throw wrong(number, "it is missing, and so is the end");
+    }
+    try {
+      return Lossless.parse(line);
+    } catch (IOException e) {
+      throw new ArchiveException("Line " + number + " is not JSON; nothing was imported", e);
+    }
+  }
+
+  private static StoredEntry stored(JsonNode line, int number) {
+    if (!line.path("seq").canConvertToLong()
+        || !line.path("type").isTextual()
+        || !line.path("record").isObject()) {
+      throw wrong(number, "it is no record, which has seq, type and record");
+    }
+    try {
+      byte[] payload = Lossless.payload(line.path("record"));
+      return new StoredEntry(
+          line.path("seq").longValue(),
+          SERIALIZER.identifier(),
+          line.path("type").textValue(),
+          payload);
+    } catch (IOException | NumberFormatException e) {
+      throw new ArchiveException("Line " + number + " cannot be read; nothing was imported", e);
+    }
+  }
+
+  private static Entry<?> entry(StoredEntry stored, String journal, Encryption seals, int number) {
+    try {
+      return record(stored, journal, seals);
+    } catch (RuntimeException e) {
+      throw new ArchiveException(
+          "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);
+    }
+  }
+
+  private static void requireNext(List<NewEntry> records, StoredEntry next, int number) {
+    long last = records.isEmpty() ? next.seq() - 1 : records.get(records.size() - 1).entry().seq();
+    if (next.seq() != last + 1 || next.seq() < 1) {
+      throw wrong(number, "record " + next.seq() + " follows record " + last);
+    }
+  }
+
+  /** Whether it is the journal that it says it is, and one that can be gone on with. */
+  private static void requireConsistent(Header header, List<Entry<?>> entries) {
+    try {
+      if (header.isRun()) {
+        requireRun(header, entries);
+      } else {
+        requireThread(header, entries);
+      }
+    } catch (ArchiveException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new ArchiveException(
+          "Its records do not follow from each other, nothing was imported: " + e.getMessage(), e);
+    }
+  }
+
+  private static void requireRun(Header header, List<Entry<?>> entries) {
+    SessionState<RunState> state = SessionState.of(RunState.NONE);
+    for (Entry<?> entry : entries) {
+      for (Object happened : entry.events()) {
+        if (!(happened instanceof Event)) {
+          throw new ArchiveException("A run has no events of a thread; nothing was imported");
+        } else if (happened instanceof Event.Started started) {
+          requireOwn(header, SessionKey.entityOf(header.name(), started.runId()));
+        }
+      }
+      Entry.Owner owner = entry.origin().owner();
+      if (owner != null) {
+        requireOwn(
+            header, new SessionKey(owner.principal(), header.name(), owner.session()).entityId());
+      }
+      state = SessionState.replay(state, entry);
+    }
+  }
+
+  private static void requireThread(Header header, List<Entry<?>> entries) {
+    ThreadState state = ThreadState.NONE;
+    for (Entry<?> entry : entries) {
+      state = state.apply(threadEvents(entry), entry.seq());
+    }
+    if (!state.exists() || !state.threadId().equals(header.id())) {
+      throw new ArchiveException(
+          "Its entries are not those of the thread " + header.id() + "; nothing was imported");
+    }
+  }
+
+  private static List<ThreadEvent> threadEvents(Entry<?> entry) {
+    List<ThreadEvent> events = new ArrayList<>();
+    for (Object happened : entry.events()) {
+      if (!(happened instanceof ThreadEvent event)) {
+        throw new ArchiveException("A thread has no events of a run; nothing was imported");
+      }
+      events.add(event);
+    }
+    return events;
+  }
+
+  private static void requireOwn(Header header, String entityId) {
+    if (!entityId.equals(header.journal())) {
+      throw new ArchiveException(
+          "A record belongs to another journal than %s; nothing was imported"
+              .formatted(header.journal()));
+    }
+  }
+
+  private static ArchiveException wrong(int line, String why) {
+    return new ArchiveException("Line " + line + ": " + why + "; nothing was imported");
+  }
+}

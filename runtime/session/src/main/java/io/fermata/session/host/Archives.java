@@ -1,0 +1,138 @@
+package io.fermata.session.host;
+
+import io.fermata.persistence.spi.JournalPresentException;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.Imported;
+import io.fermata.session.admin.SessionScope;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.key.RootCauses;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.OutputStreamWriter;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+
+/**
+ * Takes journals out of a store and into it.
+ *
+ * @param threads may be held up by what a journal is written to
+ */
+public record Archives(
+    OpenStore store,
+    Eraser eraser,
+    Encryption seals,
+    Consumer<SessionRegion.Message> region,
+    Runnable adopted,
+    Executor threads) {
+  private static final int PAGE = 100;
+
+  /**
+   * Completes with the number of records.
+   *
+   * @param open what is encrypted is written as it was
+   */
+  public CompletionStage<Long> write(Archive.Header header, boolean open, OutputStream to) {
+    Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
+    return store
+        .read(header.journal(), 0, PAGE)
+        .thenComposeAsync(
+            first -> {
+              if (first.isEmpty()) {
+                throw new IllegalArgumentException(
+                    "The store has no journal of %s; what has ended is kept as long as the host's retention says"
+                        .formatted(header.id()));
+              }
+              put(lines, header.line(first.get(0), seals));
+              return rest(header, open, first, 0, lines);
+            },
+            threads);
+  }
+
+  private CompletionStage<Long> rest(
+      Archive.Header header, boolean open, List<StoredEntry> page, long before, Writer lines) {
+    for (StoredEntry stored : page) {
+      put(lines, Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
+    }
+    long records = before + page.size();
+    if (page.size() < PAGE) {
+      put(lines, Archive.end(records));
+      flush(lines);
+      return CompletableFuture.completedFuture(records);
+    }
+    return store
+        .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
+        .thenComposeAsync(next -> rest(header, open, next, records, lines), threads);
+  }
+
+  private static void put(Writer lines, String line) {
+    try {
+      lines.write(line);
+      lines.write('\n');
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void flush(Writer lines) {
+    try {
+      lines.flush();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Reads and checks it all, and then adopts it. */
+  public CompletionStage<Imported> read(InputStream from, Predicate<String> known, long now) {
+    return CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return Archive.read(from, known, seals, now);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            threads)
+        .thenComposeAsync(this::adopt, threads);
+  }
+
+  /** Who imports knows a run or a thread, and no names of journals. */
+  private static Throwable named(Archive.Header header, Throwable thrown) {
+    return RootCauses.find(thrown, JournalPresentException.class) == null
+        ? thrown
+        : new ArchiveException(
+            "The store has the %s already; erase it first, or choose another store"
+                .formatted(header.title()),
+            thrown);
+  }
+
+  /** Nobody may be awake meanwhile who believes that there is no journal. */
+  private CompletionStage<Imported> adopt(Archive archive) {
+    Archive.Header header = archive.header();
+    List<NewEntry> records = archive.records();
+    SessionScope scope = new SessionScope(Set.of(header.journal()), Set.of());
+    return eraser
+        .alone(scope, () -> store.importJournal(header.journal(), records))
+        .exceptionallyCompose(thrown -> CompletableFuture.failedFuture(named(header, thrown)))
+        .thenApplyAsync(
+            written -> {
+              adopted.run();
+              region.accept(new SessionRegion.WakeUp(List.of(header.journal())));
+              return new Imported(header.kind(), header.name(), header.id(), written);
+            },
+            threads);
+  }
+}

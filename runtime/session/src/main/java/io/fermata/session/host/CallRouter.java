@@ -1,0 +1,100 @@
+package io.fermata.session.host;
+
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.Jobs;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Brings the call of a tool to the agent, the job or the flow that is offered under its name. */
+public final class CallRouter {
+  private final FlowCatalog catalog;
+  private final Map<String, AgentAsTool> agents;
+  private final Gateway gateway;
+  private final Handles handles;
+  private final Telemetry telemetry;
+  private final BooleanSupplier closed;
+
+  public CallRouter(
+      FlowCatalog catalog,
+      Map<String, AgentAsTool> agents,
+      Gateway gateway,
+      Handles handles,
+      Telemetry telemetry,
+      BooleanSupplier closed) {
+    this.catalog = catalog;
+    this.agents = agents;
+    this.gateway = gateway;
+    this.handles = handles;
+    this.telemetry = telemetry;
+    this.closed = closed;
+  }
+
+  /** A call that is replied to when the run pauses or ends. */
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+    return call(call, ReplyMode.WAITS, progress);
+  }
+
+  public CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
+    AgentAsTool agent = agents.get(call.tool());
+    if (agent == null) {
+      requireFlow(call.tool());
+    }
+    if (telemetry == Telemetry.NONE) {
+      return routed(agent, call, mode, progress, TraceContext.NONE);
+    }
+    Telemetry.Kind kind = agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
+    Activity activity =
+        telemetry.called(new Telemetry.Call(call.tool(), kind, TraceContext.of(call.meta())));
+    return routed(agent, call, mode, progress, activity.context())
+        .whenComplete(
+            (reply, thrown) ->
+                activity.end(
+                    reply == null ? Activity.End.of(Activity.End.FAILED) : Activity.End.of(reply)));
+  }
+
+  private CompletionStage<ToolReply> routed(
+      @Nullable AgentAsTool agent,
+      ToolCall call,
+      ReplyMode mode,
+      Consumer<ToolProgress> progress,
+      TraceContext trace) {
+    if (agent != null) {
+      return agent.call(call, progress, trace);
+    }
+    FlowTool job = catalog.jobs().get(call.tool());
+    String wrong = job == null ? null : job.wrong(call.arguments());
+    if (wrong != null) {
+      return CompletableFuture.completedFuture(ToolReply.refused(HostError.INVALID_ARGUMENTS, wrong));
+    } else if (closed.getAsBoolean()) {
+      return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
+    }
+    return gateway.call(job == null ? call : Jobs.begun(call, handles), mode, progress, trace);
+  }
+
+  public void requireFlow(String flow) {
+    if (!catalog.has(flow)) {
+      throw new IllegalArgumentException("There is no flow " + flow);
+    }
+  }
+
+  /** Lets no caller wait any longer. */
+  public void handBack() {
+    gateway.handBack();
+    agents.values().forEach(AgentAsTool::handBack);
+  }
+}

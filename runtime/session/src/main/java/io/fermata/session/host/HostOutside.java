@@ -1,0 +1,258 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.engine.ThreadAccess;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadStorage;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.SessionScope;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolOutcome;
+import io.fermata.session.call.ToolUse;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.runs.SessionDirectory;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** What the effects of one thread reach on their host. */
+public final class HostOutside implements Outside {
+  /**
+   * What the threads of a host share.
+   *
+   * @param flows what calls flows as tools
+   */
+  public record Shared(
+      AgentThreads threads,
+      SessionSubscriptions subscriptions,
+      ToolUses flows,
+      OpenStore store,
+      Eraser eraser,
+      SessionDirectory ledger,
+      InstantSource clock,
+      Function<String, @Nullable String> env,
+      HostThreads pools) {}
+
+  private final Shared shared;
+  private final String threadId;
+  private final ThreadKey key;
+
+  public HostOutside(Shared shared, String threadId) {
+    this.shared = shared;
+    this.threadId = threadId;
+    this.key = Objects.requireNonNull(ThreadKey.of(threadId));
+  }
+
+  @Override
+  public long now() {
+    return shared.clock().millis();
+  }
+
+  @Override
+  public void publish(Delta tiding) {
+    shared.subscriptions().streamed(key.entityId(), tiding);
+  }
+
+  @Override
+  public @Nullable String env(String property) {
+    return shared.env().apply(property);
+  }
+
+  // --- flows -----------------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments) {
+    return outcome(shared.flows().start(use(flow, callKey), arguments, progress -> {}));
+  }
+
+  @Override
+  public CompletionStage<FlowOutcome> answerFlow(
+      String flow, String callKey, String answerId, ObjectNode answers) {
+    return outcome(shared.flows().answer(use(flow, callKey), answerId, answers));
+  }
+
+  @Override
+  public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
+    return shared
+        .flows()
+        .withdraw(use(flow, callKey))
+        .thenAccept(
+            outcome -> {
+              if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+                throw new IllegalStateException(
+                    "The run has not ended yet, %s: %s"
+                        .formatted(unfinished.code(), unfinished.message()));
+              }
+            });
+  }
+
+  private ToolUse use(String flow, String callKey) {
+    return new ToolUse(flow, threadId, callKey);
+  }
+
+  private CompletionStage<FlowOutcome> outcome(CompletionStage<ToolOutcome> called) {
+    return called.thenApplyAsync(
+        outcome -> {
+          if (outcome instanceof ToolOutcome.Result result) {
+            return new FlowOutcome.Result(
+                result.text(),
+                result.error(),
+                result.changes().stream().map(ThreadAccess::change).toList());
+          } else if (outcome instanceof ToolOutcome.Paused paused) {
+            return new FlowOutcome.Asking(paused.question());
+          } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+            return new FlowOutcome.Unfinished(unfinished.message());
+          }
+          ToolOutcome.Undecided undecided = (ToolOutcome.Undecided) outcome;
+          return new FlowOutcome.Result(
+              undecided.code() + ": " + undecided.message(), true, List.of());
+        },
+        shared.pools().handlers());
+  }
+
+  // --- other threads ---------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<String> delegate(
+      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
+    Threads.NewMessage posted =
+        new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
+    if (child != null) {
+      ThreadKey existing = Objects.requireNonNull(ThreadKey.of(child));
+      return shared.threads().post(existing, null, posted).thenApply(reply -> child);
+    }
+    ThreadKey born = born(relation.agent(), callKey);
+    return shared
+        .threads()
+        .create(
+            born,
+            new Threads.NewThread(principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
+            new ThreadEvent.Parent(threadId, relation.name(), callKey))
+        .thenCompose(created -> shared.threads().post(born, null, posted))
+        .thenApply(reply -> born.threadId());
+  }
+
+  private ThreadKey born(String agent, String callKey) {
+    return ThreadKey.child(key, agent, callKey, shared.store().serverKey());
+  }
+
+  @Override
+  public CompletionStage<Void> discardChild(String agent, String callKey) {
+    return shared
+        .threads()
+        .tell(born(agent, callKey), null, new ThreadInput.Delete(now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildGone(threadId, now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> report(
+      ThreadEvent.Parent parent, long report, boolean failed, String text) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  @Override
+  public CompletionStage<Void> reportStatus(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.ChildStands(threadId, report, status, now()))
+        .thenAccept(reply -> {});
+  }
+
+  @Override
+  public CompletionStage<Void> stopChild(String child) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
+    return shared
+        .threads()
+        .tell(to, null, new ThreadInput.Stop(now()))
+        .handle((reply, thrown) -> gone(thrown));
+  }
+
+  // --- what is kept ----------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
+    return shared
+        .threads()
+        .rewound(key.entityId(), Long.MAX_VALUE, new HistoryReader(before, limit, depth, true));
+  }
+
+  @Override
+  public CompletionStage<byte[]> file(ThreadStorage.StoredFile file) {
+    return shared.threads().bytes(key.entityId(), file);
+  }
+
+  @Override
+  public CompletionStage<Void> erase(List<String> children) {
+    CompletionStage<Void> done = CompletableFuture.completedFuture(null);
+    for (String child : children) {
+      ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
+      done =
+          done.thenCompose(
+              nothing ->
+                  shared
+                      .threads()
+                      .tell(to, null, new ThreadInput.Delete(now()))
+                      .handle((reply, thrown) -> gone(thrown)));
+    }
+    // Its own journal is the last to go: whoever finds that erases the rest again.
+    return done.thenCompose(nothing -> familyErased())
+        .thenCompose(erased -> shared.ledger().forget(key.entityId()::equals))
+        .thenCompose(unlisted -> shared.store().delete(List.of(key.entityId())))
+        .thenCompose(forgotten -> shared.store().scrub())
+        .thenAccept(scrubbed -> {});
+  }
+
+  /** The runs that a thread called stay in a store that cannot be searched for them. */
+  private CompletionStage<Boolean> familyErased() {
+    return shared
+        .eraser()
+        .erase(SessionScope.ofFamily(key))
+        .thenApply(erased -> true)
+        .exceptionallyCompose(
+            thrown ->
+                RootCauses.find(thrown, NoHistoryException.class) != null
+                    ? CompletableFuture.completedFuture(false)
+                    : CompletableFuture.failedFuture(thrown));
+  }
+
+  /** Who is not there any more need not be told. */
+  private static Void gone(@Nullable Throwable thrown) {
+    ThreadException known = RootCauses.find(thrown, ThreadException.class);
+    if (thrown != null && (known == null || !known.code().equals("unknown_thread"))) {
+      throw new CompletionException(RootCauses.of(thrown));
+    }
+    return null;
+  }
+}

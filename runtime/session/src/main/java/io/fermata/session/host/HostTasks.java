@@ -1,0 +1,122 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.QuestionIds;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.TaskView;
+import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.run.RunReplies;
+import java.time.Instant;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** The tasks of a host: commands to the sessions that their runs live in. */
+public final class HostTasks implements Tasks {
+  /** Calls the tools of the host. */
+  public interface Caller {
+    CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress);
+  }
+
+  private final Caller caller;
+  private final Gateway gateway;
+  private final FlowCatalog catalog;
+  private final SessionSubscriptions subscriptions;
+
+  public HostTasks(Caller caller, Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions) {
+    this.caller = caller;
+    this.gateway = gateway;
+    this.catalog = catalog;
+    this.subscriptions = subscriptions;
+  }
+
+  @Override
+  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+    return caller.call(call, catalog.replyMode(call.tool()), progress);
+  }
+
+  @Override
+  public CompletionStage<TaskView> view(TaskRun run) {
+    return tell(run, CallAction.STATUS, Json.object(), null).thenApply(HostTasks::viewed);
+  }
+
+  @Override
+  public CompletionStage<ToolReply> answer(
+      TaskRun run, ObjectNode answers, Map<String, String> asked) {
+    Map<String, String> answered = new LinkedHashMap<>();
+    answers
+        .fieldNames()
+        .forEachRemaining(field -> answered.put(field, asked.getOrDefault(field, "")));
+    return tell(run, CallAction.CONTINUE, answers, new QuestionIds(run.runId(), answered));
+  }
+
+  @Override
+  public CompletionStage<ToolReply> cancel(TaskRun run) {
+    return tell(run, CallAction.CANCEL, Json.object(), null);
+  }
+
+  private CompletionStage<ToolReply> tell(
+      TaskRun run, CallAction action, ObjectNode updates, @Nullable QuestionIds asked) {
+    return run.possible() && catalog.offers(run.tool())
+        ? gateway.tell(
+            run, Request.OfRun.of(action, updates, new Request.Only(run.runId(), null, asked)))
+        : CompletableFuture.completedFuture(RunReplies.unknown());
+  }
+
+  @Override
+  public Runnable watch(TaskRun run, Runnable changed) {
+    if (!run.possible()) {
+      return () -> {};
+    }
+    SessionSubscriptions.Subscriber watcher =
+        new SessionSubscriptions.Subscriber() {
+          @Override
+          public void persisted(Entry<?> entry, boolean last) {
+            changed.run();
+          }
+
+          @Override
+          public void ended(@Nullable Throwable why) {
+            changed.run();
+          }
+        };
+    subscriptions.add(run.entityId(), watcher);
+    return () -> subscriptions.remove(run.entityId(), watcher);
+  }
+
+  private static TaskView viewed(ToolReply reply) {
+    ObjectNode run =
+        reply.meta().path("fermata/run") instanceof ObjectNode found ? found : Json.object();
+    JsonNode standing = run.remove(RunReplies.STANDING);
+    Map<String, String> asked = new LinkedHashMap<>();
+    JsonNode names = run.remove(RunReplies.ASKED);
+    if (names != null) {
+      names.properties().forEach(name -> asked.put(name.getKey(), name.getValue().asText()));
+    }
+    JsonNode changedAt = run.remove(RunReplies.CHANGED_AT);
+    JsonNode keptUntil = run.remove(RunReplies.KEPT_UNTIL);
+    return new TaskView(
+        standing == null
+            ? TaskView.Standing.UNREACHABLE
+            : TaskView.Standing.valueOf(standing.asText()),
+        reply,
+        asked,
+        Instant.ofEpochMilli(changedAt == null ? 0 : changedAt.asLong()),
+        keptUntil == null ? null : Instant.ofEpochMilli(keptUntil.asLong()));
+  }
+}

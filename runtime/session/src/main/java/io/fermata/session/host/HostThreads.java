@@ -1,0 +1,28 @@
+package io.fermata.session.host;
+
+import io.fermata.session.admin.Settings;
+import io.fermata.session.key.HandlerThreads;
+import java.util.concurrent.ExecutorService;
+
+/**
+ * The threads of a host beside its actor system.
+ *
+ * @param handlers run authors' code, which may block
+ * @param replies hand replies to callers
+ * @param feeds hand entries to those who follow sessions
+ */
+public record HostThreads(ExecutorService handlers, ExecutorService replies, ExecutorService feeds) {
+
+  public static HostThreads start(Settings settings) {
+    return new HostThreads(
+        HandlerThreads.create(settings.handlerThreads()),
+        HandlerThreads.replies(),
+        HandlerThreads.feeds());
+  }
+
+  public void stop() {
+    handlers.shutdownNow();
+    replies.shutdown();
+    feeds.shutdown();
+  }
+}

@@ -1,0 +1,309 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.session.admin.MissedRuns;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.call.Arguments;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.Conversation;
+import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.ScheduleEntry;
+import io.fermata.session.key.HostError;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Optional;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.SupervisorStrategy;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+import org.apache.pekko.persistence.typed.PersistenceId;
+import org.apache.pekko.persistence.typed.RecoveryCompleted;
+import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
+import org.apache.pekko.persistence.typed.javadsl.Effect;
+import org.apache.pekko.persistence.typed.javadsl.EventHandler;
+import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
+import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
+
+/**
+ * Keeps one schedule: it journals which occurrence it is about to start, starts the run by a call
+ * that is named after the occurrence, and journals that it is done. What a crash cuts off between
+ * the two is called again by the same name, which starts nothing twice.
+ */
+public final class ScheduleActor
+    extends EventSourcedBehavior<ScheduleActor.Command, ScheduleEntry, ScheduleEntry> {
+
+  /** No flow's id begins so, so that no session's journal is named like a schedule's. */
+  private static final String JOURNALS = "~schedule|";
+
+  /** A clock that was set, or a machine that slept, is noticed within that time. */
+  private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
+
+  private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofMinutes(1);
+  private static final int MOST_MISSED = 1_000;
+
+  /** The call did not reach the run, or nobody knows whether it did. */
+  private static final Set<String> CALL_AGAIN =
+      Set.of(
+          HostError.STORE_UNAVAILABLE.wireName(),
+          HostError.OVERLOADED.wireName(),
+          HostError.BUSY.wireName());
+
+  /** What a schedule is told. */
+  sealed interface Command {}
+
+  /** Look at the clock. */
+  private record Look() implements Command {}
+
+  /** The call that starts an occurrence's run was answered. */
+  private record Answered(long occurrence, ToolReply reply) implements Command {}
+
+  /** The call that starts an occurrence's run failed. */
+  private record Failed(long occurrence, Throwable thrown) implements Command {}
+
+  private final Schedule schedule;
+  private final Rhythm rhythm;
+  private final Function<ToolCall, CompletionStage<ToolReply>> host;
+  private final InstantSource clock;
+  private final ActorContext<Command> context;
+  private final TimerScheduler<Command> timers;
+  private final Queue<Instant> waiting = new ArrayDeque<>();
+  private Duration pause = SHORTEST_PAUSE;
+  private boolean justStarted = true;
+  private boolean calling;
+
+  private ScheduleActor(
+      Schedule schedule,
+      Rhythm rhythm,
+      Function<ToolCall, CompletionStage<ToolReply>> host,
+      InstantSource clock,
+      ActorContext<Command> context,
+      TimerScheduler<Command> timers) {
+    super(
+        PersistenceId.ofUniqueId(JOURNALS + schedule.name()),
+        SupervisorStrategy.restartWithBackoff(SHORTEST_PAUSE, LONGEST_PAUSE, 0.2));
+    this.schedule = schedule;
+    this.rhythm = rhythm;
+    this.host = host;
+    this.clock = clock;
+    this.context = context;
+    this.timers = timers;
+  }
+
+  static Behavior<Command> create(
+      Schedule schedule,
+      Rhythm rhythm,
+      Function<ToolCall, CompletionStage<ToolReply>> host,
+      InstantSource clock) {
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers -> new ScheduleActor(schedule, rhythm, host, clock, context, timers)));
+  }
+
+  @Override
+  public ScheduleEntry emptyState() {
+    return ScheduleEntry.NONE;
+  }
+
+  @Override
+  public EventHandler<ScheduleEntry, ScheduleEntry> eventHandler() {
+    return (before, entry) -> entry;
+  }
+
+  /** Each record says it all, so the store may sweep what lies before it. */
+  @Override
+  public Set<String> tagsFor(ScheduleEntry entry) {
+    return Set.of(JournalTags.sweep(0));
+  }
+
+  @Override
+  public SignalHandler<ScheduleEntry> signalHandler() {
+    return newSignalHandlerBuilder()
+        .onSignal(RecoveryCompleted.instance(), state -> recovered())
+        .build();
+  }
+
+  @Override
+  public CommandHandler<Command, ScheduleEntry, ScheduleEntry> commandHandler() {
+    return newCommandHandlerBuilder()
+        .forAnyState()
+        .onCommand(Look.class, (state, look) -> look(state))
+        .onCommand(Answered.class, this::answered)
+        .onCommand(Failed.class, this::failed)
+        .build();
+  }
+
+  /** Also after a failed write, when what is in memory may be ahead of the journal. */
+  private void recovered() {
+    waiting.clear();
+    calling = false;
+    lookAgain();
+  }
+
+  private void lookAgain() {
+    context.getSelf().tell(new Look());
+  }
+
+  private Effect<ScheduleEntry, ScheduleEntry> look(ScheduleEntry state) {
+    if (calling) {
+      return Effect().none();
+    }
+    if (state.starting()) {
+      call(state);
+      return Effect().none();
+    }
+    Instant now = clock.instant();
+    if (!state.rhythm().equals(rhythm.text())) {
+      return begin(state, now);
+    }
+    if (waiting.isEmpty()) {
+      waiting.addAll(gone(Instant.ofEpochMilli(state.upTo()), now));
+    }
+    boolean skips = justStarted && schedule.missed() == MissedRuns.NONE;
+    justStarted = false;
+    Instant next = waiting.poll();
+    if (next == null) {
+      waitForTheNext(state, now);
+      return Effect().none();
+    }
+    return write(next, !skips);
+  }
+
+  /** The schedule is new, or its times are: it has no past. */
+  private Effect<ScheduleEntry, ScheduleEntry> begin(ScheduleEntry state, Instant now) {
+    context
+        .getLog()
+        .info(
+            "Schedule {} {} and will start {} for the first time at {}",
+            schedule.name(),
+            state.rhythm().isEmpty() ? "begins" : "has changed",
+            schedule.flow(),
+            rhythm.after(now).map(Instant::toString).orElse("no time"));
+    return write(now, false);
+  }
+
+  private Effect<ScheduleEntry, ScheduleEntry> write(Instant upTo, boolean starting) {
+    ScheduleEntry entry =
+        new ScheduleEntry(clock.millis(), rhythm.text(), upTo.toEpochMilli(), starting);
+    return Effect().persist(entry).thenRun(this::lookAgain);
+  }
+
+  /** The occurrences that came since the last, as far as they are not left out. */
+  private List<Instant> gone(Instant last, Instant now) {
+    List<Instant> gone =
+        rhythm.latest(last, now, schedule.missed() == MissedRuns.ALL ? MOST_MISSED : 1);
+    Optional<Instant> first = rhythm.after(last);
+    if (!gone.isEmpty() && first.isPresent() && first.get().isBefore(gone.get(0))) {
+      context
+          .getLog()
+          .warn(
+              "Schedule {} has missed its occurrences from {} on and leaves out those before {}",
+              schedule.name(),
+              first.get(),
+              gone.get(0));
+    }
+    return gone;
+  }
+
+  private void waitForTheNext(ScheduleEntry state, Instant now) {
+    rhythm
+        .after(Instant.ofEpochMilli(state.upTo()))
+        .ifPresent(
+            next -> {
+              Duration left = Duration.between(now, next);
+              lookIn(left.compareTo(LONGEST_WAIT) < 0 ? left : LONGEST_WAIT);
+            });
+  }
+
+  private void lookIn(Duration time) {
+    timers.startSingleTimer(new Look(), time);
+  }
+
+  private void call(ScheduleEntry state) {
+    calling = true;
+    long occurrence = state.upTo();
+    context.pipeToSelf(
+        host.apply(start(occurrence)),
+        (reply, thrown) ->
+            thrown == null ? new Answered(occurrence, reply) : new Failed(occurrence, thrown));
+  }
+
+  private ToolCall start(long occurrence) {
+    String name = schedule.name() + "/" + OutcomeJson.time(occurrence);
+    ObjectNode arguments =
+        Json.object()
+            .put("action", CallAction.START.wireName())
+            .put("intent", schedule.intent())
+            .set("stateUpdates", schedule.updates());
+    ObjectNode meta = Json.object().put(Conversation.SESSION_ID, name).put(Arguments.CALL_ID, name);
+    return new ToolCall(schedule.flow(), Schedule.PRINCIPAL, arguments, meta, null);
+  }
+
+  private Effect<ScheduleEntry, ScheduleEntry> answered(ScheduleEntry state, Answered answered) {
+    if (!state.starting() || state.upTo() != answered.occurrence()) {
+      return Effect().none();
+    }
+    String time = OutcomeJson.time(answered.occurrence());
+    ObjectNode reply = answered.reply().structured();
+    String code = answered.reply().error() ? reply.path("code").asText() : "";
+    if (code.equals(HostError.SHUTTING_DOWN.wireName())) {
+      // The next host calls again.
+      return Effect().none();
+    }
+    if (CALL_AGAIN.contains(code)) {
+      return callAgain(time, reply.path("error").asText());
+    }
+    if (!code.isEmpty() && !code.equals(HostError.STILL_WORKING.wireName())) {
+      context
+          .getLog()
+          .warn(
+              "The run of {} that schedule {} started for {} came to {}: {}",
+              schedule.flow(),
+              schedule.name(),
+              time,
+              code,
+              reply.path("error").asText());
+    }
+    calling = false;
+    pause = SHORTEST_PAUSE;
+    return Effect()
+        .persist(new ScheduleEntry(clock.millis(), state.rhythm(), state.upTo(), false))
+        .thenRun(this::lookAgain);
+  }
+
+  private Effect<ScheduleEntry, ScheduleEntry> failed(ScheduleEntry state, Failed failed) {
+    if (!state.starting() || state.upTo() != failed.occurrence()) {
+      return Effect().none();
+    }
+    return callAgain(OutcomeJson.time(failed.occurrence()), failed.thrown().toString());
+  }
+
+  private Effect<ScheduleEntry, ScheduleEntry> callAgain(String time, String why) {
+    context
+        .getLog()
+        .warn(
+            "Schedule {} could not start its run for {} and will try again in {}: {}",
+            schedule.name(),
+            time,
+            pause,
+            why);
+    calling = false;
+    lookIn(pause);
+    pause =
+        pause.multipliedBy(2).compareTo(LONGEST_PAUSE) < 0 ? pause.multipliedBy(2) : LONGEST_PAUSE;
+    return Effect().none();
+  }
+}

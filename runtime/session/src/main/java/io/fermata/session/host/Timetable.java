@@ -1,0 +1,142 @@
+package io.fermata.session.host;
+
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import org.apache.pekko.actor.typed.ActorRef;
+
+/** The schedules of a host, once they were found to make sense. */
+public final class Timetable {
+  private static final Pattern NAME = Pattern.compile("[a-z0-9_-]{1,64}");
+  private static final Duration SHORTEST = Duration.ofSeconds(1);
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
+  private record Entry(Schedule schedule, Rhythm rhythm) {}
+
+  private final List<Entry> entries;
+
+  private Timetable(List<Entry> entries) {
+    this.entries = entries;
+  }
+
+  /**
+   * @throws IllegalStateException if something is wrong, with all that is
+   */
+  public static Timetable of(List<Schedule> schedules, Collection<String> flows, Instant now) {
+    Reader reader = new Reader(flows, now);
+    schedules.forEach(reader::read);
+    if (!reader.faults.isEmpty()) {
+      throw new IllegalStateException(
+          "The host's schedules cannot be kept:\n- " + String.join("\n- ", reader.faults));
+    }
+    return new Timetable(List.copyOf(reader.entries));
+  }
+
+  /** Begins to keep the schedules, or goes on where they were. */
+  public void start(
+      ActorRef<? super SessionRegion.Spawn> region,
+      Function<ToolCall, CompletionStage<ToolReply>> host,
+      InstantSource clock) {
+    for (Entry entry : entries) {
+      Schedule schedule = entry.schedule();
+      region.tell(
+          new SessionRegion.Spawn(
+              "schedule-" + schedule.name(),
+              ScheduleActor.create(schedule, entry.rhythm(), host, clock)));
+    }
+  }
+
+  private static final class Reader {
+    private final Collection<String> flows;
+    private final Instant now;
+    private final Set<String> names = new HashSet<>();
+    private final List<Entry> entries = new ArrayList<>();
+    private final List<String> faults = new ArrayList<>();
+
+    Reader(Collection<String> flows, Instant now) {
+      this.flows = flows;
+      this.now = now;
+    }
+
+    void read(Schedule schedule) {
+      if (!NAME.matcher(schedule.name()).matches()) {
+        fault(schedule, "is not a name; use up to 64 lower-case letters, digits, _ and -");
+      } else if (!names.add(schedule.name())) {
+        fault(schedule, "is there twice; give each schedule a name of its own");
+      }
+      if (!flows.contains(schedule.flow())) {
+        fault(
+            schedule,
+            "starts the flow "
+                + schedule.flow()
+                + ", which the host does not have; call flow(…) for it, or name one of "
+                + String.join(", ", new TreeSet<>(flows)));
+      }
+      if (schedule.intent().isBlank()) {
+        fault(schedule, "has a blank intent; say why its runs are started");
+      }
+      rhythm(schedule).ifPresent(rhythm -> entries.add(new Entry(schedule, rhythm)));
+    }
+
+    private Optional<Rhythm> rhythm(Schedule schedule) {
+      String cron = schedule.cron();
+      Duration every = schedule.every();
+      if (cron != null && every != null) {
+        return fault(schedule, "has both cron(…) and every(…); call only one of them");
+      } else if (cron != null) {
+        return cron(schedule, cron);
+      } else if (every != null) {
+        return every(schedule, every);
+      }
+      return fault(schedule, "does not say when; call cron(…) or every(…)");
+    }
+
+    private Optional<Rhythm> cron(Schedule schedule, String expression) {
+      Rhythm rhythm;
+      try {
+        rhythm = Rhythm.Cron.parse(expression, schedule.zone());
+      } catch (IllegalArgumentException e) {
+        return fault(
+            schedule,
+            "has the cron expression \""
+                + expression
+                + "\", which cannot be read ("
+                + e.getMessage()
+                + "); write minute, hour, day of month, month and day of week, for example"
+                + " \"0 3 * * *\" or \"*/15 8-17 * * 1-5\"");
+      }
+      return rhythm.after(now).isPresent()
+          ? Optional.of(rhythm)
+          : fault(
+              schedule,
+              "has the cron expression \""
+                  + expression
+                  + "\", whose time never comes; correct the day");
+    }
+
+    private Optional<Rhythm> every(Schedule schedule, Duration every) {
+      return every.compareTo(SHORTEST) < 0 || every.compareTo(LONGEST) > 0
+          ? fault(schedule, "comes every " + every + "; choose a second or more, up to 100 years")
+          : Optional.of(new Rhythm.Every(every));
+    }
+
+    private Optional<Rhythm> fault(Schedule schedule, String what) {
+      faults.add("schedule " + schedule.name() + " " + what);
+      return Optional.empty();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+package io.fermata.session.journal;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The calls that a session remembers, so that a repeated one gets its reply and drives nothing.
+ *
+ * @param replies the replies to the latest calls that named themselves
+ * @param past the names of calls whose replies went with their run
+ * @param open the named call that is still being driven
+ */
+public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullable String open) {
+  static final CallLog EMPTY = new CallLog(Map.of(), List.of(), null);
+
+  private static final int REMEMBERED = 16;
+
+  /** After an entry that belongs to a call, or to none. */
+  CallLog after(Entry<?> entry) {
+    String callId = entry.callId();
+    RunReply reply = entry.reply();
+    if (callId == null || reply == null) {
+      return new CallLog(replies, past, entry.working() ? callId : null);
+    }
+    Map<String, RunReply> more = new LinkedHashMap<>(replies);
+    more.put(callId, reply);
+    if (more.size() > REMEMBERED) {
+      more.remove(more.keySet().iterator().next());
+    }
+    return new CallLog(more, past, null);
+  }
+
+  /** After the end of a run: its last call alone keeps its reply. */
+  static CallLog afterEnd(Entry<?> entry, RunEnd end) {
+    String callId = entry.callId();
+    RunReply reply = entry.reply();
+    return new CallLog(
+        callId == null || reply == null ? Map.of() : Map.of(callId, reply), end.calls(), null);
+  }
+
+  /** The reply to a call of that name, if it is remembered. */
+  public @Nullable RunReply recorded(@Nullable String callId) {
+    return callId == null ? null : replies.get(callId);
+  }
+
+  /** Whether a call of that name belonged to a run that has ended. */
+  public boolean isPast(@Nullable String callId) {
+    return callId != null && past.contains(callId);
+  }
+
+  /** The names of the latest calls, without one. */
+  public List<String> namesExcept(@Nullable String callId) {
+    List<String> names = new ArrayList<>(past);
+    names.addAll(replies.keySet());
+    names.remove(callId);
+    return List.copyOf(names.subList(Math.max(0, names.size() - REMEMBERED), names.size()));
+  }
+}

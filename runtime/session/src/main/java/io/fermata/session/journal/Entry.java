@@ -1,0 +1,142 @@
+package io.fermata.session.journal;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.fermata.persistence.spi.JournalTags;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One entry of a session's journal, written atomically: the events of one step, or the end of a
+ * run.
+ *
+ * @param seq its number in the journal
+ * @param origin who caused it
+ * @param callId the client's name for the call that it belongs to
+ * @param reply the reply to that call; null while the call is still being driven
+ * @param wake when the session resumes by itself; null if it waits for a caller
+ * @param events what happened
+ * @param end what remains of a run once its earlier entries are swept; null unless one has ended
+ * @param task whether the run is handed out as a task from here on
+ * @param <E> the events of the session's program
+ */
+public record Entry<E>(
+    long seq,
+    long at,
+    Origin origin,
+    @Nullable String callId,
+    @Nullable RunReply reply,
+    @Nullable Wake wake,
+    List<E> events,
+    @Nullable RunEnd end,
+    @JsonInclude(JsonInclude.Include.NON_DEFAULT) boolean task)
+    implements Journaled {
+
+  /**
+   * Who caused an entry.
+   *
+   * @param principal the caller; null where nobody called
+   * @param session the session's name as its callers know it; in the first entry of a run alone
+   */
+  public record Origin(By by, @Nullable String principal, @Nullable String session) {
+    public static final Origin EFFECT = new Origin(By.EFFECT, null, null);
+    public static final Origin TIMER = new Origin(By.TIMER, null, null);
+    public static final Origin HOST = new Origin(By.HOST, null, null);
+    public static final Origin SIGNAL = new Origin(By.SIGNAL, null, null);
+
+    public static Origin caller(String principal) {
+      return new Origin(By.CALLER, principal, null);
+    }
+
+    /** Whose session it starts; null if it starts none. */
+    public @Nullable Owner owner() {
+      return principal == null || session == null ? null : new Owner(principal, session);
+    }
+
+    /** The same without the session's name. */
+    public Origin withoutSession() {
+      return session == null ? this : new Origin(by, principal, null);
+    }
+  }
+
+  /** Whose session it is, and its name as its callers know it. */
+  public record Owner(String principal, String session) {}
+
+  /** What kind of cause an entry has. */
+  public enum By {
+    /** A principal's call. */
+    @JsonProperty("caller")
+    CALLER,
+    /** A signal from outside. */
+    @JsonProperty("signal")
+    SIGNAL,
+    /** An effect of the session that has ended. */
+    @JsonProperty("effect")
+    EFFECT,
+    /** A timer of the session. */
+    @JsonProperty("timer")
+    TIMER,
+    /** The host: recovery, migration, or another session. */
+    @JsonProperty("host")
+    HOST
+  }
+
+  /**
+   * When a session resumes by itself.
+   *
+   * @param at the moment; null if it has work to do at once
+   */
+  public record Wake(@Nullable Long at) {
+    public static final Wake NOW = new Wake(null);
+
+    public static @Nullable Wake at(@Nullable Long moment) {
+      return moment == null ? null : new Wake(moment);
+    }
+  }
+
+  /** An entry of events alone. */
+  public static <E> Entry<E> of(long seq, long at, Origin origin, List<E> events) {
+    return new Entry<>(seq, at, origin, null, null, null, events, null, false);
+  }
+
+  public Entry<E> belongingTo(@Nullable String call, @Nullable RunReply told) {
+    return new Entry<>(seq, at, origin, call, told, wake, events, end, task);
+  }
+
+  public Entry<E> waking(@Nullable Wake next) {
+    return new Entry<>(seq, at, origin, callId, reply, next, events, end, task);
+  }
+
+  public Entry<E> ending(RunEnd ended) {
+    return new Entry<>(seq, at, origin, callId, reply, wake, events, ended, task);
+  }
+
+  public Entry<E> asTask() {
+    return new Entry<>(seq, at, origin, callId, reply, wake, events, end, true);
+  }
+
+  /** Whether effects are outstanding after it. */
+  boolean working() {
+    return wake != null && wake.at() == null;
+  }
+
+  /** What the store finds its session by. */
+  public Set<String> tags() {
+    if (end != null) {
+      String sweep = JournalTags.sweep(end.keptUntil());
+      Long known = end.knownUntil();
+      return known == null ? Set.of(sweep) : Set.of(sweep, JournalTags.forget(known));
+    } else if (wake == null) {
+      return Set.of();
+    }
+    return Set.of(wake.at() == null ? JournalTags.UNFINISHED : JournalTags.due(wake.at()));
+  }
+
+  /** What a log may contain of it: nothing that happened in the session. */
+  @Override
+  public String toString() {
+    String what = end == null ? "with " + events.size() + " events" : "end of " + end.runId();
+    return "entry " + seq + " at " + at + ", " + what;
+  }
+}

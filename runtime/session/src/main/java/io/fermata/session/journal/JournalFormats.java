@@ -1,0 +1,137 @@
+package io.fermata.session.journal;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
+import com.fasterxml.jackson.databind.JsonMappingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.exc.InvalidTypeIdException;
+import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/**
+ * The forms of records and snapshots, each under a name with a version: those that are written now,
+ * and how the earlier ones are brought into them, one version at a time.
+ */
+final class JournalFormats {
+  private static final String UNKNOWN_HERE = ", which this release does not know";
+  private static final String NEWER = "run the release that wrote it, or a newer one";
+
+  private final Map<String, JavaType> written;
+  private final Map<String, Upcaster> upcasters;
+
+  /**
+   * Brings a record of an earlier version into the next one.
+   *
+   * @param to the name of the next version
+   * @param change what becomes of the record as JSON, which it may change
+   */
+  record Upcaster(String to, UnaryOperator<ObjectNode> change) {
+
+    /** One version of a record to the next, in which events of one kind have another form. */
+    static Upcaster ofEvents(String to, String kind, UnaryOperator<ObjectNode> change) {
+      return new Upcaster(
+          to,
+          entry -> {
+            for (int i = 0; i < entry.path("events").size(); i++) {
+              if (entry.path("events").get(i) instanceof ObjectNode event
+                  && event.path("e").asText().equals(kind)) {
+                entry.withArray("events").set(i, change.apply(event));
+              }
+            }
+            return entry;
+          });
+    }
+  }
+
+  /**
+   * @param written what is written now, by its name
+   * @param upcasters what was written earlier, by its name
+   */
+  JournalFormats(Map<String, JavaType> written, Map<String, Upcaster> upcasters) {
+    this.written = Map.copyOf(written);
+    this.upcasters = Map.copyOf(upcasters);
+  }
+
+  /** What is written now, by its name. */
+  Map<String, JavaType> written() {
+    return written;
+  }
+
+  /** Writes an object under its name; the type says of what kind the parts of it are. */
+  byte[] write(Object object, String manifest, ObjectMapper mapper) throws IOException {
+    return mapper.writerFor(written.get(manifest)).writeValueAsBytes(object);
+  }
+
+  Object read(byte[] bytes, String manifest, ObjectMapper mapper) throws UnreadableEntry {
+    JavaType type = written.get(manifest);
+    Upcaster upcaster = upcasters.get(manifest);
+    if (type == null && upcaster == null) {
+      throw unknown(manifest);
+    }
+    try {
+      byte[] plain = Packing.unpacked(bytes);
+      return type == null
+          ? upcast(mapper.readTree(plain), manifest, mapper)
+          : mapper.readValue(plain, type);
+    } catch (Packing.UnknownPackingException e) {
+      throw new UnreadableEntry(manifest, " " + e.getMessage() + UNKNOWN_HERE, NEWER, e);
+    } catch (InvalidTypeIdException e) {
+      String why = " with a part of the kind " + e.getTypeId() + UNKNOWN_HERE;
+      throw new UnreadableEntry(manifest, why, NEWER, e);
+    } catch (UnrecognizedPropertyException e) {
+      String why = " with a part " + at(e) + UNKNOWN_HERE;
+      throw new UnreadableEntry(manifest, why, NEWER, e);
+    } catch (IOException | RuntimeException e) {
+      String where =
+          e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
+              ? " at " + at(mapping)
+              : "";
+      throw new UnreadableEntry(
+          manifest,
+          " that cannot be read" + where + ", as it is not whole or not one of Fermata's",
+          "restore the journal from a backup, or erase the session",
+          hidden(e));
+    }
+  }
+
+  /** The message of a failed reading may quote what the record holds. */
+  private static Throwable hidden(Exception e) {
+    return new IOException(e.getClass().getName());
+  }
+
+  private static String at(JsonMappingException e) {
+    return e.getPath().stream()
+        .map(
+            part -> part.getFieldName() == null ? "[" + part.getIndex() + "]" : part.getFieldName())
+        .collect(Collectors.joining("."));
+  }
+
+  private Object upcast(JsonNode tree, String manifest, ObjectMapper mapper)
+      throws JsonProcessingException {
+    ObjectNode now = (ObjectNode) tree;
+    String name = manifest;
+    for (Upcaster next = upcasters.get(name); next != null; next = upcasters.get(name)) {
+      now = next.change().apply(now);
+      name = next.to();
+    }
+    return mapper.treeToValue(now, written.get(name));
+  }
+
+  private UnreadableEntry unknown(String manifest) {
+    String kind = manifest.replaceFirst(":.*", ":");
+    TreeSet<String> known = new TreeSet<>(written.keySet());
+    known.addAll(upcasters.keySet());
+    known.removeIf(name -> !name.startsWith(kind));
+    String why =
+        known.isEmpty()
+            ? UNKNOWN_HERE
+            : ", of which this release knows only " + String.join(", ", known);
+    return new UnreadableEntry(manifest, why, NEWER, null);
+  }
+}

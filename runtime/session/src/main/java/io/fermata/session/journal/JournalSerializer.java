@@ -1,0 +1,111 @@
+package io.fermata.session.journal;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JavaType;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.type.TypeFactory;
+import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import java.io.IOException;
+import java.io.NotSerializableException;
+import java.util.Map;
+import org.apache.pekko.serialization.SerializerWithStringManifest;
+
+/**
+ * Writes journal records and snapshots as CBOR, packed, under names that never change, with a
+ * version. A name or version that this release does not know is refused, never guessed at.
+ */
+public final class JournalSerializer extends SerializerWithStringManifest {
+  private static final int IDENTIFIER = 1_178_946_637;
+
+  private static final String RUN = "run:1";
+  private static final String THREAD = "thread:1";
+  private static final String RUN_STATE = "run-state:1";
+  private static final String THREAD_STATE = "thread-state:1";
+  private static final String ENCRYPTED = "encrypted:1";
+  private static final String SCHEDULE = "schedule:1";
+
+  /**
+   * What is written, and what was written by earlier releases. Whoever changes the form of a record
+   * gives it its next version here, and what was under the old one an upcaster.
+   */
+  static final JournalFormats FORMATS =
+      new JournalFormats(
+          Map.of(
+              RUN, of(Entry.class, Event.class),
+              THREAD, of(Entry.class, ThreadEvent.class),
+              RUN_STATE, of(SessionState.class, RunState.class),
+              THREAD_STATE, of(SessionState.class, ThreadState.class),
+              ENCRYPTED, TypeFactory.defaultInstance().constructType(EncryptedEntry.class),
+              SCHEDULE, TypeFactory.defaultInstance().constructType(ScheduleEntry.class)),
+          Map.of());
+
+  private static JavaType of(Class<?> container, Class<?> content) {
+    return TypeFactory.defaultInstance().constructParametricType(container, content);
+  }
+
+  static final ObjectMapper MAPPER =
+      CBORMapper.builder()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .defaultPropertyInclusion(
+              JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
+          .build();
+
+  @Override
+  public int identifier() {
+    return IDENTIFIER;
+  }
+
+  @Override
+  public String manifest(Object object) {
+    return name(object);
+  }
+
+  private static String name(Object object) {
+    if (object instanceof Entry<?> entry) {
+      boolean thread = !entry.events().isEmpty() && entry.events().get(0) instanceof ThreadEvent;
+      return thread ? THREAD : RUN;
+    } else if (object instanceof SessionState<?> state) {
+      return state.program() instanceof ThreadState ? THREAD_STATE : RUN_STATE;
+    } else if (object instanceof EncryptedEntry) {
+      return ENCRYPTED;
+    } else if (object instanceof ScheduleEntry) {
+      return SCHEDULE;
+    }
+    throw new IllegalArgumentException("No entry of a journal: " + object.getClass());
+  }
+
+  @Override
+  public byte[] toBinary(Object object) {
+    return Packing.packed(cbor(object));
+  }
+
+  /** An entry, snapshot or part of one as it is before it is packed. */
+  public static byte[] cbor(Object object) {
+    try {
+      return object instanceof JsonNode
+          ? MAPPER.writeValueAsBytes(object)
+          : FORMATS.write(object, name(object), MAPPER);
+    } catch (IOException e) {
+      throw new IllegalStateException("A journal record could not be written", e);
+    }
+  }
+
+  /** The tree of a record, a snapshot or a part of one, which is not packed. */
+  public static JsonNode tree(byte[] cbor) throws IOException {
+    return MAPPER.readTree(cbor);
+  }
+
+  @Override
+  public Object fromBinary(byte[] bytes, String manifest) throws NotSerializableException {
+    return FORMATS.read(bytes, manifest, MAPPER);
+  }
+}

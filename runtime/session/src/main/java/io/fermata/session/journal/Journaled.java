@@ -1,0 +1,4 @@
+package io.fermata.session.journal;
+
+/** What {@link JournalSerializer} writes: entries of journals, and snapshots. */
+interface Journaled {}

@@ -1,0 +1,133 @@
+package io.fermata.session.journal;
+
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The fold of a session's journal.
+ *
+ * @param program the state of the session's program
+ * @param owner whose session it is, while a run is unfinished
+ * @param calls the calls that it remembers
+ * @param task whether its run is handed out as a task
+ * @param ended the end of its last run; null while one is unfinished, and for threads
+ * @param earlierTasks how its latest tasks ended; null for none
+ * @param <S> the state of the program
+ */
+public record SessionState<S>(
+    S program,
+    Entry.@Nullable Owner owner,
+    CallLog calls,
+    boolean task,
+    @Nullable Ended ended,
+    @Nullable List<RunEnd.TaskEnd> earlierTasks)
+    implements Journaled {
+
+  /** How many ended tasks a session remembers: each end of a run holds them all. */
+  public static final int REMEMBERED_TASKS = 16;
+
+  /**
+   * The end of a run, and the reply that told of it.
+   *
+   * @param reply null if nobody waited for it
+   */
+  public record Ended(RunEnd end, @Nullable RunReply reply) {}
+
+  public static <S> SessionState<S> of(S initial) {
+    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null);
+  }
+
+  /**
+   * The state after an entry.
+   *
+   * @param after the state of the program after it
+   */
+  public SessionState<S> apply(Entry<?> entry, S after) {
+    RunEnd end = entry.end();
+    if (end != null) {
+      return new SessionState<>(
+          after,
+          null,
+          CallLog.afterEnd(entry, end),
+          end.task(),
+          new Ended(end, entry.reply()),
+          tasks(entry, end));
+    }
+    boolean goesOn = ended == null && task;
+    Entry.Owner starter = entry.origin().owner();
+    Entry.Owner from = starter == null ? owner : starter;
+    return new SessionState<>(
+        after, from, calls.after(entry), goesOn || entry.task(), null, earlierTasks);
+  }
+
+  /** The state of a run's session after an entry that was read from its journal. */
+  @SuppressWarnings("unchecked") // the entries of a run hold its events
+  public static SessionState<RunState> replay(SessionState<RunState> before, Entry<?> entry) {
+    RunEnd end = entry.end();
+    RunState run =
+        end == null
+            ? before.program().apply((List<io.fermata.flow.event.Event>) entry.events())
+            : end.state(entry.at());
+    return before.apply(entry, run);
+  }
+
+  /** The ended tasks that are remembered, the latest last. */
+  private static @Nullable List<RunEnd.TaskEnd> tasks(Entry<?> entry, RunEnd end) {
+    RunReply reply = entry.reply();
+    Long until = end.knownUntil();
+    List<RunEnd.TaskEnd> earlier = end.earlierTasks();
+    if (!end.task() || reply == null || until == null) {
+      return earlier;
+    }
+    List<RunEnd.TaskEnd> all = new ArrayList<>(earlier == null ? List.of() : earlier);
+    // An end that is fetched later is written once more.
+    all.removeIf(task -> task.runId().equals(end.runId()));
+    all.add(new RunEnd.TaskEnd(end.runId(), end.status(), reply, entry.at(), until));
+    return List.copyOf(all.subList(Math.max(0, all.size() - REMEMBERED_TASKS), all.size()));
+  }
+
+  /** The ended tasks that are still to be remembered at a time; null for none. */
+  public @Nullable List<RunEnd.TaskEnd> tasksAt(long now) {
+    if (earlierTasks == null) {
+      return null;
+    }
+    List<RunEnd.TaskEnd> kept =
+        earlierTasks.stream().filter(task -> task.keptUntil() > now).toList();
+    return kept.isEmpty() ? null : kept;
+  }
+
+  /** How a task ended; null if that is not known. */
+  public RunEnd.@Nullable TaskEnd taskEnd(String runId) {
+    if (earlierTasks == null) {
+      return null;
+    }
+    return earlierTasks.stream()
+        .filter(task -> task.runId().equals(runId))
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** The reply that told of the last run's end, if one did. */
+  public @Nullable RunReply lastReply() {
+    return ended == null ? null : ended.reply();
+  }
+
+  /** The outcome of the last run, as long as no client has fetched it; null if one has. */
+  public @Nullable Outcome unclaimed() {
+    RunEnd.Unclaimed outcome = ended == null ? null : ended.end().unclaimed();
+    if (ended == null || outcome == null) {
+      return null;
+    }
+    if (ended.end().status() == RunState.Status.COMPLETED) {
+      return new Outcome.Complete(outcome.result(), outcome.reason());
+    }
+    String reason = outcome.reason();
+    return reason == null
+        ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
+        : Outcome.Failure.of(ErrorCode.RUN_FAILED, reason);
+  }
+}

@@ -1,0 +1,80 @@
+package io.fermata.session.key;
+
+import java.lang.reflect.InvocationTargetException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinPool.ForkJoinWorkerThreadFactory;
+import java.util.concurrent.ForkJoinWorkerThread;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
+ */
+public final class HandlerThreads {
+  /** How many threads tell those who watch. */
+  static final int FEEDS = 8;
+
+  /** So many callers may hold up threads with what they do upon a reply before others wait. */
+  private static final int MOST_HELD_UP = 1_024;
+
+  private HandlerThreads() {}
+
+  public static ExecutorService create(int bound) {
+    try {
+      // The source level is 17, so the method of JDK 21 can only be found at run time.
+      return (ExecutorService)
+          Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+    } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
+      return pool(bound);
+    }
+  }
+
+  static ThreadPoolExecutor pool(int bound) {
+    return pool(bound, "fermata-handler-");
+  }
+
+  /** Threads that tell those who watch: few, for whoever watches takes what it hears at once. */
+  public static ExecutorService feeds() {
+    return pool(FEEDS, "fermata-feed-");
+  }
+
+  private static ThreadPoolExecutor pool(int bound, String name) {
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            bound, bound, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), named(name));
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+
+  /**
+   * Threads that hand out replies: as many as callers hold up, usually one or two. Replies come in
+   * bursts, one for each record of a batch, and this pool does not wake a thread for each of them.
+   */
+  public static ExecutorService replies() {
+    ClassLoader loader = Thread.currentThread().getContextClassLoader();
+    AtomicInteger count = new AtomicInteger();
+    ForkJoinWorkerThreadFactory factory =
+        pool -> {
+          ForkJoinWorkerThread thread =
+              ForkJoinPool.defaultForkJoinWorkerThreadFactory.newThread(pool);
+          thread.setName("fermata-reply-" + count.incrementAndGet());
+          thread.setContextClassLoader(loader);
+          return thread;
+        };
+    return new ForkJoinPool(MOST_HELD_UP, factory, null, true);
+  }
+
+  public static ThreadFactory named(String prefix) {
+    AtomicInteger count = new AtomicInteger();
+    return task -> {
+      Thread thread = new Thread(task, prefix + count.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    };
+  }
+}

@@ -1,0 +1,95 @@
+package io.fermata.session.key;
+
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.security.SecureRandom;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.List;
+import java.util.stream.Stream;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/**
+ * Mints session handles and recognises them without remembering any: 128 random bits, followed by
+ * 128 bits of a signature with the store's key. A handle outlives the process as the key does.
+ */
+public final class Handles {
+  private static final int HALF = 16;
+  private static final int LENGTH = 43;
+
+  private final SecretKeySpec key;
+  private final List<SecretKeySpec> accepted;
+  private final SecureRandom random = new SecureRandom();
+
+  public Handles(byte[] serverKey) {
+    this(serverKey, List.of());
+  }
+
+  /**
+   * @param others the keys of stores whose handles are recognised, too
+   */
+  public Handles(byte[] serverKey, List<byte[]> others) {
+    this.key = keyOf(serverKey);
+    this.accepted = Stream.concat(Stream.of(key), others.stream().map(Handles::keyOf)).toList();
+  }
+
+  /** Handles that are good as long as this process lives, for hosts without a store. */
+  public static Handles ofProcess() {
+    byte[] key = new byte[2 * HALF];
+    new SecureRandom().nextBytes(key);
+    return new Handles(key);
+  }
+
+  private static SecretKeySpec keyOf(byte[] serverKey) {
+    return new SecretKeySpec(serverKey, "HmacSHA256");
+  }
+
+  /** A new handle that nobody can guess. */
+  public String mint() {
+    byte[] nonce = new byte[HALF];
+    random.nextBytes(nonce);
+    return sealed(nonce, key);
+  }
+
+  /** The one handle that belongs to a name: the same for the same name, unguessable without it. */
+  public String derive(String name) {
+    byte[] nonce = signature(bytes("derived\n" + name), key);
+    return sealed(Arrays.copyOf(nonce, HALF), key);
+  }
+
+  /** Whether this server's store minted the handle, or one whose handles it accepts. */
+  public boolean minted(String handle) {
+    if (handle.length() != LENGTH) {
+      return false;
+    }
+    try {
+      byte[] nonce = Arrays.copyOf(Base64.getUrlDecoder().decode(handle), HALF);
+      return accepted.stream()
+          .anyMatch(by -> MessageDigest.isEqual(bytes(handle), bytes(sealed(nonce, by))));
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+  }
+
+  private static String sealed(byte[] nonce, SecretKeySpec by) {
+    byte[] bytes = Arrays.copyOf(nonce, 2 * HALF);
+    System.arraycopy(signature(nonce, by), 0, bytes, HALF, HALF);
+    return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static byte[] signature(byte[] of, SecretKeySpec by) {
+    try {
+      Mac mac = Mac.getInstance("HmacSHA256");
+      mac.init(by);
+      return mac.doFinal(of);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("Every JDK has HmacSHA256", e);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+package io.fermata.session.key;
+
+import io.fermata.flow.event.Outcome;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The stable names of what can go wrong before a run is reached, beside those of the run itself.
+ */
+public enum HostError {
+  INVALID_ARGUMENTS(
+      "The call's arguments do not fit the tool's input schema",
+      "Correct what is named in violations and call again"),
+  MISSING_SESSION(
+      "The call names no session", "Send the sessionId of an earlier result, or start a run"),
+  UNKNOWN_SESSION(
+      "The sessionId is not one that this server gave out",
+      "Send the sessionId of an earlier result unchanged, or start a run without one"),
+  STALE_CALL(
+      "The run has moved on since the state that the call refers to",
+      "Read the open question and answer that"),
+  BUSY("Too many calls of this session wait already", "Call again when one of them has returned"),
+  STILL_WORKING(
+      "The run is still working; the work goes on",
+      "Call again with action continue and no stateUpdates to fetch the outcome"),
+  OVERLOADED("The server has too many calls under way", "Call again a little later"),
+  TOO_MANY_RUNS(
+      "The caller has as many unfinished runs as it may", "Finish or cancel one of them first"),
+  STORE_UNAVAILABLE(
+      "The session's journal could not be read or written",
+      "Call again with the same arguments; what was not acknowledged may be missing"),
+  KEY_MISSING(
+      "The session is encrypted with a key that the server does not have",
+      "Give the server the key again; the session is as it was, and goes on when it is called"
+          + " again"),
+  SEAL_BROKEN(
+      "What is stored of the session is not what the server wrote there",
+      "Restore the store, or start a new session"),
+  JOURNAL_UNREADABLE(
+      "The session's journal holds what this release cannot read; it is left as it is",
+      "Call a server of the release that wrote it, or of a newer one; or start a new session"),
+  ERASED("The session was erased, or is being erased now", "Start a new run when that is wanted"),
+  SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
+
+  private final String cause;
+  private final String repair;
+
+  HostError(String cause, String repair) {
+    this.cause = cause;
+    this.repair = repair;
+  }
+
+  public String wireName() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  public String cause() {
+    return cause;
+  }
+
+  public String repair() {
+    return repair;
+  }
+
+  public Outcome.Failure failure() {
+    return failure(cause);
+  }
+
+  public Outcome.Failure failure(String because) {
+    return new Outcome.Failure(wireName(), because + ". " + repair + ".", null, List.of(), null);
+  }
+}

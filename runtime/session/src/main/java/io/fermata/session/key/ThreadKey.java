@@ -1,0 +1,97 @@
+package io.fermata.session.key;
+
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.security.SecureRandom;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The names of threads: the agent that a thread began with, and what nobody can guess.
+ *
+ * @param agent the agent that it began with
+ * @param secret the digest of the principal that it belongs to, for a child that of its parent, and
+ *     what is its own
+ */
+public record ThreadKey(String agent, String secret) {
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  public static ThreadKey random(String agent, String principal) {
+    byte[] random = new byte[18];
+    RANDOM.nextBytes(random);
+    return new ThreadKey(agent, SessionKey.ownerOf(principal) + text(random));
+  }
+
+  /** The thread that a principal names; the same for the same name. */
+  public static ThreadKey named(String agent, String principal, String name, byte[] salt) {
+    return new ThreadKey(
+        agent, SessionKey.ownerOf(principal) + derived(salt, "create", principal, agent, name));
+  }
+
+  /** The thread that a call of another thread creates. */
+  public static ThreadKey child(ThreadKey parent, String agent, String callKey, byte[] salt) {
+    return new ThreadKey(
+        agent, parent.family() + derived(salt, "child", parent.threadId(), callKey));
+  }
+
+  /** The same for the same words, and nothing that could be told from them. */
+  private static String derived(byte[] salt, String... words) {
+    try {
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      digest.update(salt);
+      for (String word : words) {
+        digest.update(word.getBytes(StandardCharsets.UTF_8));
+        digest.update((byte) 0);
+      }
+      return text(Arrays.copyOf(digest.digest(), 18));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Every JDK has SHA-256", e);
+    }
+  }
+
+  /**
+   * What the names of the threads that it creates and of the runs that it calls begin with, behind
+   * the agent or the flow.
+   */
+  public String family() {
+    String owner = secret.substring(0, Math.min(SessionKey.BRIEF, secret.length()));
+    return owner + SessionKey.brief(threadId());
+  }
+
+  private static String text(byte[] bytes) {
+    return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+  }
+
+  /** The key of the thread that lives in an entity. */
+  public static ThreadKey ofEntity(String entityId) {
+    return new ThreadKey(
+        Objects.requireNonNull(SessionKey.agentOf(entityId)), SessionKey.placeOf(entityId));
+  }
+
+  /** The key of a thread id; null if there is no thread of such an id. */
+  public static @Nullable ThreadKey of(String threadId) {
+    int dot = threadId.indexOf('.');
+    boolean plausible = dot > 0 && threadId.length() < 256 && threadId.indexOf('|') < 0;
+    return plausible
+        ? new ThreadKey(threadId.substring(0, dot), threadId.substring(dot + 1))
+        : null;
+  }
+
+  /** The thread whose use of a tool a session stands for; null if it is not a thread's. */
+  public static @Nullable ThreadKey caller(String session) {
+    String named = SessionKey.named(session);
+    int end = named.indexOf('\n');
+    return end < 0 ? null : of(named.substring(0, end));
+  }
+
+  public String threadId() {
+    return agent + "." + secret;
+  }
+
+  public String entityId() {
+    return SessionKey.threadOf(agent, secret);
+  }
+}

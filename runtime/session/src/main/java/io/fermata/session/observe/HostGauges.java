@@ -1,0 +1,41 @@
+package io.fermata.session.observe;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** How much a host has to do, as its actors say. */
+public final class HostGauges implements Telemetry.Gauges {
+  private final AtomicInteger waking = new AtomicInteger();
+  private volatile int awake;
+  private volatile int callsInFlight;
+
+  @Override
+  public int awake() {
+    return awake;
+  }
+
+  @Override
+  public int waking() {
+    return waking.get();
+  }
+
+  @Override
+  public int callsInFlight() {
+    return callsInFlight;
+  }
+
+  public void awake(int sessions) {
+    awake = sessions;
+  }
+
+  public void callsInFlight(int calls) {
+    callsInFlight = calls;
+  }
+
+  public void wakes() {
+    waking.incrementAndGet();
+  }
+
+  public void woke() {
+    waking.decrementAndGet();
+  }
+}

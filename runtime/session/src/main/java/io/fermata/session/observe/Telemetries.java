@@ -1,0 +1,152 @@
+package io.fermata.session.observe;
+
+import io.fermata.session.key.TraceContext;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Tells several of what goes on, and keeps what they throw from those who work. */
+public final class Telemetries implements Telemetry {
+  private static final Logger LOG = LoggerFactory.getLogger(Telemetries.class);
+
+  private final List<Telemetry> all;
+
+  private Telemetries(List<Telemetry> all) {
+    this.all = all;
+  }
+
+  /** Nobody's telemetry costs nothing. */
+  public static Telemetry of(List<Telemetry> all) {
+    List<Telemetry> hearing = all.stream().filter(each -> each != NONE).toList();
+    return hearing.isEmpty() ? NONE : new Telemetries(hearing);
+  }
+
+  private void tell(Consumer<Telemetry> what) {
+    for (Telemetry each : all) {
+      try {
+        what.accept(each);
+      } catch (Throwable e) {
+        complain(e);
+      }
+    }
+  }
+
+  private static void complain(Throwable e) {
+    LOG.warn("A telemetry threw; nothing else is disturbed", e);
+  }
+
+  private Activity begin(Function<Telemetry, Activity> begin) {
+    List<Activity> begun = new ArrayList<>(all.size());
+    tell(
+        each -> {
+          Activity activity = begin.apply(each);
+          if (activity != null && activity != Activity.NONE) {
+            begun.add(activity);
+          }
+        });
+    return begun.isEmpty() ? Activity.NONE : new Several(begun);
+  }
+
+  @Override
+  public Activity called(Call call) {
+    return begin(each -> each.called(call));
+  }
+
+  @Override
+  public Activity performing(Effect effect) {
+    return begin(each -> each.performing(effect));
+  }
+
+  @Override
+  public void changed(String flow, RunChange change) {
+    tell(each -> each.changed(flow, change));
+  }
+
+  @Override
+  public void appended(int records, long nanos) {
+    tell(each -> each.appended(records, nanos));
+  }
+
+  @Override
+  public void woke(long nanos) {
+    tell(each -> each.woke(nanos));
+  }
+
+  @Override
+  public void requested(String method, String outcome, long nanos) {
+    tell(each -> each.requested(method, outcome, nanos));
+  }
+
+  @Override
+  public void opened(Gauges gauges) {
+    tell(each -> each.opened(gauges));
+  }
+
+  @Override
+  public void closed(Gauges gauges) {
+    tell(each -> each.closed(gauges));
+  }
+
+  private static final class Several implements Activity {
+    private final List<Activity> all;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    Several(List<Activity> all) {
+      this.all = all;
+    }
+
+    @Override
+    public TraceContext context() {
+      for (Activity each : all) {
+        try {
+          TraceContext context = each.context();
+          if (!context.equals(TraceContext.NONE)) {
+            return context;
+          }
+        } catch (Throwable e) {
+          complain(e);
+        }
+      }
+      return TraceContext.NONE;
+    }
+
+    @Override
+    public Entered enter() {
+      List<Entered> entered = new ArrayList<>(all.size());
+      for (Activity each : all) {
+        try {
+          entered.add(0, each.enter());
+        } catch (Throwable e) {
+          complain(e);
+        }
+      }
+      return () -> entered.forEach(Several::leave);
+    }
+
+    private static void leave(Entered entered) {
+      try {
+        entered.close();
+      } catch (Throwable e) {
+        complain(e);
+      }
+    }
+
+    /** What is given up may still come to an end of its own. */
+    @Override
+    public void end(End end) {
+      if (ended.compareAndSet(false, true)) {
+        for (Activity each : all) {
+          try {
+            each.end(end);
+          } catch (Throwable e) {
+            complain(e);
+          }
+        }
+      }
+    }
+  }
+}

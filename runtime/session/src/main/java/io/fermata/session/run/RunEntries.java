@@ -1,0 +1,212 @@
+package io.fermata.session.run;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.session.actor.Calls.Waiting;
+import io.fermata.session.actor.SessionPort.Situation;
+import io.fermata.session.actor.SessionPort.Written;
+import io.fermata.session.admin.Retention;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.call.Request;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.RunEnd;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.journal.Standstill;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is written of the runs of a flow, and replied. Pure.
+ *
+ * @param tool whether the flow is a tool of agents
+ */
+record RunEntries(RunReplies replies, Retention retention, boolean tool) {
+  private static final Set<RunState.Status> ENDED_BY_ITSELF =
+      Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
+
+  /** What is not journaled yet, while effects are outstanding. */
+  Written<Event> working(Situation<RunState, Event> at) {
+    List<Entry<Event>> entries = begun(at);
+    entries.add(step(at, entries.size(), null, Entry.Wake.NOW));
+    return new Written<>(entries, null);
+  }
+
+  /** The reply of a call that does not wait for the work; whoever takes tasks gets one. */
+  Written<Event> acknowledged(Situation<RunState, Event> at, Waiting call) {
+    List<Entry<Event>> entries = begun(at);
+    boolean task = call.takesTasks() && !isTask(at);
+    boolean news = at.news();
+    long seq = at.seq() + entries.size() + (news || task ? 1 : 0);
+    RunReply reply = replies.stillWorking(at.ahead(), seq, call.takesTasks());
+    if (news || task) {
+      Entry<Event> step = step(at, entries.size(), news ? reply : null, Entry.Wake.NOW);
+      entries.add(task ? step.asTask() : step);
+    }
+    return new Written<>(entries, reply);
+  }
+
+  /** The work goes on without its call; the same call, repeated, fetches the outcome. */
+  Written<Event> detached(Situation<RunState, Event> at, Waiting call) {
+    boolean task = call.takesTasks() && !isTask(at);
+    List<Entry<Event>> entries = at.news() || task ? working(at).entries() : new ArrayList<>();
+    if (task) {
+      int last = entries.size() - 1;
+      entries.set(last, entries.get(last).asTask());
+    }
+    long seq = at.seq() + entries.size();
+    return new Written<>(entries, replies.stillWorking(at.ahead(), seq, call.takesTasks()));
+  }
+
+  /** Whether the run that the session is at is handed out as a task. */
+  static boolean isTask(Situation<RunState, Event> at) {
+    return at.state().task() && at.state().program().runId().equals(at.ahead().runId());
+  }
+
+  /** The run waits or has finished. */
+  Written<Event> settled(Situation<RunState, Event> at, Outcome outcome, List<StepEffect> beside) {
+    Waiting current = at.current();
+    boolean ended = !at.ahead().running();
+    List<Entry<Event>> entries = begun(at);
+    boolean takesTask = current != null && waits(outcome) && current.takesTasks();
+    boolean task = takesTask && !isTask(at);
+    int written = at.news() ? entries.size() + (ended ? 2 : 1) : task ? 1 : 0;
+    RunReply reply =
+        replies
+            .of(
+                body(at, outcome),
+                at.ahead(),
+                current == null ? List.of() : current.visited(),
+                at.seq() + written)
+            .asTask(takesTask);
+    boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
+    Entry.Wake wake = reminding ? Entry.Wake.NOW : Entry.Wake.at(Standstill.wakeAt(beside));
+    if (at.news() || task) {
+      Entry<Event> step = step(at, entries.size(), ended || !at.news() ? null : reply, wake);
+      entries.add(task ? step.asTask() : step);
+    }
+    if (at.news() && ended) {
+      entries.add(ended(at, entries.size(), reply, unclaimed(at, outcome)));
+    }
+    return new Written<>(entries, reply);
+  }
+
+  /** The outcome of a run that ended while nobody waited is fetched, once. */
+  Written<Event> claimed(Situation<RunState, Event> at, Outcome outcome) {
+    RunReply reply = replies.of(outcome, at.state().program(), at.seq() + 1);
+    return new Written<>(List.of(ended(at, 0, reply, null)), reply);
+  }
+
+  private static ObjectNode body(Situation<RunState, Event> at, Outcome outcome) {
+    Waiting current = at.current();
+    boolean cancelled = at.ahead().status() == RunState.Status.CANCELLED;
+    return cancelled
+            && current != null
+            && current.call.request() instanceof Request.OfRun request
+            && request.action() == CallAction.CANCEL
+        ? RunReplies.cancelled()
+        : OutcomeJson.body(outcome);
+  }
+
+  /** Whether a run continues by itself, at some time or when something happens. */
+  private static boolean waits(Outcome outcome) {
+    return outcome instanceof Outcome.Failure failure
+        && failure.code().equals(ErrorCode.WAITING.wireName());
+  }
+
+  private static Entry<Event> step(
+      Situation<RunState, Event> at,
+      int before,
+      @Nullable RunReply reply,
+      Entry.@Nullable Wake wake) {
+    boolean starts = at.unjournaled().stream().anyMatch(Event.Started.class::isInstance);
+    Entry.Origin origin = starts ? at.origin() : at.origin().withoutSession();
+    String callId = at.callId();
+    return Entry.of(at.seq() + before + 1, at.now(), origin, List.copyOf(at.unjournaled()))
+        .belongingTo(callId, callId == null ? null : reply)
+        .waking(wake);
+  }
+
+  /** The end of a run that another one replaces comes first. */
+  private List<Entry<Event>> begun(Situation<RunState, Event> at) {
+    List<Entry<Event>> entries = new ArrayList<>(3);
+    if (at.news() && at.unjournaled().get(0) instanceof Event.Abandoned) {
+      SessionState<RunState> state = at.state();
+      RunState run = state.program();
+      boolean task = state.task();
+      RunEnd end =
+          new RunEnd(
+              run.runId(),
+              run.version(),
+              RunState.Status.ABANDONED,
+              state.calls().namesExcept(null),
+              null,
+              retention.keptUntil(at.now()),
+              knownUntil(at, task),
+              task,
+              state.tasksAt(at.now()));
+      entries.add(
+          entry(at, 0)
+              .belongingTo(null, task ? replies.cancelled(run, at.seq() + 1) : null)
+              .ending(end));
+    }
+    return entries;
+  }
+
+  private static Entry<Event> entry(Situation<RunState, Event> at, int before) {
+    return Entry.of(at.seq() + before + 1, at.now(), at.origin().withoutSession(), List.of());
+  }
+
+  private Entry<Event> ended(
+      Situation<RunState, Event> at,
+      int before,
+      RunReply reply,
+      RunEnd.@Nullable Unclaimed unclaimed) {
+    SessionState<RunState> state = at.state();
+    RunState run = at.ahead();
+    String callId = at.callId();
+    Waiting current = at.current();
+    boolean fetched = tool && current != null && current.fromClient();
+    boolean kept = callId != null || isTask(at) || fetched;
+    RunEnd end =
+        new RunEnd(
+            run.runId(),
+            run.version(),
+            run.status(),
+            state.calls().namesExcept(callId),
+            unclaimed,
+            retention.keptUntil(at.now()),
+            knownUntil(at, isTask(at)),
+            isTask(at),
+            state.tasksAt(at.now()));
+    return entry(at, before).belongingTo(callId, kept ? reply : null).ending(end);
+  }
+
+  /** The outcome of a run that ends by itself while no client waits for it. */
+  private static RunEnd.@Nullable Unclaimed unclaimed(
+      Situation<RunState, Event> at, Outcome outcome) {
+    Waiting current = at.current();
+    boolean claimed = current != null && current.fromClient();
+    return claimed || !ENDED_BY_ITSELF.contains(at.ahead().status())
+        ? null
+        : new RunEnd.Unclaimed(
+            outcome instanceof Outcome.Complete complete ? complete.result() : null,
+            at.ahead().reason());
+  }
+
+  /** What is kept of earlier tasks is in the entry of the latest end. */
+  private long knownUntil(Situation<RunState, Event> at, boolean task) {
+    long own = task ? retention.taskKnownUntil(at.now()) : retention.knownUntil(at.now());
+    List<RunEnd.TaskEnd> earlier = at.state().tasksAt(at.now());
+    return earlier == null
+        ? own
+        : earlier.stream().mapToLong(RunEnd.TaskEnd::keptUntil).reduce(own, Math::max);
+  }
+}

@@ -1,0 +1,63 @@
+package io.fermata.session.run;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.session.journal.Entry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The journal of a tool's present run, kept so that the run can be told when it has finished. */
+final class RunNarrative {
+  private final List<Entry<Event>> steps = new ArrayList<>();
+
+  void add(Entry<Event> entry) {
+    if (entry.end() == null) {
+      steps.add(entry);
+    } else {
+      steps.clear();
+    }
+  }
+
+  /** What the run has done to whoever called it. */
+  List<JsonNode> changesOfCaller(List<Event> last) {
+    List<JsonNode> changes = new ArrayList<>();
+    steps.forEach(step -> changes.addAll(Event.changesOfCaller(step.events())));
+    changes.addAll(Event.changesOfCaller(last));
+    return changes;
+  }
+
+  /** The name of the session that the run was started in; null until that is journaled. */
+  @Nullable String session() {
+    return steps.isEmpty() ? null : steps.get(0).origin().session();
+  }
+
+  /** The account of the run, with what happened and is not journaled yet; made when it is read. */
+  Supplier<String> narrative(Flow<?> flow, List<Event> last, long at) {
+    List<Entry<Event>> journaled = List.copyOf(steps);
+    List<Event> unjournaled = List.copyOf(last);
+    return () -> narrative(flow, journaled, unjournaled, at);
+  }
+
+  private static String narrative(
+      Flow<?> flow, List<Entry<Event>> steps, List<Event> last, long at) {
+    Narrative narrative = new Narrative();
+    Recorder told = Redaction.ofSecrets(List.of(flow)).over(narrative);
+    RunObserver recording =
+        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(told)));
+    long seq = 0;
+    for (Entry<Event> step : steps) {
+      recording.record(++seq, step.at(), step.events());
+    }
+    recording.record(++seq, at, last);
+    return narrative.text();
+  }
+}

@@ -1,0 +1,541 @@
+package io.fermata.session.run;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.World;
+import io.fermata.flow.action.Caller;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.session.actor.Calls.Waiting;
+import io.fermata.session.actor.Effects;
+import io.fermata.session.actor.SessionActor;
+import io.fermata.session.actor.SessionCommand.Call;
+import io.fermata.session.actor.SessionHost;
+import io.fermata.session.actor.SessionPort;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolUse;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.RunEnd;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.journal.Standstill;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.LogLabels;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.runs.RunRow;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** The runs of a flow, one at a time in each session. */
+public final class RunPort
+    implements SessionPort<RunState, Input, Event, StepEffect, Input.Result, World> {
+  private final SessionActor.Handle session;
+  private final SessionHost host;
+  private final String flow;
+  private final RunReplies replies;
+  private final RunEntries entries;
+  private final @Nullable FlowTool tool;
+  private final RunNarrative account = new RunNarrative();
+  private final RecorderFeed watch;
+
+  public RunPort(SessionActor.Handle session) {
+    this.session = session;
+    this.host = session.host();
+    this.flow = SessionKey.flowOf(session.entityId());
+    this.replies = new RunReplies(flow, host.catalog());
+    this.tool = host.catalog().tool(flow);
+    this.entries = new RunEntries(replies, host.retentions().of(flow), tool != null);
+    this.watch = new RecorderFeed(session.entityId(), host.observers().audience());
+  }
+
+  // --- the program ----------------------------------------------------------------------------
+
+  @Override
+  public @Nullable FlowProgram<?> program(RunState run) {
+    return run.running() ? host.catalog().of(flow, run).orElse(null) : newest();
+  }
+
+  @Override
+  public FlowProgram<?> newest() {
+    return host.catalog().newest(flow);
+  }
+
+  @Override
+  public FlowProgram<?> programFor(RunState run, Input input) {
+    FlowProgram<?> own = input instanceof Input.Start ? null : program(run);
+    return own == null ? newest() : own;
+  }
+
+  @Override
+  public RunState ended(Entry<Event> entry) {
+    return Objects.requireNonNull(entry.end()).state(entry.at());
+  }
+
+  @Override
+  public boolean runsAhead() {
+    return true;
+  }
+
+  @Override
+  public boolean onlyWaits(StepEffect timer) {
+    return Standstill.onlyWaits(timer);
+  }
+
+  @Override
+  public boolean works(RunState run) {
+    return Standstill.works(run);
+  }
+
+  @Override
+  public boolean over(RunState run) {
+    return !run.running();
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  private static Request.OfRun request(Call call) {
+    return (Request.OfRun) call.request();
+  }
+
+  @Override
+  public @Nullable SessionReply known(Situation<RunState, Event> at, Call call) {
+    Request.OfRun request = request(call);
+    SessionState<RunState> state = at.state();
+    if (request.action() == CallAction.STATUS) {
+      String runId = request.runId();
+      return runId == null
+          ? replies.status(state, at.seq(), at.now())
+          : replies.task(state, runId, at.seq(), at.now(), host.retentions().of(flow));
+    }
+    RunReply recorded = state.calls().recorded(call.callId());
+    if (recorded != null) {
+      return recorded;
+    }
+    boolean past = state.calls().isPast(call.callId());
+    if (tool != null && (past || request.asksAgain()) && state.lastReply() != null) {
+      return state.lastReply();
+    }
+    Outcome unclaimed = state.unclaimed();
+    if (tool != null && past && unclaimed != null) {
+      // Its session has no other run: the outcome of that is the outcome of the call.
+      return replies.of(unclaimed, state.program(), at.seq());
+    }
+    return past
+        ? replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.program(), at.seq())
+        : null;
+  }
+
+  @Override
+  public boolean interrupts(Situation<RunState, Event> at, Call call) {
+    return request(call).action() == CallAction.CANCEL
+        && at.state().program().running()
+        && !stale(at, call);
+  }
+
+  @Override
+  public boolean answersMeanwhile(Situation<RunState, Event> at, Call call) {
+    Request.OfRun request = request(call);
+    return request.action() == CallAction.CONTINUE
+        && !request.updates().isEmpty()
+        && Standstill.asks(at.ahead());
+  }
+
+  /** Whether a call is for an earlier run, or for a state that the run has left. */
+  private static boolean stale(Situation<RunState, Event> at, Call call) {
+    Request.Only only = request(call).only();
+    return only != null
+        && ((only.runId() != null && !only.runId().equals(at.ahead().runId()))
+            || (only.seq() != null && only.seq() != at.seq())
+            || (only.asked() != null && !only.asked().by(at.ahead())));
+  }
+
+  @Override
+  public Admission<Input, Event> admit(Situation<RunState, Event> at, Call call) {
+    Request.OfRun request = request(call);
+    RunState run = at.state().program();
+    if (stale(at, call)) {
+      return answer(replies.withOpen(HostError.STALE_CALL.failure(), run, at.seq()));
+    }
+    Outcome unclaimed = at.state().unclaimed();
+    if (unclaimed != null && request.action() == CallAction.CONTINUE) {
+      return new Write<>(entries.claimed(at, unclaimed));
+    }
+    Request.Signal signal = request.signal();
+    if (signal != null && !signal.runId().equals(run.runId())) {
+      return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
+    }
+    Program.Acceptance<Event> migrated = request.action() == CallAction.START ? null : migrated(at);
+    if (migrated instanceof Program.Accepted<Event> accepted) {
+      return migrate(run, accepted.events());
+    } else if (request.action() == CallAction.CANCEL) {
+      return cancel(at, new Input.Cancel(at.now()));
+    } else if (migrated instanceof Program.Refused<Event> refused) {
+      return answer(cannotMigrate(at, refused.failure()));
+    } else if (request.action() == CallAction.START && !run.running() && beyondQuota(call)) {
+      return answer(replies.of(tooManyRuns(), RunState.NONE, 0));
+    } else if (request.action() != CallAction.START && program(run) == null) {
+      return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
+    }
+    return new Accept<>(input(request, at.now()));
+  }
+
+  private static Answer<Input, Event> answer(RunReply reply) {
+    return new Answer<>(reply);
+  }
+
+  /** Whether a client has as many runs as it may; schedules and threads have their own bounds. */
+  private boolean beyondQuota(Call call) {
+    String principal = call.origin().principal();
+    return principal != null
+        && call.origin().session() != null
+        && !principal.equals(Schedule.PRINCIPAL)
+        && !principal.equals(SessionKey.TOOLS)
+        && host.listing().tally().full(principal);
+  }
+
+  private Outcome.Failure tooManyRuns() {
+    return HostError.TOO_MANY_RUNS.failure(
+        HostError.TOO_MANY_RUNS.cause() + ": " + host.listing().tally().most());
+  }
+
+  private Input input(Request.OfRun request, long now) {
+    if (request.resolution() != null && request.action() == CallAction.CONTINUE) {
+      return new Input.Resolve(request.resolution(), now);
+    }
+    Request.Signal signal = request.signal();
+    if (signal != null) {
+      return new Input.Signal(signal.name(), signal.payload(), now);
+    }
+    return switch (request.action()) {
+      case START ->
+          new Input.Start(
+              SessionKey.newRunId(session.entityId()), request.intent(), request.updates(), now);
+      case RESET -> new Input.Reset(request.updates(), now);
+      case CANCEL -> new Input.Cancel(now);
+      case CONTINUE, STATUS, SIGNAL -> new Input.Continue(request.updates(), now);
+    };
+  }
+
+  /** What a run did can be undone only by the version of the flow that did it. */
+  private Admission<Input, Event> cancel(Situation<RunState, Event> at, Input input) {
+    RunState run = at.state().program();
+    if (program(run) != null) {
+      return new Accept<>(input);
+    } else if (!run.done().isEmpty() || run.ending() != null) {
+      return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
+    }
+    return new Happen<>(List.of(new Event.Cancelled(input.at())), false);
+  }
+
+  // --- recovery and migration -----------------------------------------------------------------
+
+  @Override
+  public boolean resumes(RunState run) {
+    FlowProgram<?> program = program(run);
+    return Standstill.hasWork(run) || (program != null && program.expiresAt(run) != null);
+  }
+
+  @Override
+  public Admission<Input, Event> resume(Situation<RunState, Event> at, Set<String> running) {
+    RunState run = at.state().program();
+    Program.Acceptance<Event> migrated = migrated(at);
+    if (migrated instanceof Program.Accepted<Event> accepted) {
+      return migrate(run, accepted.events());
+    } else if (migrated instanceof Program.Refused<Event> refused) {
+      return answer(cannotMigrate(at, refused.failure()));
+    }
+    if (program(run) == null) {
+      Outcome.Failure changed = replies.versionChanged(run);
+      session.log().warn("Run {}: {}", run.runId(), changed.message());
+      return answer(replies.withOpen(changed, run, at.seq()));
+    }
+    return new Accept<>(new Input.Recovered(running, at.now()));
+  }
+
+  /** The run on a newer version; null if it need not change, or no version takes it. */
+  private Program.@Nullable Acceptance<Event> migrated(Situation<RunState, Event> at) {
+    RunState run = at.state().program();
+    if (!run.running() || program(run) != null) {
+      return null;
+    }
+    return host.catalog()
+        .takingOver(flow, run)
+        .map(heir -> heir.migrate(run, at.now()))
+        .orElse(null);
+  }
+
+  /** The run continues on another version; then the calls are handled. */
+  private Admission<Input, Event> migrate(RunState run, List<Event> events) {
+    RunState after = run.apply(events);
+    session.log().info("Run {} continues on version {}", after.runId(), after.version());
+    return new Happen<>(events, true);
+  }
+
+  private RunReply cannotMigrate(Situation<RunState, Event> at, Outcome.Failure failure) {
+    RunState run = at.state().program();
+    session.log().warn("Run {}: {}", run.runId(), session.masked(failure.message()));
+    return replies.of(failure, run, at.seq());
+  }
+
+  /** A run that stopped to let its caller continue does so by itself where there is none. */
+  @Override
+  public @Nullable Input continuesAlone(Situation<RunState, Event> at, Outcome outcome) {
+    Waiting current = at.current();
+    boolean alone = current == null || !current.callsAgain();
+    return alone
+            && outcome instanceof Outcome.Failure failure
+            && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName())
+        ? new Input.Continue(Json.object(), at.now())
+        : null;
+  }
+
+  @Override
+  public boolean waitsFor(Situation<RunState, Event> at, Program.Pause<StepEffect> pause) {
+    Long until = pause.until();
+    return until != null && until - at.now() < host.settings().callDeadline().toMillis() / 2;
+  }
+
+  // --- replies and entries --------------------------------------------------------------------
+
+  @Override
+  public SessionReply refused(Situation<RunState, Event> at, Outcome.Failure why) {
+    return replies.of(why, at.state().program(), at.seq());
+  }
+
+  @Override
+  public Written<Event> settled(
+      Situation<RunState, Event> at,
+      Program.Next<StepEffect> next,
+      boolean again,
+      List<StepEffect> beside) {
+    keepSecret(at);
+    return entries.settled(at, outcome(at, next, again), beside);
+  }
+
+  private Outcome outcome(
+      Situation<RunState, Event> at, Program.Next<StepEffect> next, boolean again) {
+    if (next instanceof Program.Pause<StepEffect> pause) {
+      FlowProgram<?> program = program(at.ahead());
+      return again && program != null ? program.now(at.ahead()) : pause.outcome();
+    }
+    return mapped(at, ((Program.Finish<StepEffect>) next).outcome());
+  }
+
+  /** The caller of a tool gets what the tool makes of the run. */
+  private Outcome mapped(Situation<RunState, Event> at, Outcome outcome) {
+    if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
+      return outcome;
+    }
+    FlowTool.Finished finished =
+        new FlowTool.Finished(
+            at.ahead().data().deepCopy(),
+            complete.result(),
+            account.narrative(tool.flow(), at.unjournaled(), at.now()));
+    ObjectNode mapped = tool.mapped(finished);
+    List<JsonNode> changes = account.changesOfCaller(at.unjournaled());
+    if (!mapped.path("error").asBoolean() && !changes.isEmpty()) {
+      changes.forEach(mapped.putArray("changes")::add);
+    }
+    return new Outcome.Complete(mapped, complete.reason());
+  }
+
+  @Override
+  public Written<Event> working(Situation<RunState, Event> at) {
+    keepSecret(at);
+    return entries.working(at);
+  }
+
+  @Override
+  public Written<Event> acknowledged(Situation<RunState, Event> at, Waiting call) {
+    keepSecret(at);
+    return entries.acknowledged(at, call);
+  }
+
+  @Override
+  public Written<Event> detached(Situation<RunState, Event> at, Waiting call) {
+    keepSecret(at);
+    return entries.detached(at, call);
+  }
+
+  /** Another version of the flow may mark fields that the state has had all along. */
+  private void keepSecret(Situation<RunState, Event> at) {
+    if (at.state().program().version() != at.ahead().version()) {
+      session.keepSecret(at.ahead());
+    }
+  }
+
+  @Override
+  public SessionReply withdrawn(Situation<RunState, Event> at, Waiting call) {
+    boolean becomesTask = call.takesTasks() && !RunEntries.isTask(at);
+    Outcome.Failure why =
+        call.call.request().asksAgain() && !becomesTask
+            ? HostError.STILL_WORKING.failure()
+            : HostError.BUSY.failure(
+                "The call waited behind others until its deadline and was not handled");
+    return replies.of(why, at.state().program(), at.seq());
+  }
+
+  @Override
+  public SessionReply displaced(Situation<RunState, Event> at, Call call, SessionReply reply) {
+    return at.ahead().running() || request(call).action() == CallAction.CANCEL
+        ? reply
+        : replies.of(Outcome.Failure.of(ErrorCode.RUN_CANCELLED), at.ahead(), at.seq());
+  }
+
+  @Override
+  public void happened(Waiting call, Event event, long at) {
+    if (event instanceof Event.Moved moved) {
+      visit(call, moved.to(), moved.at());
+    } else if (event instanceof Event.Forked forked) {
+      forked.heads().forEach(head -> visit(call, head.place(), forked.at()));
+    } else if (event instanceof Event.Retried retried) {
+      visit(call, retried.place(), at);
+    } else if (event instanceof Event.Reset reset) {
+      reset.to().forEach(back -> visit(call, back.place(), at));
+    }
+  }
+
+  private static void visit(Waiting call, Place place, long at) {
+    if (place.declared()) {
+      call.visit(place.node(), at);
+    }
+  }
+
+  // --- the journal ----------------------------------------------------------------------------
+
+  /** The runs of a tool are short, and their narrative is made of the whole journal. */
+  @Override
+  public boolean keepsSnapshots() {
+    return tool == null;
+  }
+
+  @Override
+  public void applied(Entry<Event> entry, RunState before, RunState after) {
+    if (tool != null) {
+      account.add(entry);
+    }
+    if (before.version() != after.version()) {
+      session.keepSecret(after);
+    }
+  }
+
+  @Override
+  public @Nullable CompletionStage<?> persisted(
+      SessionState<RunState> before,
+      List<Entry<Event>> written,
+      SessionState<RunState> after,
+      RunState ahead,
+      @Nullable Waiting current) {
+    if (written.isEmpty()) {
+      return null;
+    }
+    for (Entry<Event> entry : written) {
+      RunChanges.report(flow, entry.events(), host.telemetry());
+      record(before.program(), entry, ahead);
+    }
+    list(before, written, after, ahead);
+    SessionSubscriptions subscriptions = host.observers().subscriptions();
+    written.forEach(entry -> subscriptions.persisted(session.entityId(), entry, false));
+    return null;
+  }
+
+  /** Recorders get what the journal has. */
+  private void record(RunState before, Entry<Event> entry, RunState ahead) {
+    if (!host.observers().audience().isEmpty() && !entry.events().isEmpty()) {
+      Flow<?> by = host.catalog().telling(flow, ahead);
+      watch.tell(by, before, entry.seq(), entry.at(), entry.events());
+    }
+  }
+
+  private void list(
+      SessionState<RunState> before,
+      List<Entry<Event>> written,
+      SessionState<RunState> after,
+      RunState ahead) {
+    SessionHost.Listing listing = host.listing();
+    Entry.Owner owner = before.owner();
+    long seq = session.seq();
+    for (Entry<Event> entry : written) {
+      RunEnd end = entry.end();
+      Entry.Owner starter = entry.origin().owner();
+      owner = starter == null ? owner : starter;
+      if (end != null) {
+        RunState last = end.status() == RunState.Status.ABANDONED ? before.program() : ahead;
+        RunRow row = new RunRow(flow, end.last(last, entry.at()), owner, entry.seq());
+        listing.ledger().ended(row, end.keptUntil());
+        if (owner != null && before.program().runId().equals(end.runId())) {
+          listing.tally().ended(owner.principal());
+        }
+      }
+    }
+    RunState run = after.program();
+    if (run.running()) {
+      boolean begins = !run.runId().equals(before.program().runId());
+      listing.ledger().stands(new RunRow(flow, run, after.owner(), seq), begins);
+      if (begins && after.owner() != null) {
+        listing.tally().began(after.owner().principal());
+      }
+    }
+  }
+
+  // --- effects --------------------------------------------------------------------------------
+
+  @Override
+  public void label(LogLabels labels, RunState run) {
+    labels.with(LogLabels.RUN, run.runId());
+  }
+
+  @Override
+  public @Nullable String failure(StepEffect effect, Input.Result result) {
+    return result instanceof Input.Failed failed ? session.masked(failed.detail()) : null;
+  }
+
+  @Override
+  public Effects.Performer<StepEffect, Input.Result> performer(
+      Program<RunState, Input, Event, StepEffect, Input.Result, World> program,
+      Situation<RunState, Event> at,
+      TraceContext cause) {
+    return new StepPerformer(program, at.ahead(), session, callers(at), cause);
+  }
+
+  /** Who is the caller of the flow for a step. */
+  private Function<StepEffect, Caller> callers(Situation<RunState, Event> at) {
+    ToolUse use = use(at);
+    if (use == null) {
+      return effect -> Caller.NONE;
+    }
+    List<JsonNode> before = new ArrayList<>(account.changesOfCaller(at.unjournaled()));
+    return effect -> new ThreadCaller(host.threading(), use, effect, before);
+  }
+
+  /** The thread's call that the run is about; null if it is about none. */
+  private @Nullable ToolUse use(Situation<RunState, Event> at) {
+    if (tool == null) {
+      return null;
+    }
+    String opened = account.session();
+    String named = opened == null ? at.origin().session() : opened;
+    return named == null || ThreadKey.caller(named) == null ? null : ToolUse.of(flow, named);
+  }
+}

@@ -1,0 +1,7 @@
+/**
+ * What makes a session a flow's: calls become inputs, outcomes become replies and entries.
+ */
+@NullMarked
+package io.fermata.session.run;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,159 @@
+package io.fermata.session.runs;
+
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Runs;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * About how many runs each principal has that have not ended. They are counted in the list of runs,
+ * kept up with what sessions journal, and counted again now and then, as the list follows the
+ * journals a little later and an erasure or an import tells nobody. Until they are counted, and
+ * where the store lists no runs, only those are known that began meanwhile.
+ */
+public final class RunCounts {
+  /** Of how many principals it is known; of the others it is counted again. */
+  private static final int MOST_PRINCIPALS = 10_000;
+
+  private static final Set<RunInfo.Status> LIVE =
+      Set.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
+
+  private static final int PAGE = 500;
+
+  private static final class Count {
+    int runs;
+
+    /** What came and went since the list is being read. */
+    int meanwhile;
+
+    boolean reading;
+    boolean listed;
+    long listedAt;
+  }
+
+  private final Runs runs;
+  private final Supplier<CompletionStage<Void>> entered;
+  private final int most;
+  private final Duration good;
+  private final Duration refusing;
+
+  /** The one longest unheard of first. */
+  private final Map<String, Count> counts =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Count> eldest) {
+          return size() > MOST_PRINCIPALS;
+        }
+      };
+
+  /**
+   * @param entered enters in the list what is known so far
+   * @param most how many one principal may have
+   */
+  public RunCounts(Runs runs, Supplier<CompletionStage<Void>> entered, int most) {
+    this(runs, entered, most, Duration.ofMinutes(1), Duration.ofSeconds(2));
+  }
+
+  /**
+   * @param good how long a count is good
+   * @param refusing how long it is where it has somebody refused
+   */
+  RunCounts(
+      Runs runs,
+      Supplier<CompletionStage<Void>> entered,
+      int most,
+      Duration good,
+      Duration refusing) {
+    this.runs = runs;
+    this.entered = entered;
+    this.most = most;
+    this.good = good;
+    this.refusing = refusing;
+  }
+
+  public int most() {
+    return most;
+  }
+
+  /** Whether a principal has as many as it may. */
+  public boolean full(String principal) {
+    return count(principal, 0) >= most;
+  }
+
+  public void began(String principal) {
+    count(principal, 1);
+  }
+
+  public void ended(String principal) {
+    count(principal, -1);
+  }
+
+  private int count(String principal, int change) {
+    Count count;
+    int now;
+    synchronized (this) {
+      count = counts.computeIfAbsent(principal, first -> new Count());
+      count.runs += change;
+      count.meanwhile += change;
+      now = count.runs;
+      if (count.reading || isGood(count)) {
+        return now;
+      }
+      count.reading = true;
+    }
+    read(principal, count, now >= most);
+    return now;
+  }
+
+  /**
+   * @param exact whether the list is brought up to date first, which is work for all runs: worth it
+   *     where somebody is refused
+   */
+  private void read(String principal, Count count, boolean exact) {
+    CompletionStage<Void> ready = exact ? entered.get() : CompletableFuture.completedFuture(null);
+    ready
+        .thenCompose(
+            done -> {
+              synchronized (this) {
+                count.meanwhile = 0;
+              }
+              return listed(principal, null, 0);
+            })
+        .whenComplete((listed, failure) -> counted(count, listed));
+  }
+
+  private boolean isGood(Count count) {
+    Duration limit = count.runs >= most ? refusing : good;
+    return count.listed && System.nanoTime() - count.listedAt < limit.toNanos();
+  }
+
+  /** Where the list could not be read, the next who asks has it read again. */
+  private synchronized void counted(Count count, @Nullable Integer listed) {
+    if (listed != null) {
+      count.runs = listed + count.meanwhile;
+      count.listedAt = System.nanoTime();
+    }
+    count.listed = listed != null;
+    count.reading = false;
+  }
+
+  /** How many are listed, as far as that matters. */
+  private CompletionStage<Integer> listed(String principal, @Nullable String cursor, int before) {
+    RunQuery query = RunQuery.ALL.principal(principal).statuses(LIVE).limit(PAGE).cursor(cursor);
+    return runs.list(query)
+        .thenCompose(
+            page -> {
+              int all = before + page.runs().size();
+              return page.cursor() == null || all >= most
+                  ? CompletableFuture.completedFuture(all)
+                  : listed(principal, page.cursor(), all);
+            });
+  }
+}

@@ -1,0 +1,152 @@
+package io.fermata.session.runs;
+
+import io.fermata.flow.event.RunState;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Written;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.RunEnd;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.Stages;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Reads what the journals of sessions say of their runs, without waking any. */
+public final class RunJournals {
+  private static final int RECORDS = 64;
+  private static final int PAGE = 200;
+
+  private final OpenStore store;
+  private final Encryption seals;
+
+  public RunJournals(OpenStore store, Encryption seals) {
+    this.store = store;
+    this.seals = seals;
+  }
+
+  /** A run that has ended, and until when its journal is kept. */
+  record End(RunRow row, long keptUntil) {}
+
+  /**
+   * What a journal says.
+   *
+   * @param seq the number of its last record, 0 if it has none
+   * @param live the run that goes on
+   * @param ended those that have ended and whose records are still there
+   */
+  record Told(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
+
+  /** The journals of sessions that were written to between two records, in portions. */
+  void writtenSince(long after, long until, Consumer<List<String>> portion) {
+    long reached = after;
+    while (reached < until) {
+      List<Written> page = Stages.now(store.written(reached, PAGE));
+      if (page.isEmpty()) {
+        return;
+      }
+      Set<String> ids = new LinkedHashSet<>();
+      page.forEach(written -> ids.add(written.persistenceId()));
+      portion.accept(sessions(ids));
+      reached = page.get(page.size() - 1).number();
+    }
+  }
+
+  /** All journals of sessions, in portions. */
+  void all(Consumer<List<String>> portion) {
+    String last = "";
+    while (true) {
+      List<String> page = Stages.now(store.journals(last, PAGE));
+      if (page.isEmpty()) {
+        return;
+      }
+      portion.accept(sessions(page));
+      last = page.get(page.size() - 1);
+    }
+  }
+
+  private static List<String> sessions(Iterable<String> persistenceIds) {
+    List<String> sessions = new ArrayList<>();
+    for (String id : persistenceIds) {
+      if (SessionKey.isOfRun(id)) {
+        sessions.add(id);
+      }
+    }
+    return sessions;
+  }
+
+  /** The number of a journal's last record; 0 if it has none. */
+  CompletionStage<Long> lastSeq(String entityId) {
+    return store
+        .readBack(entityId, Long.MAX_VALUE, 1)
+        .thenApply(last -> last.isEmpty() ? 0 : last.get(0).seq());
+  }
+
+  CompletionStage<Told> read(String entityId) {
+    return read(new Fold(entityId));
+  }
+
+  private CompletionStage<Told> read(Fold fold) {
+    return store
+        .read(fold.entityId, fold.seq + 1, RECORDS)
+        .thenCompose(
+            records -> {
+              records.forEach(stored -> fold.add(stored.seq(), opened(fold.entityId, stored)));
+              return records.size() < RECORDS
+                  ? CompletableFuture.completedFuture(fold.told())
+                  : read(fold);
+            });
+  }
+
+  private Entry<?> opened(String entityId, StoredEntry stored) {
+    try {
+      return seals.read(entityId, stored);
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
+    }
+  }
+
+  /** Only the states between are kept, however long the journal is. */
+  private static final class Fold {
+    final String entityId;
+    private final String flow;
+    private final List<End> ended = new ArrayList<>();
+    private SessionState<RunState> state = SessionState.of(RunState.NONE);
+    long seq;
+
+    Fold(String entityId) {
+      this.entityId = entityId;
+      this.flow = SessionKey.flowOf(entityId);
+    }
+
+    void add(long number, Entry<?> entry) {
+      seq = number;
+      SessionState<RunState> before = state;
+      state = SessionState.replay(before, entry);
+      RunEnd end = entry.end();
+      if (end != null && began(before, end)) {
+        RunState last = end.last(before.program(), entry.at());
+        ended.add(new End(new RunRow(flow, last, before.owner(), seq), end.keptUntil()));
+      }
+    }
+
+    /** Whether this is the end of the run before it, and not fetched once more. */
+    private static boolean began(SessionState<RunState> before, RunEnd end) {
+      return before.owner() != null && before.program().runId().equals(end.runId());
+    }
+
+    Told told() {
+      RunState run = state.program();
+      RunRow live = run.running() ? new RunRow(flow, run, state.owner(), seq) : null;
+      return new Told(entityId, seq, live, List.copyOf(ended));
+    }
+  }
+}

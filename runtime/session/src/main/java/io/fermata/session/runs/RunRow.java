@@ -1,0 +1,239 @@
+package io.fermata.session.runs;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Phase;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.directory.Span;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunJson;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.Standstill;
+import io.fermata.session.key.SessionKey;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is entered of a run: its state at a record of its session's journal. Pure.
+ *
+ * @param origin whom the session belongs to; null if nobody knows
+ * @param seq the number of the record
+ */
+public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, long seq) {
+  public static final String KIND = "run";
+
+  private static final String VERSION = "version";
+  private static final String WAITS = "waits";
+  private static final String SESSION = "session";
+
+  /** As much as the directory takes of a principal, a session and an attribute. */
+  private static final int LONGEST_KEY = 256;
+
+  private static final int LONGEST_ATTRIBUTE = 1_024;
+
+  /** Stands for the character with the code 0, which the directory refuses. */
+  private static final char REPLACEMENT = '\uFFFD';
+
+  private static final Set<RunInfo.Status> LIVE =
+      EnumSet.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
+
+  /** The name of a run in the directory, which makes it a part of its session's journal. */
+  public static String id(String flow, String runId) {
+    return flow + "|" + runId;
+  }
+
+  String id() {
+    return id(flow, run.runId());
+  }
+
+  /** The session of a run, by the run's name in the directory. */
+  static String session(String id) {
+    int bar = id.indexOf('|');
+    return SessionKey.entityOf(id.substring(0, bar), id.substring(bar + 1));
+  }
+
+  // --- into the directory ----------------------------------------------------------------------
+
+  DirectoryEntry entry() {
+    String principal = origin == null ? "" : origin.principal();
+    String session = origin == null ? "" : SessionKey.named(origin.session());
+    RunInfo.Status status = status(run);
+    Map<String, String> attributes = new TreeMap<>();
+    attributes.put(VERSION, Integer.toString(run.version()));
+    List<RunInfo.Wait> waits = waits(run);
+    if (!waits.isEmpty()) {
+      attributes.put(WAITS, written(waits));
+    }
+    if (!key(session).equals(session)) {
+      String shown = session.substring(0, Math.min(session.length(), LONGEST_ATTRIBUTE));
+      attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
+    }
+    return new DirectoryEntry(
+            id(),
+            KIND,
+            key(principal),
+            flow,
+            seq,
+            run.startedAt(),
+            run.changedAt(),
+            Set.copyOf(run.tags()),
+            attributes)
+        .in(key(session), RunJson.name(status), since(run, status));
+  }
+
+  private static RunInfo.Status status(RunState run) {
+    return switch (run.status()) {
+      case NONE, RUNNING -> standing(run);
+      case COMPLETED -> RunInfo.Status.COMPLETED;
+      case FAILED -> RunInfo.Status.FAILED;
+      case CANCELLED -> RunInfo.Status.CANCELLED;
+      case ABANDONED -> RunInfo.Status.ABANDONED;
+      case EXPIRED -> RunInfo.Status.EXPIRED;
+    };
+  }
+
+  private static RunInfo.Status standing(RunState run) {
+    if (Standstill.works(run)) {
+      return RunInfo.Status.WORKING;
+    }
+    boolean stopped =
+        run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Halted);
+    return stopped ? RunInfo.Status.STOPPED : RunInfo.Status.WAITING;
+  }
+
+  private static long since(RunState run, RunInfo.Status status) {
+    return status == RunInfo.Status.WAITING
+        ? run.places().values().stream()
+            .filter(at -> waiting(at.phase()))
+            .mapToLong(PlaceState::since)
+            .min()
+            .orElse(run.changedAt())
+        : run.changedAt();
+  }
+
+  private static boolean waiting(Phase phase) {
+    return phase instanceof Phase.Asking
+        || phase instanceof Phase.Showing
+        || phase instanceof Phase.Sleeping
+        || phase instanceof Phase.Awaiting;
+  }
+
+  private static List<RunInfo.Wait> waits(RunState run) {
+    List<RunInfo.Wait> waits = new ArrayList<>();
+    run.places().forEach((place, at) -> waits(waits, place, at));
+    return waits;
+  }
+
+  private static void waits(List<RunInfo.Wait> waits, Place place, PlaceState at) {
+    String step = place.node();
+    if (at.phase() instanceof Phase.Asking) {
+      at.open().stream()
+          .map(Event.Question::field)
+          .forEach(field -> waits.add(new RunInfo.Wait(step, RunInfo.Wait.Kind.ANSWER, field)));
+    } else if (at.phase() instanceof Phase.Showing showing) {
+      String tool = showing.widget().tool();
+      waits.add(new RunInfo.Wait(step, RunInfo.Wait.Kind.WIDGET, tool));
+    } else if (at.phase() instanceof Phase.Awaiting awaiting) {
+      waits.add(new RunInfo.Wait(step, RunInfo.Wait.Kind.SIGNAL, awaiting.signal()));
+    } else if (at.phase() instanceof Phase.Sleeping sleeping) {
+      String until = OutcomeJson.time(sleeping.until());
+      waits.add(new RunInfo.Wait(step, RunInfo.Wait.Kind.TIME, until));
+    } else if (at.phase() instanceof Phase.Halted halted) {
+      String code = halted.code().wireName();
+      waits.add(new RunInfo.Wait(step, RunInfo.Wait.Kind.REPAIR, code));
+    }
+  }
+
+  /** As many as there is room for. */
+  private static String written(List<RunInfo.Wait> waits) {
+    ArrayNode list = JsonNodeFactory.instance.arrayNode();
+    for (RunInfo.Wait wait : waits) {
+      list.addArray().add(wait.step()).add(RunJson.name(wait.kind())).add(wait.what());
+      if (Json.text(list).length() > LONGEST_ATTRIBUTE) {
+        list.remove(list.size() - 1);
+        break;
+      }
+    }
+    return Json.text(list);
+  }
+
+  /** What a principal or a session is looked up by. */
+  private static String key(String name) {
+    boolean taken = name.length() <= LONGEST_KEY && name.indexOf('\0') < 0;
+    return taken ? name : SessionKey.digest(name);
+  }
+
+  // --- out of it -------------------------------------------------------------------------------
+
+  static RunInfo info(DirectoryEntry entry) {
+    Map<String, String> attributes = entry.attributes();
+    String id = entry.persistenceId();
+    return new RunInfo(
+        id.substring(id.indexOf('|') + 1),
+        entry.name(),
+        Integer.parseInt(attributes.getOrDefault(VERSION, "0")),
+        entry.principal(),
+        Objects.requireNonNullElse(attributes.get(SESSION), entry.session()),
+        RunInfo.Status.valueOf(entry.standing().toUpperCase(Locale.ROOT)),
+        entry.createdAt(),
+        entry.activeAt(),
+        entry.since(),
+        read(attributes.get(WAITS)),
+        entry.tags().stream().sorted().toList());
+  }
+
+  private static List<RunInfo.Wait> read(@Nullable String written) {
+    List<RunInfo.Wait> waits = new ArrayList<>();
+    if (written != null) {
+      for (JsonNode wait : Json.parse(written)) {
+        RunInfo.Wait.Kind kind =
+            RunInfo.Wait.Kind.valueOf(wait.path(1).asText().toUpperCase(Locale.ROOT));
+        waits.add(new RunInfo.Wait(wait.path(0).asText(), kind, wait.path(2).asText()));
+      }
+    }
+    return waits;
+  }
+
+  static DirectoryQuery query(RunQuery wanted) {
+    boolean longest = wanted.order() == RunQuery.Order.LONGEST;
+    Set<RunInfo.Status> statuses =
+        longest && wanted.statuses().isEmpty() ? LIVE : wanted.statuses();
+    Set<String> standings = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
+    DirectoryQuery query =
+        DirectoryQuery.of(KIND)
+            .named(wanted.flow())
+            .belongingTo(wanted.principal() == null ? null : key(wanted.principal()))
+            .inSession(wanted.session() == null ? null : key(wanted.session()))
+            .standing(standings)
+            .tagged(wanted.tags().toArray(String[]::new))
+            .containing(wanted.text())
+            .created(new Span(millis(wanted.startedFrom()), millis(wanted.startedBefore())))
+            .since(new Span(null, millis(wanted.before())))
+            .orderedBy(longest ? DirectoryQuery.Order.STANDING : DirectoryQuery.Order.CREATION)
+            .limitedTo(wanted.limit())
+            .after(wanted.cursor());
+    return wanted.version() == null ? query : query.having(VERSION, wanted.version().toString());
+  }
+
+  private static @Nullable Long millis(@Nullable Instant moment) {
+    return moment == null ? null : Long.valueOf(moment.toEpochMilli());
+  }
+}

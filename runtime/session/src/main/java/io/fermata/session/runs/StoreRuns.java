@@ -1,0 +1,51 @@
+package io.fermata.session.runs;
+
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.admin.NotKept;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Runs;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+
+/** The runs of an open store, as its directory has them. */
+public final class StoreRuns implements Runs {
+  private final OpenStore store;
+  private final SessionDirectory ledger;
+  private final Executor executor;
+
+  public StoreRuns(OpenStore store, SessionDirectory ledger, Executor executor) {
+    this.store = store;
+    this.ledger = ledger;
+    this.executor = executor;
+  }
+
+  @Override
+  public CompletionStage<Page> list(RunQuery query) {
+    return NotKept.told(store.directory().list(RunRow.query(query)))
+        .thenApplyAsync(
+            page -> new Page(page.entries().stream().map(RunRow::info).toList(), page.next()),
+            executor);
+  }
+
+  @Override
+  public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
+    return listing()
+        .thenCompose(lists -> store.directory().get(RunRow.id(flow, runId)))
+        .thenApplyAsync(
+            entry -> entry.filter(found -> found.kind().equals(RunRow.KIND)).map(RunRow::info),
+            executor);
+  }
+
+  @Override
+  public CompletionStage<Rebuilt> rebuild() {
+    return listing().thenCompose(lists -> ledger.rebuild());
+  }
+
+  /** Fails where the store lists nothing: nobody entered the runs that it has. */
+  private CompletionStage<?> listing() {
+    return store.supportsListing() ? CompletableFuture.completedFuture(null) : NotKept.told(store.newest());
+  }
+}

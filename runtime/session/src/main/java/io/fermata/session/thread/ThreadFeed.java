@@ -1,0 +1,251 @@
+package io.fermata.session.thread;
+
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.journal.Entry;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One who watches a thread: told what the journal has, from some place on, as fast as it asks for
+ * it. What it is too slow for stays in the journal and is read when it asks; nothing piles up.
+ */
+public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subscriber {
+  /** Records that are read at once. */
+  private static final int PAGE = 32;
+
+  /** What reads the records of a journal. */
+  public interface Journal {
+    void read(long from, int max, Received received);
+  }
+
+  /** Takes what was read. */
+  public interface Received {
+    void records(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed);
+  }
+
+  private record Item(long seq, int index, long at, ThreadEvent event) {}
+
+  private record Awaited(long seq, CompletableFuture<@Nullable Void> told) {}
+
+  private final String entityId;
+  private final Threads.Listener listener;
+  private final Journal journal;
+  private final SessionSubscriptions subscriptions;
+  private final Executor executor;
+  private final Deque<Runnable> tasks = new ArrayDeque<>();
+  private final Deque<Item> ready = new ArrayDeque<>();
+  private final List<Awaited> awaited = new ArrayList<>();
+  private boolean running;
+  private boolean over;
+  private boolean reading;
+  private long nextSeq;
+  private int skip;
+  private long newest;
+  private boolean caughtUp;
+  private int demand;
+
+  /**
+   * @param seq the record, and
+   * @param index the event in it after which to begin
+   */
+  public ThreadFeed(
+      String entityId,
+      long seq,
+      int index,
+      Threads.Listener listener,
+      Journal journal,
+      SessionSubscriptions subscriptions,
+      Executor executor) {
+    this.entityId = entityId;
+    this.nextSeq = Math.max(1, seq);
+    this.skip = seq < 1 ? 0 : index + 1;
+    this.listener = listener;
+    this.journal = journal;
+    this.subscriptions = subscriptions;
+    this.executor = executor;
+  }
+
+  String entityId() {
+    return entityId;
+  }
+
+  @Override
+  public void request(int events) {
+    in(
+        () -> {
+          demand = (int) Math.min(Integer.MAX_VALUE, (long) demand + Math.max(0, events));
+          pump();
+        });
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> toldUpTo(long offset) {
+    Awaited wanted = new Awaited(offset, new CompletableFuture<>());
+    in(
+        () -> {
+          awaited.add(wanted);
+          settleAwaited();
+        });
+    return wanted.told();
+  }
+
+  @Override
+  public void close() {
+    subscriptions.remove(entityId, this);
+    in(this::finish);
+  }
+
+  @Override
+  @SuppressWarnings("unchecked") // the entries of a thread
+  public void persisted(Entry<?> entry, boolean last) {
+    List<ThreadEvent> events = (List<ThreadEvent>) entry.events();
+    if (last) {
+      deleted(entry.seq(), entry.at(), events);
+    } else {
+      journaled(entry.seq(), entry.at(), events);
+    }
+  }
+
+  private void journaled(long seq, long at, List<ThreadEvent> events) {
+    in(
+        () -> {
+          if (caughtUp && seq == nextSeq && ready.isEmpty() && !reading) {
+            add(seq, at, events);
+          }
+          newest = Math.max(newest, seq);
+          pump();
+        });
+  }
+
+  /**
+   * The last record, after which the journal is erased: what was not read before cannot be read any
+   * more, so that the end is told to everybody, whether asked for or not.
+   */
+  private void deleted(long seq, long at, List<ThreadEvent> events) {
+    subscriptions.remove(entityId, this);
+    in(
+        () -> {
+          if (over) {
+            return;
+          }
+          if (seq >= nextSeq) {
+            skip = 0;
+            add(seq, at, events);
+          }
+          demand = ready.size();
+          caughtUp = true;
+          pump();
+          finish();
+          listener.ended(null);
+        });
+  }
+
+  /** A piece of what is being said is only for those who know all that was said before. */
+  @Override
+  public void streamed(Outside.Delta tiding) {
+    in(
+        () -> {
+          if (caughtUp && ready.isEmpty() && !reading && newest < nextSeq) {
+            listener.heard(tiding);
+          }
+        });
+  }
+
+  @Override
+  public void ended(@Nullable Throwable why) {
+    subscriptions.remove(entityId, this);
+    in(
+        () -> {
+          finish();
+          listener.ended(why);
+        });
+  }
+
+  private void add(long seq, long at, List<ThreadEvent> events) {
+    for (int i = skip; i < events.size(); i++) {
+      ready.add(new Item(seq, i, at, events.get(i)));
+    }
+    skip = 0;
+    nextSeq = seq + 1;
+  }
+
+  private void finish() {
+    over = true;
+    settleAwaited();
+  }
+
+  private void settleAwaited() {
+    Item next = ready.peek();
+    long untold = next == null ? nextSeq : next.seq();
+    List<Awaited> settled =
+        awaited.stream().filter(wanted -> over || wanted.seq() < untold).toList();
+    awaited.removeAll(settled);
+    settled.forEach(wanted -> wanted.told().complete(null));
+  }
+
+  private void pump() {
+    while (!over && demand > 0 && !ready.isEmpty()) {
+      Item item = ready.remove();
+      demand--;
+      listener.happened(item.seq(), item.index(), item.at(), item.event());
+    }
+    settleAwaited();
+    if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
+      reading = true;
+      journal.read(nextSeq, PAGE, (entries, failed) -> in(() -> received(entries, failed)));
+    }
+  }
+
+  private void received(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed) {
+    reading = false;
+    if (over) {
+      return;
+    } else if (entries == null) {
+      ended(failed);
+      return;
+    }
+    entries.forEach(entry -> add(entry.seq(), entry.at(), entry.events()));
+    caughtUp |= entries.size() < PAGE;
+    pump();
+  }
+
+  /** One thing after the other, on whatever thread. */
+  private void in(Runnable task) {
+    synchronized (tasks) {
+      tasks.add(task);
+      if (running) {
+        return;
+      }
+      running = true;
+    }
+    executor.execute(this::work);
+  }
+
+  private void work() {
+    while (true) {
+      Runnable task;
+      synchronized (tasks) {
+        task = tasks.poll();
+        if (task == null) {
+          running = false;
+          return;
+        }
+      }
+      try {
+        task.run();
+      } catch (RuntimeException e) { // a listener that throws hears no more
+        subscriptions.remove(entityId, this);
+        finish();
+      }
+    }
+  }
+}

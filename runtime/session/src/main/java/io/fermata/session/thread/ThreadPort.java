@@ -1,0 +1,353 @@
+package io.fermata.session.thread;
+
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Program;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.session.actor.Calls.Waiting;
+import io.fermata.session.actor.Effects;
+import io.fermata.session.actor.SessionActor;
+import io.fermata.session.actor.SessionCommand;
+import io.fermata.session.actor.SessionCommand.Call;
+import io.fermata.session.actor.SessionHost;
+import io.fermata.session.actor.SessionPort;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.Request;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.LogLabels;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** The thread of an agent. Each call of it is persisted at once, and replied to then. */
+public final class ThreadPort
+    implements SessionPort<
+        ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
+
+  /** The effects of a turn, as opposed to those beside it. */
+  private static final Set<ThreadEffect.Kind> IN_TURN =
+      EnumSet.of(
+          ThreadEffect.Kind.GREET,
+          ThreadEffect.Kind.RECEIVE,
+          ThreadEffect.Kind.STEP,
+          ThreadEffect.Kind.HANDLE,
+          ThreadEffect.Kind.CALL,
+          ThreadEffect.Kind.STORE,
+          ThreadEffect.Kind.COMPACT);
+
+  private final SessionActor.Handle session;
+  private final SessionHost host;
+  private final ThreadProgram program;
+
+  public ThreadPort(SessionActor.Handle session) {
+    this.session = session;
+    this.host = session.host();
+    this.program = host.threading().program();
+  }
+
+  // --- the program ----------------------------------------------------------------------------
+
+  @Override
+  public ThreadProgram program(ThreadState state) {
+    return program;
+  }
+
+  @Override
+  public ThreadProgram newest() {
+    return program;
+  }
+
+  @Override
+  public ThreadState ended(Entry<ThreadEvent> entry) {
+    throw new IllegalStateException("A thread has no entry that ends it");
+  }
+
+  @Override
+  public boolean onlyWaits(ThreadEffect timer) {
+    return timer.patient();
+  }
+
+  @Override
+  public boolean works(ThreadState state) {
+    return program.next(state) instanceof Program.Perform<ThreadEffect>;
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  @Override
+  public @Nullable SessionReply known(Situation<ThreadState, ThreadEvent> at, Call call) {
+    ThreadState state = at.ahead();
+    if (!isOwner(state, call.origin())) {
+      return refused(at, ThreadReply.UNKNOWN);
+    } else if (call.request() instanceof Request.View view) {
+      return state.exists() ? viewed(at, view) : refused(at, ThreadReply.UNKNOWN);
+    }
+    return null;
+  }
+
+  private @Nullable ThreadReply viewed(Situation<ThreadState, ThreadEvent> at, Request.View view) {
+    ThreadReply now = reply(at.ahead(), at.seq(), false);
+    return view.settled() && now.standing() == Threads.Standing.WORKING ? null : now;
+  }
+
+  /** A thread that does not exist yet belongs to any caller; the host may call all. */
+  private static boolean isOwner(ThreadState state, Entry.Origin by) {
+    ThreadEvent.Created created = state.created();
+    return by.principal() == null || created == null || created.principal().equals(by.principal());
+  }
+
+  @Override
+  public Admission<ThreadInput, ThreadEvent> admit(
+      Situation<ThreadState, ThreadEvent> at, Call call) {
+    return call.request() instanceof Request.OfThread request
+        ? new Accept<>(request.input())
+        : new Answer<>(reply(at.ahead(), at.seq(), false));
+  }
+
+  @Override
+  public boolean resumes(ThreadState state) {
+    Program.Next<ThreadEffect> next = program.next(state);
+    return next instanceof Program.Perform<ThreadEffect>
+        || (next instanceof Program.Pause<ThreadEffect> pause && !pause.timers().isEmpty());
+  }
+
+  @Override
+  public Admission<ThreadInput, ThreadEvent> resume(
+      Situation<ThreadState, ThreadEvent> at, Set<String> running) {
+    return new Accept<>(program.recovered(running, at.now()));
+  }
+
+  @Override
+  public boolean settles(ThreadState state, List<ThreadEffect> outstanding) {
+    return standing(state, outstanding) != Threads.Standing.WORKING;
+  }
+
+  private Threads.Standing standing(ThreadState state) {
+    Program.Next<ThreadEffect> next = program.next(state);
+    return standing(
+        state,
+        next instanceof Program.Perform<ThreadEffect> perform ? perform.effects() : List.of());
+  }
+
+  private static Threads.Standing standing(ThreadState state, List<ThreadEffect> outstanding) {
+    for (ThreadEffect effect : outstanding) {
+      if (IN_TURN.contains(effect.kind())) {
+        return Threads.Standing.WORKING;
+      }
+    }
+    if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
+      return Threads.Standing.ASKING;
+    }
+    return state.course().running() ? Threads.Standing.WORKING : Threads.Standing.RESTING;
+  }
+
+  /** A view waits until the thread rests or asks, as while a child works for it. */
+  @Override
+  public boolean waitsFor(
+      Situation<ThreadState, ThreadEvent> at, Program.Pause<ThreadEffect> pause) {
+    Waiting current = at.current();
+    return current != null
+        && current.listeners().stream().anyMatch(call -> call.request() instanceof Request.View)
+        && standing(at.ahead(), pause.timers()) == Threads.Standing.WORKING;
+  }
+
+  // --- replies and entries --------------------------------------------------------------------
+
+  private ThreadReply reply(ThreadState state, long seq, boolean changed) {
+    return new ThreadReply(state, standing(state), seq, changed, null);
+  }
+
+  @Override
+  public SessionReply refused(Situation<ThreadState, ThreadEvent> at, Outcome.Failure why) {
+    return new ThreadReply(at.ahead(), standing(at.ahead()), at.seq(), false, why);
+  }
+
+  @Override
+  public Written<ThreadEvent> settled(
+      Situation<ThreadState, ThreadEvent> at,
+      Program.Next<ThreadEffect> next,
+      boolean again,
+      List<ThreadEffect> beside) {
+    return written(at);
+  }
+
+  @Override
+  public Written<ThreadEvent> working(Situation<ThreadState, ThreadEvent> at) {
+    return written(at);
+  }
+
+  @Override
+  public Written<ThreadEvent> acknowledged(Situation<ThreadState, ThreadEvent> at, Waiting call) {
+    return written(at);
+  }
+
+  @Override
+  public Written<ThreadEvent> detached(Situation<ThreadState, ThreadEvent> at, Waiting call) {
+    return written(at);
+  }
+
+  private Written<ThreadEvent> written(Situation<ThreadState, ThreadEvent> at) {
+    boolean news = at.news();
+    ThreadReply reply =
+        at.current() == null ? null : reply(at.ahead(), at.seq() + (news ? 1 : 0), news);
+    return new Written<>(
+        news ? List.of(at.entry().waking(wake(program.next(at.ahead())))) : List.of(), reply);
+  }
+
+  private static Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {
+    return next instanceof Program.Pause<ThreadEffect> pause
+        ? Entry.Wake.at(pause.until())
+        : Entry.Wake.NOW;
+  }
+
+  @Override
+  public SessionReply withdrawn(Situation<ThreadState, ThreadEvent> at, Waiting call) {
+    return refused(at, HostError.BUSY.failure());
+  }
+
+  // --- the journal ----------------------------------------------------------------------------
+
+  /** The last host may have had no time to list the end of the journal. */
+  @Override
+  public void recovered(SessionState<ThreadState> state) {
+    if (state.program().exists()) {
+      host.listing()
+          .directory()
+          .get(session.entityId())
+          .thenAccept(
+              entry ->
+                  session
+                      .self()
+                      .tell(
+                          new SessionCommand.Listed(entry.map(DirectoryEntry::seq).orElse(null))));
+    }
+  }
+
+  @Override
+  public void listed(SessionState<ThreadState> state, long seq, @Nullable Long listed) {
+    if (listed == null || listed < seq) {
+      list(state.program());
+    }
+  }
+
+  private void list(ThreadState state) {
+    if (state.exists()) {
+      host.listing()
+          .ledger()
+          .lists(
+              ThreadViews.entry(
+                  session.entityId(), state, standing(state), session.seq(), host.now()));
+    } else {
+      host.listing().ledger().forgets(session.entityId());
+    }
+  }
+
+  /** The directory follows a little later; only the creation of a thread waits for it. */
+  @Override
+  public @Nullable CompletionStage<?> persisted(
+      SessionState<ThreadState> before,
+      List<Entry<ThreadEvent>> entries,
+      SessionState<ThreadState> after,
+      ThreadState ahead,
+      @Nullable Waiting current) {
+    boolean creates =
+        current != null
+            && current.call.request() instanceof Request.OfThread request
+            && request.input() instanceof ThreadInput.Create;
+    SessionSubscriptions subscriptions = host.observers().subscriptions();
+    for (Entry<ThreadEvent> entry : entries) {
+      subscriptions.persisted(session.entityId(), entry, ahead.deleted());
+    }
+    if (!entries.isEmpty() || creates) {
+      list(after.program());
+    }
+    return creates && after.program().exists() ? host.listing().ledger().entered() : null;
+  }
+
+  // --- effects --------------------------------------------------------------------------------
+
+  @Override
+  public void label(LogLabels labels, ThreadState state) {
+    labels.with(LogLabels.THREAD, ThreadKey.ofEntity(session.entityId()).threadId());
+  }
+
+  @Override
+  public boolean endsSession(ThreadEffect effect) {
+    return effect.kind() == ThreadEffect.Kind.ERASE;
+  }
+
+  @Override
+  public @Nullable String failure(ThreadEffect effect, ThreadInput.Result result) {
+    return result instanceof ThreadInput.Failed failed
+        ? failed.detail() == null ? failed.reason() : failed.detail()
+        : null;
+  }
+
+  @Override
+  public Effects.Performer<ThreadEffect, ThreadInput.Result> performer(
+      Program<ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside>
+          running,
+      Situation<ThreadState, ThreadEvent> at,
+      TraceContext cause) {
+    Outside outside = host.threading().outside().apply(at.ahead().threadId());
+    return new TurnPerformer(running, at.ahead(), outside, session.entityId(), cause);
+  }
+
+  /** Performs the effects of a thread in one of its states. */
+  private record TurnPerformer(
+      Program<ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside>
+          program,
+      ThreadState state,
+      Outside outside,
+      String entityId,
+      TraceContext cause)
+      implements Effects.Performer<ThreadEffect, ThreadInput.Result> {
+    @Override
+    public CompletionStage<ThreadInput.Result> perform(ThreadEffect effect) {
+      return program.perform(state, effect, outside);
+    }
+
+    @Override
+    public ThreadInput.Result failed(ThreadEffect effect, Throwable thrown) {
+      return program.failed(effect, thrown);
+    }
+
+    @Override
+    public Telemetry.Effect described(ThreadEffect effect) {
+      String kind = effect.kind().name().toLowerCase(Locale.ROOT);
+      String agent = ThreadKey.ofEntity(entityId).agent();
+      return new Telemetry.Effect(
+          Telemetry.Kind.AGENT, agent, 0, state.threadId(), kind, kind, effect.attempt(), cause);
+    }
+
+    @Override
+    public String described(ThreadInput.Result result) {
+      return result instanceof ThreadInput.Failed ? Activity.End.FAILED : Activity.End.OK;
+    }
+
+    @Override
+    public LogLabels labels(ThreadEffect effect) {
+      return LogLabels.on()
+          .session(entityId)
+          .with(LogLabels.THREAD, state.threadId())
+          .with(LogLabels.ATTEMPT, String.valueOf(effect.attempt()));
+    }
+  }
+}

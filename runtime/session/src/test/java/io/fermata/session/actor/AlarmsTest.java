@@ -1,0 +1,158 @@
+package io.fermata.session.actor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.spi.Due;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.apache.pekko.actor.typed.DispatcherSelector;
+import org.apache.pekko.actor.typed.javadsl.Adapter;
+import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Which sessions are woken when; on one thread, in time that passes as the test says. */
+@Tag("slow")
+class AlarmsTest {
+  private static final Instant NOON = Instant.parse("2026-06-01T12:00:00Z");
+  private static final DispatcherSelector HERE =
+      DispatcherSelector.fromConfig("pekko.test.calling-thread-dispatcher");
+
+  private final ActorTestKit kit = ActorTestKit.create(ManualTime.config());
+  private final ExplicitlyTriggeredScheduler scheduler =
+      (ExplicitlyTriggeredScheduler) Adapter.toClassic(kit.system()).scheduler();
+  private final List<Due> store = new ArrayList<>();
+  private final List<String> woken = new ArrayList<>();
+  private boolean broken;
+
+  @AfterEach
+  void stop() {
+    kit.shutdownTestKit();
+  }
+
+  private void start() {
+    kit.spawn(
+        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, woken::addAll), HERE);
+  }
+
+  private CompletionStage<List<Due>> due(long until, int max) {
+    if (broken) {
+      return CompletableFuture.failedFuture(new IllegalStateException("No store today"));
+    }
+    return CompletableFuture.completedFuture(
+        store.stream()
+            .filter(due -> due.at() <= until)
+            .sorted(Comparator.comparingLong(Due::at))
+            .limit(max)
+            .toList());
+  }
+
+  private void appoint(String entityId, Duration afterNoon) {
+    done(entityId);
+    store.add(new Due(entityId, NOON.plus(afterNoon).toEpochMilli()));
+  }
+
+  private void done(String entityId) {
+    store.removeIf(due -> due.persistenceId().equals(entityId));
+  }
+
+  private void pass(Duration time) {
+    ManualTime.get(kit.system()).timePasses(time);
+  }
+
+  private Instant now() {
+    return NOON.plusMillis(scheduler.currentTimeMs());
+  }
+
+  @Test
+  void whoIsOverdueIsWokenAtOnce() {
+    appoint("trip|late", Duration.ofDays(-90));
+    appoint("trip|now", Duration.ZERO);
+    appoint("trip|soon", Duration.ofSeconds(1));
+    start();
+    assertThat(woken).containsExactlyInAnyOrder("trip|late", "trip|now");
+  }
+
+  @Test
+  void aSessionIsWokenWhenItsTimeHasComeAndNotBefore() {
+    appoint("trip|a", Duration.ofMinutes(2));
+    start();
+    pass(Duration.ofSeconds(119));
+    assertThat(woken).isEmpty();
+    pass(Duration.ofSeconds(1));
+    assertThat(woken).containsExactly("trip|a");
+  }
+
+  @Test
+  void everyoneIsWokenInItsOwnTime() {
+    IntStream.rangeClosed(1, 20).forEach(s -> appoint("trip|" + s, Duration.ofSeconds(s)));
+    start();
+    for (int second = 1; second <= 20; second++) {
+      pass(Duration.ofSeconds(1));
+      assertThat(woken).containsExactly("trip|" + second);
+      done("trip|" + second);
+      woken.clear();
+    }
+  }
+
+  @Test
+  void anAppointmentThatIsMadeOrMovedLaterIsKept() {
+    start();
+    appoint("trip|made", Duration.ofSeconds(20));
+    appoint("trip|moved", Duration.ofSeconds(20));
+    pass(Duration.ofSeconds(12));
+    appoint("trip|moved", Duration.ofSeconds(40));
+    pass(Duration.ofSeconds(10));
+    assertThat(woken).containsExactly("trip|made");
+    done("trip|made");
+    woken.clear();
+    pass(Duration.ofSeconds(20));
+    assertThat(woken).containsExactly("trip|moved");
+  }
+
+  @Test
+  void aSessionThatStaysDueIsWokenAgainEverMoreRarely() {
+    appoint("trip|stuck", Duration.ZERO);
+    start();
+    pass(Duration.ofSeconds(59));
+    assertThat(woken).hasSize(1);
+    pass(Duration.ofSeconds(1));
+    assertThat(woken).hasSize(2);
+    pass(Duration.ofMinutes(2));
+    assertThat(woken).hasSize(3);
+    pass(Duration.ofHours(4));
+    assertThat(woken).hasSizeBetween(9, 12);
+  }
+
+  @Test
+  void whatIsNotOursIsLeftAloneAndCrowdsOutNobody() {
+    for (int other = 0; other < Alarms.FOUND_AT_ONCE + 10; other++) {
+      store.add(new Due("other|" + other, 0));
+    }
+    appoint("trip|a", Duration.ZERO);
+    start();
+    pass(Alarms.LOOK);
+    assertThat(woken).containsExactly("trip|a");
+  }
+
+  @Test
+  void aStoreThatFailsIsAskedAgain() {
+    appoint("trip|a", Duration.ofSeconds(12));
+    broken = true;
+    start();
+    pass(Duration.ofSeconds(20));
+    assertThat(woken).isEmpty();
+    broken = false;
+    pass(Alarms.LOOK);
+    assertThat(woken).containsExactly("trip|a");
+  }
+}

@@ -1,0 +1,219 @@
+package io.fermata.session.admin;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.session.TimeTest.eventually;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.TestHost;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** How long the store keeps what is over, and what becomes of runs that nobody touches. */
+@Tag("slow")
+class RetentionTest {
+  record Order(String dish) {}
+
+  private static final Retention A_WEEK =
+      Retention.ofJournals(Duration.ofDays(7)).knowingEndsFor(Duration.ofDays(30));
+
+  @TempDir Path directory;
+  private final AtomicLong passed = new AtomicLong();
+  private final List<String> hooks = new CopyOnWriteArrayList<>();
+
+  private Flow<Order> order() {
+    return Flow.of("order", Order.class)
+        .description("Takes an order.")
+        .expireAfter(Duration.ofDays(3))
+        .onExpire(run -> hooks.add(run.id()))
+        .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+        .edge(START, "ask_dish")
+        .edge("ask_dish", END)
+        .compile();
+  }
+
+  private Fermata host(Retention retention) {
+    return Fermata.host()
+        .store(Store.sqlite(directory.resolve("kept.db")))
+        .flow(order())
+        .retention("order", retention)
+        .clock(() -> Instant.ofEpochMilli(System.currentTimeMillis() + passed.get()))
+        .start();
+  }
+
+  private void pass(Duration time) {
+    passed.addAndGet(time.toMillis());
+  }
+
+  private static ToolReply call(Fermata host, String action, String... updates) {
+    var arguments = Json.object().put("action", action);
+    if (action.equals("start")) {
+      arguments.put("intent", "to eat");
+    }
+    for (int i = 0; i < updates.length; i += 2) {
+      arguments.withObject("stateUpdates").put(updates[i], updates[i + 1]);
+    }
+    var meta = Json.object().put("fermata/sessionId", "s");
+    try {
+      return host.call(new ToolCall("order", "ann", arguments, meta, null), told -> {})
+          .toCompletableFuture()
+          .get(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("No reply came", e);
+    }
+  }
+
+  private static String dine(Fermata host, String dish) {
+    call(host, "start");
+    return run(call(host, "continue", "dish", dish));
+  }
+
+  private static String run(ToolReply reply) {
+    return reply.meta().path("fermata/run").path("runId").asText();
+  }
+
+  private static List<Observation> replayed(Fermata host, String run) {
+    List<Observation> told = new ArrayList<>();
+    host.replay(
+            "order",
+            run,
+            new Recorder() {
+              @Override
+              public void onEvent(Observation event) {
+                told.add(event);
+              }
+            })
+        .toCompletableFuture()
+        .join();
+    return told;
+  }
+
+  private static boolean known(Fermata host, String run) {
+    try {
+      return !replayed(host, run).isEmpty();
+    } catch (RuntimeException unknown) {
+      return false;
+    }
+  }
+
+  @Test
+  void theJournalOfARunThatHasEndedIsReplayedUntilItsTimeHasCome() throws Exception {
+    String run;
+    try (Fermata host = host(A_WEEK)) {
+      run = dine(host, "soup");
+    }
+    pass(Duration.ofDays(6));
+    try (Fermata host = host(A_WEEK)) {
+      Thread.sleep(1_500);
+      List<Observation> told = replayed(host, run);
+      assertThat(told.get(0)).isInstanceOf(Observation.RunStart.class);
+      assertThat(told.get(told.size() - 1)).isInstanceOf(Observation.RunEnd.class);
+      assertThat(TestHost.code(call(host, "continue"))).isEqualTo("run_completed");
+
+      pass(Duration.ofDays(2));
+      eventually(() -> !known(host, run));
+      assertThat(TestHost.code(call(host, "continue"))).isEqualTo("run_completed");
+
+      pass(Duration.ofDays(30));
+      eventually(() -> TestHost.code(call(host, "continue")).equals("unknown_run"));
+    }
+  }
+
+  @Test
+  void aRunThatFollowsInTheSameSessionLeavesTheOneBeforeItAsItWas() throws Exception {
+    try (Fermata host = host(A_WEEK)) {
+      String first = dine(host, "soup");
+      List<Observation> before = replayed(host, first);
+      String left = run(call(host, "start"));
+      String last = run(call(host, "start"));
+
+      assertThat(replayed(host, first)).isEqualTo(before);
+      assertThat(replayed(host, left))
+          .allMatch(event -> event.moment().run().equals(left))
+          .last()
+          .isInstanceOfSatisfying(
+              Observation.RunEnd.class,
+              end -> assertThat(end.status()).isEqualTo(RunState.Status.ABANDONED));
+      assertThat(replayed(host, last)).allMatch(event -> event.moment().run().equals(last));
+
+      pass(Duration.ofDays(2));
+      call(host, "status");
+      assertThat(TestHost.status(call(host, "continue"))).isEqualTo("interrupt");
+      pass(Duration.ofDays(2));
+    }
+    try (Fermata host = host(A_WEEK)) {
+      assertThat(TestHost.code(call(host, "status"))).isIn("none", "run_expired");
+    }
+  }
+
+  @Test
+  void aRunThatBeganBeforeTheOneBeforeItIsSweptGoesOnWhenThatIsGone() throws Exception {
+    try (Fermata host = host(Retention.ofJournals(Duration.ofDays(1)))) {
+      String first = dine(host, "soup");
+      call(host, "start");
+
+      pass(Duration.ofDays(2));
+      eventually(() -> !known(host, first));
+    }
+    try (Fermata host = host(Retention.DEFAULT)) {
+      assertThat(TestHost.status(call(host, "continue", "dish", "fish"))).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aRunThatNobodyTouchesEndsByItselfAndItsFlowIsToldOnce() throws Exception {
+    String run;
+    try (Fermata host = host(A_WEEK)) {
+      run = run(call(host, "start"));
+    }
+    pass(Duration.ofDays(4));
+    try (Fermata host = host(A_WEEK)) {
+      eventually(() -> hooks.equals(List.of(run)));
+      eventually(
+          () ->
+              replayed(host, run).stream()
+                  .anyMatch(
+                      event ->
+                          event instanceof Observation.RunEnd end
+                              && end.status() == RunState.Status.EXPIRED));
+      assertThat(TestHost.code(call(host, "continue", "dish", "soup"))).isEqualTo("run_expired");
+      assertThat(hooks).containsExactly(run);
+      assertThat(TestHost.status(call(host, "start"))).isEqualTo("interrupt");
+    }
+  }
+
+  @Test
+  void aRetentionIsOfAFlowThatThereIs() {
+    assertThatThrownBy(
+            () ->
+                Fermata.host()
+                    .store(Store.memory())
+                    .flow(order())
+                    .retention("ordre", A_WEEK)
+                    .start())
+        .hasMessageContaining("ordre");
+    assertThatThrownBy(() -> new Retention(Duration.ofDays(-1), Duration.ZERO))
+        .hasMessageContaining("must not be negative");
+    assertThat(new Retention(Duration.ofDays(9), Duration.ofDays(1)).end())
+        .isEqualTo(Duration.ofDays(9));
+  }
+}

@@ -1,0 +1,425 @@
+package io.fermata.session.call;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gt;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.schema.Computed;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.Settings;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A flow as a tool of an agent: what the agent is told, whatever the flow does. */
+@Tag("slow")
+class FlowToolTest {
+  record Case(Integer score, String approver, @Computed String urgency) {}
+
+  @TempDir Path directory;
+  private final List<String> done = new CopyOnWriteArrayList<>();
+
+  private Store store() {
+    return Store.sqlite(directory.resolve("tools.db"));
+  }
+
+  private FlowBuilder<Case> triage() {
+    return Flow.of("triage", Case.class)
+        .description("Decides how urgent a case is.")
+        .act("calm", run -> run.set("urgency", "low"))
+        .act("alarm", run -> run.set("urgency", "high"))
+        .edge("calm", END)
+        .edge("alarm", END)
+        .decide(START, d -> d.when("high score", gt("score", 700)).to("alarm").otherwise("calm"));
+  }
+
+  private static ObjectNode schema() {
+    ObjectNode schema = Json.object().put("type", "object");
+    schema.putObject("properties").putObject("score").put("type", "integer");
+    schema.putArray("required").add("score");
+    return schema;
+  }
+
+  private FlowTool tool(FlowBuilder<Case> flow) {
+    return FlowTool.of("rate", "Rates a case.", flow.compile()).inputSchema(schema());
+  }
+
+  private Fermata host(FlowTool... tools) {
+    HostBuilder host = Fermata.host().store(store());
+    for (FlowTool tool : tools) {
+      host.tool(tool);
+    }
+    return host.start();
+  }
+
+  private static ToolUse use(String callId) {
+    return new ToolUse("rate", "thread-1", callId);
+  }
+
+  private static ObjectNode score(int score) {
+    return Json.object().put("score", score);
+  }
+
+  private static ToolOutcome got(CompletionStage<ToolOutcome> outcome) {
+    try {
+      return outcome.toCompletableFuture().get(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("No outcome came", e);
+    }
+  }
+
+  private static ToolOutcome.Result result(CompletionStage<ToolOutcome> outcome) {
+    ToolOutcome got = got(outcome);
+    assertThat(got).isInstanceOf(ToolOutcome.Result.class);
+    return (ToolOutcome.Result) got;
+  }
+
+  @Test
+  void theCallerIsToldTheValuesUnlessTheToolSaysOtherwise() {
+    try (Fermata host = host(tool(triage()))) {
+      assertThat(result(host.use(use("1"), score(720))))
+          .isEqualTo(new ToolOutcome.Result("{\"score\":720,\"urgency\":\"high\"}", false));
+    }
+  }
+
+  @Test
+  void theMapperIsGivenTheValuesTheResultAndTheAccountOfTheRun() {
+    FlowTool tool =
+        tool(triage().result(c -> List.of(c.urgency())))
+            .resultMapper(
+                run -> run.values().path("urgency").asText() + run.result() + run.narrative());
+    try (Fermata host = host(tool)) {
+      assertThat(result(host.use(use("1"), score(720))).text())
+          .startsWith("high[\"high\"]")
+          .contains("high score")
+          .contains("720");
+    }
+  }
+
+  @Test
+  void aMapperThatThrowsIsAnErrorInItsEnvelope() {
+    FlowTool tool =
+        tool(triage())
+            .resultMapper(
+                run -> {
+                  throw new IllegalStateException("no such thing");
+                });
+    try (Fermata host = host(tool)) {
+      assertThat(result(host.use(use("1"), score(1))))
+          .isEqualTo(new ToolOutcome.Result("[mapper-error: no such thing]", true));
+    }
+  }
+
+  @Test
+  void aStepThatFailsIsToldWithoutInternalsAndWhatWasDoneIsUndone() {
+    Flow<Case> flow =
+        Flow.of("triage", Case.class)
+            .description("Fails.")
+            .act("hold", run -> done.add("held"))
+            .act(
+                "fail",
+                run -> {
+                  throw new IllegalStateException("jdbc:secret");
+                })
+            .compensate("hold", run -> done.add("released"))
+            .edge(START, "hold")
+            .edge("hold", "fail")
+            .edge("fail", END)
+            .compile();
+    try (Fermata host = host(FlowTool.of("rate", "Rates.", flow))) {
+      ToolOutcome.Result failed = result(host.use(use("1"), Json.object()));
+      assertThat(failed.error()).isTrue();
+      assertThat(failed.text()).contains("fail").doesNotContain("jdbc");
+      assertThat(done).containsExactly("held", "released");
+    }
+  }
+
+  @Test
+  void argumentsThatDoNotFitAreRefusedBeforeAnythingRuns() {
+    try (Fermata host = host(tool(triage()))) {
+      assertThat(result(host.use(use("1"), Json.object())).text()).contains("score");
+      assertThat(result(host.use(use("1"), Json.object().put("score", "x"))).error()).isTrue();
+      assertThat(result(host.use(use("1"), score(1))).error()).isFalse();
+    }
+  }
+
+  @Test
+  void aPauseInsidePausesTheCallerAndTheAnswerFindsItsWayBackOverARestart() {
+    FlowTool tool = tool(asking());
+    Fermata host = host(tool);
+    ToolOutcome paused = got(host.use(use("1"), score(720)));
+    assertThat(paused).isInstanceOf(ToolOutcome.Paused.class);
+    assertThat(((ToolOutcome.Paused) paused).question().path("field").asText())
+        .isEqualTo("approver");
+    host.crash();
+    try (Fermata again = host(tool)) {
+      assertThat(got(again.use(use("1"), score(720)))).isEqualTo(paused);
+      ObjectNode answer = Json.object().put("approver", "Ann");
+      ToolOutcome.Result end = result(again.answer(use("1"), "a1", answer));
+      assertThat(end.text()).contains("Ann");
+      assertThat(result(again.answer(use("1"), "a1", answer))).isEqualTo(end);
+    }
+  }
+
+  private FlowBuilder<Case> asking() {
+    return Flow.of("triage", Case.class)
+        .description("Asks for approval.")
+        .act("hold", run -> done.add("held"))
+        .ask("ask_approver", q -> q.question("approver", "Who approves?"))
+        .compensate("hold", run -> done.add("released"))
+        .edge(START, "hold")
+        .edge("hold", "ask_approver")
+        .edge("ask_approver", END);
+  }
+
+  @Test
+  void cancellingTheCallerCancelsTheRunAndUndoesIt() {
+    try (Fermata host = host(tool(asking()))) {
+      got(host.use(use("1"), score(1)));
+      assertThat(result(host.withdraw(use("1"))).error()).isTrue();
+      assertThat(done).containsExactly("held", "released");
+      assertThat(result(host.answer(use("1"), "late", Json.object().put("approver", "x"))).error())
+          .isTrue();
+    }
+  }
+
+  @Test
+  void callsAtTheSameTimeKnowNothingOfOneAnother() throws Exception {
+    CountDownLatch all = new CountDownLatch(8);
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Doubles.")
+                .act(
+                    "double",
+                    run -> {
+                      all.countDown();
+                      all.await(60, TimeUnit.SECONDS);
+                      run.set("urgency", "" + 2 * run.state().score());
+                    })
+                .edge(START, "double")
+                .edge("double", END)
+                .result(Case::urgency));
+    try (Fermata host = host(tool)) {
+      List<CompletableFuture<ToolOutcome>> calls = new ArrayList<>();
+      IntStream.range(0, 8)
+          .forEach(i -> calls.add(host.use(use("c" + i), score(i)).toCompletableFuture()));
+      for (int i = 0; i < 8; i++) {
+        assertThat(result(calls.get(i)).text()).isEqualTo("\"" + 2 * i + "\"");
+      }
+    }
+  }
+
+  @Test
+  void aUseThatIsRepeatedIsToldTheSameAndRunsOnce() {
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Counts.")
+                .act("count", run -> done.add("ran"))
+                .edge(START, "count")
+                .edge("count", END));
+    Fermata host = host(tool);
+    ToolOutcome first = got(host.use(use("1"), score(1)));
+    host.crash();
+    try (Fermata again = host(tool)) {
+      assertThat(got(again.use(use("1"), score(1)))).isEqualTo(first);
+      assertThat(done).hasSize(1);
+    }
+  }
+
+  @Test
+  void whatAUseEndedWithIsToldAsOftenAsItIsAskedFor() {
+    Fermata host = host(tool(asking()));
+    ToolOutcome paused = got(host.use(use("1"), score(1)));
+    assertThat(got(host.again(use("1")))).isEqualTo(paused);
+    ToolOutcome end = got(host.answer(use("1"), "a1", Json.object().put("approver", "Ann")));
+    assertThat(((ToolOutcome.Result) end).error()).isFalse();
+    host.crash();
+    try (Fermata next = host(tool(asking()))) {
+      assertThat(got(next.again(use("1")))).isEqualTo(end);
+      assertThat(got(next.again(use("1")))).isEqualTo(end);
+      assertThat(got(next.use(use("1"), score(1)))).isEqualTo(end);
+      assertThat(result(next.again(use("other"))).error()).isTrue();
+      assertThat(done).containsExactly("held");
+    }
+  }
+
+  @Test
+  void aUseThatWasWithdrawnIsToldSoWhenItIsAskedForAgain() {
+    try (Fermata host = host(tool(asking()))) {
+      got(host.use(use("1"), score(1)));
+      ToolOutcome withdrawn = got(host.withdraw(use("1")));
+      assertThat(got(host.again(use("1")))).isEqualTo(withdrawn);
+    }
+  }
+
+  /** Holds something, and then adds to its score until it is 20. */
+  private FlowTool climbing() {
+    return tool(
+        Flow.of("triage", Case.class)
+            .description("Climbs.")
+            .act("hold", run -> done.add("held"))
+            .act("climb", run -> run.set("score", run.state().score() + 1))
+            .compensate("hold", run -> done.add("released"))
+            .edge(START, "hold")
+            .edge("hold", "climb")
+            .decide("climb", d -> d.when("high", gt("score", 19)).to(END).otherwise("climb")));
+  }
+
+  private Fermata bounded(int visitsPerRun, int visitsPerCall) {
+    Limits limits = new Limits(100_000, visitsPerRun, visitsPerCall, 10);
+    return Fermata.host()
+        .store(store())
+        .tool(climbing())
+        .settings(Settings.DEFAULT.limits(limits))
+        .start();
+  }
+
+  @Test
+  void aUseThatDoesMoreThanOneCallMayGoesOnByItself() {
+    Fermata host = bounded(100, 3);
+    ToolOutcome.Result end = result(host.use(use("1"), score(0)));
+    assertThat(end.text()).contains("\"score\":20");
+    host.crash();
+    try (Fermata next = bounded(100, 3)) {
+      assertThat(result(next.again(use("1")))).isEqualTo(end);
+      assertThat(result(next.use(use("1"), score(0)))).isEqualTo(end);
+      assertThat(done).containsExactly("held");
+    }
+  }
+
+  @Test
+  void aUseThatDoesMoreThanARunMayIsEndedAndUndone() {
+    try (Fermata host = bounded(10, 100)) {
+      assertThat(result(host.use(use("1"), score(0))).error()).isTrue();
+      assertThat(done).containsExactly("held", "released");
+    }
+  }
+
+  @Test
+  void aStepWhoseOutcomeIsUnknownWaitsForTheDecisionOfTheCaller() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Acts once.")
+                .actAsync(
+                    "pay",
+                    run -> {
+                      done.add("paid");
+                      begun.countDown();
+                      return new CompletableFuture<>();
+                    },
+                    EffectOptions::once)
+                .edge(START, "pay")
+                .edge("pay", END));
+    Fermata host = host(tool);
+    CompletionStage<ToolOutcome> lost = host.use(use("1"), score(3));
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+    host.crash();
+    got(lost);
+    try (Fermata next = host(tool)) {
+      ToolOutcome undecided = got(next.again(use("1")));
+      assertThat(undecided).isInstanceOf(ToolOutcome.Undecided.class);
+      assertThat(((ToolOutcome.Undecided) undecided).code()).isEqualTo("outcome_unknown");
+      assertThat(result(next.resolve(use("1"), Input.Resolution.SKIP)).text())
+          .isEqualTo("{\"score\":3}");
+      assertThat(done).containsExactly("paid");
+    }
+  }
+
+  @Test
+  void aFailedUseThatCannotBeUndoneWaitsForTheDecisionOfTheCaller() {
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Fails twice.")
+                .act("hold", run -> done.add("held"))
+                .act("fail", FlowToolTest::fail)
+                .compensate("hold", FlowToolTest::fail)
+                .edge(START, "hold")
+                .edge("hold", "fail")
+                .edge("fail", END));
+    try (Fermata host = host(tool)) {
+      ToolOutcome undecided = got(host.use(use("1"), score(3)));
+      assertThat(undecided).isInstanceOf(ToolOutcome.Undecided.class);
+      assertThat(result(host.resolve(use("1"), Input.Resolution.SKIP)).error()).isTrue();
+    }
+  }
+
+  private static void fail(Run<Case> run) {
+    throw new IllegalStateException("broken: " + run.id());
+  }
+
+  @Test
+  void theAccountIsPutTogetherOnlyForAMapperThatReadsIt() {
+    FlowTool.Finished finished =
+        new FlowTool.Finished(
+            score(3),
+            null,
+            () -> {
+              throw new IllegalStateException("it was read");
+            });
+    assertThat(tool(triage()).mapped(finished).path("error").asBoolean()).isFalse();
+    FlowTool reads = tool(triage()).resultMapper(FlowTool.Finished::narrative);
+    assertThat(reads.mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: it was read]");
+  }
+
+  @Test
+  void anErrorThrownByAMapperIsOneInItsEnvelopeUnlessNothingCanSurviveIt() {
+    FlowTool.Finished finished = new FlowTool.Finished(score(3), null, () -> "");
+    assertThat(throwing(new AssertionError("wrong")).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: wrong]");
+    assertThat(throwing(new StackOverflowError()).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: StackOverflowError]");
+    assertThatThrownBy(() -> throwing(new OutOfMemoryError()).mapped(finished))
+        .isInstanceOf(OutOfMemoryError.class);
+  }
+
+  private FlowTool throwing(Error thrown) {
+    return tool(triage())
+        .resultMapper(
+            run -> {
+              throw thrown;
+            });
+  }
+
+  @Test
+  void whatAToolLacksIsRefusedWhenItIsMade() {
+    Flow<Case> flow = triage().compile();
+    assertThatThrownBy(() -> FlowTool.of("A tool", "x", flow)).hasMessageContaining("A tool");
+    assertThatThrownBy(() -> FlowTool.of("rate", " ", flow)).hasMessageContaining("description");
+    ObjectNode wrong = Json.object().put("type", "object");
+    wrong.putObject("properties").putObject("skore");
+    assertThatThrownBy(() -> FlowTool.of("rate", "x", flow).inputSchema(wrong))
+        .hasMessageContaining("did you mean score?");
+    FlowTool tool = tool(triage());
+    assertThatThrownBy(() -> host(tool, tool)).hasMessageContaining("Two tools are named rate");
+    assertThatThrownBy(
+            () -> Fermata.host().store(store()).tool(tool).flow(flow.named("rate")).start())
+        .hasMessageContaining("Two tools are named rate");
+  }
+}

@@ -1,0 +1,192 @@
+package io.fermata.session.call;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.networknt.schema.Schema;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SpecificationVersion;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.TestFlows;
+import io.fermata.session.TestHost;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a host refuses to start with, and how it presents its flows. */
+class HostTest {
+  @TempDir Path dir;
+
+  @Test
+  void withoutAStoreItRefusesToStartAndNamesTheChoices() {
+    assertThat(System.getenv("FERMATA_STORE")).as("the environment of this test").isNull();
+    assertThatThrownBy(() -> Fermata.host().flow(TestFlows.trip()).start())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("Store.sqlite")
+        .hasMessageContaining("FERMATA_STORE");
+  }
+
+  @Test
+  void withoutAFlowItRefusesToStart() {
+    assertThatThrownBy(() -> Fermata.host().store(Store.memory()).start())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("no flow");
+  }
+
+  @Test
+  void aWidgetThatNobodyRegisteredIsRefused() {
+    record Choice(String plan) {}
+    Flow<Choice> flow =
+        Flow.of("choice", Choice.class)
+            .description("Shows.")
+            .widget("show", w -> w.tool("plan_picker").field("plan"))
+            .edge(Flow.START, "show")
+            .edge("show", Flow.END)
+            .compile();
+    assertThatThrownBy(() -> Fermata.host().store(Store.memory()).flow(flow).start())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("plan_picker")
+        .hasMessageContaining("display(");
+  }
+
+  @Test
+  void twoToolsOfOneNameAreRefused() {
+    DisplayTool trip = DisplayTool.of("trip", "Trip", "Shows.", "<html></html>");
+    assertThatThrownBy(
+            () -> Fermata.host().store(Store.memory()).flow(TestFlows.trip()).display(trip).start())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("Two tools are named trip");
+  }
+
+  @Test
+  void theSameVersionTwiceIsRefusedAndTheStoreIsFreeAgain() {
+    Path file = dir.resolve("x.db");
+    assertThatThrownBy(
+            () ->
+                Fermata.host()
+                    .store(Store.sqlite(file))
+                    .flow(TestFlows.trip())
+                    .flow(TestFlows.trip())
+                    .start())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("trip version 1");
+    Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip()).start().close();
+  }
+
+  @Test
+  void aSecondHostOnTheSameFileIsRefused() {
+    Path file = dir.resolve("y.db");
+    HostBuilder second = Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip());
+    Fermata first = Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip()).start();
+    assertThatThrownBy(second::start)
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("y.db is already open");
+    first.close();
+    second.start().close();
+  }
+
+  @Test
+  void aFlowPresentsItselfSoThatAModelCanDriveIt() {
+    ToolContract contract = ToolContracts.of(TestFlows.trip());
+    assertThat(contract.name()).isEqualTo("trip");
+    String generated = contract.description().substring("Books a trip.".length());
+    assertThat(contract.description()).startsWith("Books a trip.");
+    assertThat(generated.length()).isLessThan(2500);
+    assertThat(generated)
+        .contains("start", "continue", "reset", "status", "cancel", "sessionId", "Never guess")
+        .contains("waiting", "still_working", "busy", "end your turn", "not poll");
+    assertThat(contract.description().lines())
+        .allSatisfy(line -> assertThat(line).doesNotStartWith(" ").doesNotContain("  "));
+    JsonNode input = contract.inputSchema();
+    assertThat(input.path("required").toString()).isEqualTo("[\"action\"]");
+    assertThat(input.path("additionalProperties").asBoolean(true)).isFalse();
+    assertThat(names(input.path("properties")))
+        .containsExactly("action", "intent", "stateUpdates", "sessionId");
+    assertThat(names(input.at("/properties/stateUpdates/properties")))
+        .containsExactly("from", "to");
+  }
+
+  record Leg(String town) {}
+
+  record Route(List<Integer> legs, Leg home) {}
+
+  record Tour(List<String> days) {}
+
+  private static Flow<Tour> tour() {
+    Flow<Leg> leg =
+        Flow.of("leg", Leg.class)
+            .description("A leg.")
+            .ask("ask_town", q -> q.question("town", "Which town?"))
+            .edge(START, "ask_town")
+            .edge("ask_town", END)
+            .compile();
+    Flow<Route> route =
+        Flow.of("route", Route.class)
+            .description("A route.")
+            .ask("ask_home", q -> q.question("home.town", "Where is home?"))
+            .<Leg, Integer>forEach("leg", leg, each -> each.items(Route::legs).atMost(12))
+            .edge(START, "ask_home")
+            .edge("ask_home", "leg")
+            .edge("leg", END)
+            .compile();
+    return Flow.of("tour", Tour.class)
+        .description("A tour.")
+        .subflow("rest", leg, mount -> {})
+        .<Route, String>forEach(
+            "day",
+            route,
+            each ->
+                each.items(Tour::days)
+                    .atMost(2)
+                    .input((tour, day) -> Map.of("legs", IntStream.range(0, 12).boxed().toList())))
+        .edge(START, "rest")
+        .edge("rest", "day")
+        .edge("day", END)
+        .compile();
+  }
+
+  @Test
+  void everyFieldThatIsAskedForMayBeAnsweredUnderItsNameAsTheSchemaHasIt() {
+    JsonNode updates =
+        ToolContracts.of(tour()).inputSchema().at("/properties/stateUpdates").deepCopy();
+    Schema schema =
+        SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12).getSchema(updates);
+    try (TestHost host = new TestHost(Store.sqlite(dir.resolve("tour.db")), tour())) {
+      TestHost.Client client = host.client();
+      client.start("days", List.of("Monday", "Tuesday"));
+      List<String> answered = new ArrayList<>();
+      for (ToolReply asked = client.proceed();
+          !TestHost.status(asked).equals("complete");
+          asked = client.proceed(answered.get(answered.size() - 1), "Ulm")) {
+        JsonNode open = asked.structured();
+        String field = open.path("questions").path(0).path("field").asText(TestHost.field(asked));
+        assertThat(schema.validate(Json.object().put(field, "Ulm"))).as(field).isEmpty();
+        assertThat(schema.validate(Json.object().put(field, 1))).as(field).isNotEmpty();
+        answered.add(field);
+      }
+      assertThat(answered)
+          .contains("rest.town", "day.1.home.town", "day.0.leg.0.town", "day.1.leg.11.town");
+    }
+    for (String wrong : List.of("day.x.home.town", "day.0.home.towns", "xday.0.home.town")) {
+      assertThat(schema.validate(Json.object().put(wrong, "Ulm"))).as(wrong).isNotEmpty();
+    }
+  }
+
+  private static List<String> names(JsonNode object) {
+    List<String> names = new ArrayList<>();
+    object.fieldNames().forEachRemaining(names::add);
+    return names;
+  }
+}

@@ -1,0 +1,316 @@
+package io.fermata.session.host;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.message.Message;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Computed;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.ScriptedModels;
+import io.fermata.session.TestHost;
+import io.fermata.session.TimeTest;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.Imported;
+import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.JournalSerializer;
+import io.fermata.session.journal.Lossless;
+import io.fermata.session.journal.Packing;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A journal that is taken out of one store goes on in another, or is refused before it is in. */
+@Tag("slow")
+class ArchiveTest {
+  record Order(String dish, @Computed BigDecimal price, @Computed String told) {}
+
+  @TempDir Path directory;
+
+  private static Flow<Order> order() {
+    return Flow.of("order", Order.class)
+        .description("Takes an order.")
+        .act("price", run -> run.set("price", new BigDecimal("7.50")))
+        .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+        .sleep("cook", Duration.ofSeconds(2))
+        .act("serve", run -> run.set("told", run.state().dish() + " for " + run.state().price()))
+        .edge(START, "price")
+        .edge("price", "ask_dish")
+        .edge("ask_dish", "cook")
+        .edge("cook", "serve")
+        .edge("serve", END)
+        .result(state -> state)
+        .compile();
+  }
+
+  private Store store(String name) {
+    return Store.sqlite(directory.resolve(name + ".db"));
+  }
+
+  private HostBuilder host(String name) {
+    return Fermata.host()
+        .store(store(name))
+        .settings(Settings.DEFAULT.callDeadline(Duration.ofMillis(200)))
+        .flow(order());
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("It did not end well", e);
+    }
+  }
+
+  private static ToolReply call(Fermata host, ObjectNode arguments, String session) {
+    ObjectNode meta = Json.object();
+    if (!session.isEmpty()) {
+      meta.put("fermata/sessionId", session);
+    }
+    return now(host.call(new ToolCall("order", "ann", arguments, meta, null), told -> {}));
+  }
+
+  private static ObjectNode start() {
+    return Json.object().put("action", "start").put("intent", "to eat");
+  }
+
+  private static ObjectNode eat(String dish) {
+    ObjectNode arguments = Json.object().put("action", "continue");
+    arguments.putObject("stateUpdates").put("dish", dish);
+    return arguments;
+  }
+
+  private static String run(ToolReply reply) {
+    return reply.meta().path("fermata/run").path("runId").asText();
+  }
+
+  private static String exported(Fermata host, String run) {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    now(host.export("order", run, out));
+    return out.toString(UTF_8);
+  }
+
+  private static Imported imported(Fermata host, String lines) {
+    return now(host.importJournal(new ByteArrayInputStream(lines.getBytes(UTF_8))));
+  }
+
+  private static void refused(Fermata host, String lines, String why) {
+    assertThatThrownBy(
+            () ->
+                host.importJournal(new ByteArrayInputStream(lines.getBytes(UTF_8)))
+                    .toCompletableFuture()
+                    .join())
+        .isInstanceOf(CompletionException.class)
+        .cause()
+        .hasMessageContaining(why);
+  }
+
+  @Test
+  void anImportedRunGoesOnWhereItWas() throws Exception {
+    String lines;
+    String run;
+    try (Fermata host = host("old").start()) {
+      run = run(call(host, start(), "s"));
+      lines = exported(host, run);
+    }
+    try (Fermata host = host("new").start()) {
+      assertThat(imported(host, lines))
+          .isEqualTo(new Imported("run", "order", run, (int) lines.lines().count() - 2));
+
+      ToolReply reply = call(host, eat("soup"), "s");
+      assertThat(run(reply)).isEqualTo(run);
+      assertThat(TestHost.code(reply)).isEqualTo("waiting");
+      ToolReply[] last = {reply};
+      TimeTest.eventually(
+          () -> {
+            last[0] = call(host, Json.object().put("action", "continue"), "s");
+            return TestHost.status(last[0]).equals("complete");
+          });
+      assertThat(last[0].structured().path("result").path("told").asText())
+          .isEqualTo("soup for 7.50");
+    }
+  }
+
+  @Test
+  void theTimeThatAnImportedRunWaitsForComesThoughNobodyCalls() throws Exception {
+    String lines;
+    String run;
+    try (Fermata host = host("old").start()) {
+      run = run(call(host, start(), "s"));
+      call(host, eat("soup"), "s");
+      lines = exported(host, run);
+    }
+    try (Fermata host = host("new").retention(Retention.ofJournals(Duration.ofDays(1))).start()) {
+      imported(host, lines);
+      TimeTest.eventually(() -> exported(host, run).contains("\"end\":{\"runId\""));
+    }
+  }
+
+  @Test
+  void theFirstLineTellsWhatItIsAndTheOthersCanBeRead() throws Exception {
+    try (Fermata host = host("old").start()) {
+      String run = run(call(host, start(), "s"));
+      List<String> lines = exported(host, run).lines().toList();
+
+      JsonNode header = Lossless.parse(lines.get(0));
+      assertThat(header.path("fermata").asText()).isEqualTo("journal");
+      assertThat(header.path("format").asInt()).isEqualTo(1);
+      assertThat(header.path("kind").asText()).isEqualTo("run");
+      assertThat(header.path("name").asText()).isEqualTo("order");
+      assertThat(header.path("id").asText()).isEqualTo(run);
+      assertThat(header.path("principal").asText()).isEqualTo("ann");
+      assertThat(lines.get(1)).startsWith("{\"seq\":1,\"type\":\"run:1\",\"record\":{");
+      assertThat(lines).anyMatch(line -> line.contains("7.50"));
+      assertThat(lines.get(lines.size() - 1)).isEqualTo("{\"end\":" + (lines.size() - 2) + "}");
+    }
+  }
+
+  @Test
+  void whatIsNotCompleteAndConsistentIsRefusedAndNothingIsWritten() {
+    try (Fermata host = host("old").start()) {
+      String run = run(call(host, start(), "s"));
+      call(host, eat("soup"), "s");
+      String good = exported(host, run);
+      List<String> lines = good.lines().toList();
+
+      refused(host, good, "has the run order/" + run + " already; erase it first");
+      now(host.erase(Erasure.run("order", run)));
+      refused(host, change(lines, all -> all.remove(all.size() - 1)), "so is the end");
+      refused(host, change(lines, all -> all.remove(2)), "follows record 1");
+      refused(host, change(lines, all -> all.add(2, all.get(1))), "record 1 follows record 1");
+      refused(host, good + "{}\n", "after the end");
+      refused(host, good.replaceFirst("run:1", "run:9"), "run:9");
+      refused(host, good.replaceFirst("\"format\":1", "\"format\":2"), "this release reads 1");
+      refused(host, good.replaceFirst("\"name\":\"order\"", "\"name\":\"other\""), "Line 1");
+      refused(host, good.replaceFirst("\"origin\":", "\"origni\":"), "Line 2");
+      refused(
+          host, good.replace("\"principal\":\"ann\"", "\"principal\":\"bob\""), "another journal");
+      refused(host, "", "missing");
+      refused(host, "soup\n", "not JSON");
+      refused(host, change(lines, all -> all.set(all.size() - 1, "{\"end\":99}")), "should be 99");
+
+      assertThat(now(host.erase(Erasure.run("order", run))).nothing()).isTrue();
+      assertThat(imported(host, good).id()).isEqualTo(run);
+    }
+  }
+
+  private static String change(List<String> lines, Consumer<List<String>> how) {
+    List<String> all = new ArrayList<>(lines);
+    how.accept(all);
+    return String.join("\n", all) + "\n";
+  }
+
+  @Test
+  void aHandleOfTheOtherStoreIsRecognisedOnlyWhereTheHostSaysSo() {
+    String lines;
+    ObjectNode next = Json.object().put("action", "continue");
+    try (Fermata host = host("old").start()) {
+      ToolReply begun = call(host, start(), "");
+      next.set("sessionId", begun.structured().path("sessionId"));
+      lines = exported(host, run(begun));
+    }
+    byte[] key;
+    try (OpenStore old = store("old").open()) {
+      key = old.serverKey();
+    }
+    try (Fermata host = host("new").start()) {
+      imported(host, lines);
+      assertThat(TestHost.code(call(host, next, ""))).isEqualTo("unknown_session");
+    }
+    try (Fermata host = host("new").acceptHandlesOf(key).start()) {
+      assertThat(TestHost.field(call(host, next, ""))).isEqualTo("dish");
+    }
+  }
+
+  @Test
+  void aThreadIsTakenAlongWithWhatWasSaid() throws Exception {
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
+    String lines;
+    String id;
+    try (Fermata host = Fermata.host().store(store("old")).agent(desk).start()) {
+      id =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread(
+                          "ann", "desk", null, Set.of("vip"), Map.of(), List.of())))
+              .threadId();
+      now(
+          host.threads()
+              .post("ann", id, new Threads.NewMessage(Message.user("hello"), List.of(), null)));
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      now(host.exportThread(id, out));
+      lines = out.toString(UTF_8);
+    }
+    try (Fermata host = Fermata.host().store(store("new")).agent(desk).start()) {
+      assertThat(imported(host, lines).kind()).isEqualTo("thread");
+      assertThat(now(host.threads().get("ann", id)).tags()).containsExactly("vip");
+      TimeTest.eventually(
+          () ->
+              !now(host.threads()
+                      .list(new Threads.Query("ann", null, Set.of(), null, true, 5, null)))
+                  .threads()
+                  .isEmpty());
+      assertThat(now(host.threads().messages("ann", id, null, 5, 0, true)).messages())
+          .extracting(Message::content)
+          .anyMatch(said -> said.contains("Good morning."));
+    }
+  }
+
+  @Test
+  void aRecordThatCannotBeReadIsNotExportedAndNamed() {
+    byte[] later = {2, 0, 0, 9};
+    assertThatThrownBy(() -> Archive.line(new StoredEntry(5, 1, "step:1", later)))
+        .isInstanceOf(ArchiveException.class)
+        .hasMessageContaining("Record 5 (step:1) cannot be exported")
+        .hasMessageContaining("release that wrote it");
+  }
+
+  @Test
+  void nothingIsLostBetweenTheJournalAndItsText() throws Exception {
+    ObjectNode all = Json.object();
+    all.put("price", new BigDecimal("7.50")).put("round", new BigDecimal("7"));
+    all.put("huge", new BigDecimal("1E+30")).put("long", Long.MAX_VALUE);
+    all.put("big", new BigInteger("123456789012345678901234567890")).put("int", 7);
+    all.put("bytes", new byte[] {0, -1, 7}).put("text", "ä\u0000\n\"").putNull("none");
+    all.putObject("looks").put("$binary", "AAAA");
+    all.putObject("really").putObject("looks").put("$$decimal", "1");
+    all.putArray("list").add(true).addObject().put("$binary", 1).put("$decimal", 2);
+
+    byte[] payload = Packing.packed(JournalSerializer.cbor(all));
+    JsonNode read = Lossless.parse(Lossless.text(Lossless.json(payload)));
+
+    assertThat(Lossless.payload(read)).isEqualTo(payload);
+  }
+}

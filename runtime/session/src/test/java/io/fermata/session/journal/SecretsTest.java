@@ -1,0 +1,646 @@
+package io.fermata.session.journal;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
+import io.fermata.flow.Flow;
+import io.fermata.flow.Migrating;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Secret;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.Rollout;
+import io.fermata.session.ScriptedModels;
+import io.fermata.session.TestFlows;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.EncryptedFields;
+import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.runs.RunRow;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
+
+/** What is secret in a run is nowhere to be found outside of it. */
+@Tag("slow")
+class SecretsTest {
+  private static final String CARD = "4111-2222-Geheim";
+  private static final String LICENCE = "B0-Fuehrerschein";
+  private static final String STREET = "Verborgene Gasse 7";
+  private static final String TOKEN = "tok-Zwischenwert";
+  private static final String INNER = "Innerstes-Wort";
+  private static final String SIGNED = "Unterschrift-99";
+  private static final long ACCOUNT = 8_273_645_192L;
+  private static final List<String> MARKERS =
+      List.of(CARD, LICENCE, STREET, TOKEN, INNER, SIGNED, "" + ACCOUNT);
+
+  private static final String K1 = DataKeys.generate("k1");
+  private static final String K2 = DataKeys.generate("k2");
+
+  record Address(String street, Integer door) {}
+
+  record Driver(@Secret String licence, String town) {}
+
+  record Vault(@Secret String word) {}
+
+  record Pay(
+      @Secret String card,
+      @Secret Boolean vip,
+      @Secret Long account,
+      @Secret Address address,
+      List<Driver> drivers,
+      @Secret String signature,
+      String yes,
+      String again,
+      @Computed String copy,
+      @Computed Map<String, String> byCard,
+      @Computed @Secret String token,
+      @Computed List<String> log) {}
+
+  @TempDir Path folder;
+
+  /** A flow that does with its secrets all that may be done with one. */
+  private static Flow<Pay> pay() {
+    Flow<Vault> vault =
+        Flow.of("vault", Vault.class)
+            .description("Hears a word.")
+            .ask("ask_word", q -> q.question("word", "The word?"))
+            .edge(START, "ask_word")
+            .edge("ask_word", END)
+            .result(v -> "said " + v.word())
+            .compile();
+    return Flow.of("pay", Pay.class)
+        .description("Pays.")
+        .ask(
+            "ask_all",
+            q ->
+                q.question("card", "Your card?")
+                    .question("vip", "Very important?")
+                    .question("account", "Your account?")
+                    .question("address", "Your address?")
+                    .question("drivers", "Who drives?"))
+        .act(
+            "copy",
+            run -> {
+              Pay pay = run.state();
+              run.set("copy", pay.card());
+              run.set("byCard", Map.of(pay.card(), "a key"));
+              run.append("log", "Account " + pay.account() + " of " + pay.card());
+              run.append("log", pay.drivers().get(0).licence().toUpperCase(Locale.ROOT));
+              run.append("log", Json.text(Json.tree(pay.address())));
+              run.emit("charged", Map.of("card", pay.card(), "vip", pay.vip()));
+            })
+        .act(
+            "fail",
+            run -> {
+              run.set("token", TOKEN);
+              if (run.attempt() == 1) {
+                throw new IllegalStateException("No " + TOKEN + " for " + run.state().card());
+              }
+            },
+            o -> o.retry(2, Duration.ofMillis(1)))
+        .subflow("vault", vault, m -> m.into("copy"))
+        .waitFor("sign", "signed", "signature")
+        .ask(
+            "confirm",
+            q ->
+                q.question(
+                    "yes",
+                    p -> "Charge " + p.copy() + " and " + p.card() + "?",
+                    o -> o.suggest(p -> List.of("yes", String.valueOf(p.card())))))
+        .act(
+            "refuse",
+            run -> {
+              if (!"really".equals(run.state().again())) {
+                throw new StepException("The card " + run.state().card() + " is refused");
+              }
+            })
+        .ask("ask_again", q -> q.question("again", "Really?"))
+        .edge(START, "ask_all")
+        .edge("ask_all", "copy")
+        .decide("copy", d -> d.when("c", eq("copy", CARD)).to("fail").otherwise("fail"))
+        .edge("fail", "vault")
+        .edge("vault", "sign")
+        .edge("sign", "confirm")
+        .edge("confirm", "ask_again")
+        .edge("ask_again", "refuse")
+        .edge("refuse", END)
+        .result(p -> p)
+        .compile();
+  }
+
+  private static Object[] answers() {
+    return new Object[] {
+      "card",
+      CARD,
+      "vip",
+      true,
+      "account",
+      ACCOUNT,
+      "address",
+      Map.of("street", STREET, "door", 3),
+      "drivers",
+      List.of(Map.of("licence", LICENCE, "town", "Graz"))
+    };
+  }
+
+  private Store store() {
+    return Store.sqlite(folder.resolve("s.db"));
+  }
+
+  private HostBuilder host(Flow<?> flow, String keys) {
+    return Fermata.host()
+        .store(store())
+        .flow(flow)
+        .keys(DataKeys.parse(keys))
+        .settings(Settings.DEFAULT.snapshotEvery(2));
+  }
+
+  private static JsonNode call(Fermata host, String action, Object... updates) {
+    return reply(host, "1", action, updates).structured();
+  }
+
+  private static ToolReply reply(Fermata host, String callId, String action, Object... updates) {
+    var arguments = Json.object().put("action", action).put("intent", "to pay");
+    var given = arguments.putObject("stateUpdates");
+    for (int i = 0; i < updates.length; i += 2) {
+      given.set((String) updates[i], Json.tree(updates[i + 1]));
+    }
+    if (!action.equals("start")) {
+      arguments.remove("intent");
+    }
+    var meta =
+        Json.object()
+            .put("fermata/sessionId", "s")
+            .put("fermata/callId", callId + action + given.hashCode());
+    ToolCall call = new ToolCall("pay", "ann", arguments, meta, null);
+    return got(host.call(call).toCompletableFuture());
+  }
+
+  /** Nothing in the store's files has a secret in it, in any case. */
+  private void silent(Path where) throws IOException {
+    new StoreFiles(where).texts().forEach(SecretsTest::silent);
+  }
+
+  private static void silent(String what, String text) {
+    String lower = text.toLowerCase(Locale.ROOT);
+    for (String marker : MARKERS) {
+      assertThat(lower.contains(marker.toLowerCase(Locale.ROOT)))
+          .as(what + " has " + marker)
+          .isFalse();
+    }
+  }
+
+  private static String runId(ToolReply reply) {
+    return reply.meta().path("fermata/run").path("runId").asText();
+  }
+
+  private static final class Told implements Recorder {
+    final List<String> told = new CopyOnWriteArrayList<>();
+
+    @Override
+    public void onEvent(Observation event) {
+      told.add(event.toString());
+    }
+  }
+
+  @Test
+  void theyAreInNoFileNoLogAndNoRecorderThroughAWholeRun() throws Exception {
+    Told told = new Told();
+    Told replayed = new Told();
+    Told trusted = new Told();
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
+    Logger own = (Logger) LoggerFactory.getLogger("io.fermata");
+    log.start();
+    root.addAppender(log);
+    own.setLevel(Level.DEBUG);
+    try {
+      String runId;
+      try (Fermata host = host(pay(), K1).recorder(told).recorderWithSecrets(trusted).start()) {
+        runId = runId(reply(host, "1", "start"));
+        JsonNode asked = call(host, "continue", answers());
+        assertThat(asked.path("field").asText()).as(asked.toString()).isEqualTo("vault.word");
+        silent(folder);
+        assertThat(call(host, "continue", "vault.word", INNER).path("code").asText())
+            .isEqualTo("waiting");
+        silent(folder);
+      }
+      silent(folder);
+      try (Fermata host = host(pay(), K1).recorder(told).start()) {
+        got(host.signal("pay", runId, "signed", SIGNED, null).toCompletableFuture());
+        JsonNode confirm = call(host, "continue");
+        assertThat(confirm.path("question").asText()).contains(CARD);
+        silent(folder);
+        assertThat(call(host, "continue", "yes", "yes").path("field").asText()).isEqualTo("again");
+        JsonNode failed = call(host, "continue", "again", "no");
+        assertThat(failed.path("error").asText()).contains(CARD);
+        host.replay("pay", runId, replayed).toCompletableFuture().get(60, TimeUnit.SECONDS);
+        silent(folder);
+      }
+      try (Fermata host = host(pay(), K1).recorder(told).start()) {
+        JsonNode done = call(host, "reset", "again", "really");
+        assertThat(done.path("status").asText()).as(done.toString()).isEqualTo("complete");
+        assertThat(done.path("result").path("card").asText()).isEqualTo(CARD);
+        assertThat(done.path("result").path("copy").asText()).isEqualTo("said " + INNER);
+        assertThat(done.path("result").path("vip").asBoolean()).isTrue();
+        silent(folder);
+      }
+      silent(folder);
+    } finally {
+      own.setLevel(null);
+      root.detachAppender(log);
+    }
+    assertThat(told.told).isNotEmpty();
+    assertThat(replayed.told).isNotEmpty();
+    told.told.forEach(event -> silent("a recorder", event));
+    replayed.told.forEach(event -> silent("a replay", event));
+    assertThat(trusted.told).anySatisfy(event -> assertThat(event).contains(CARD));
+    List.copyOf(log.list).forEach(line -> silent("the log", line.getFormattedMessage()));
+    assertThat(log.list)
+        .anySatisfy(l -> assertThat(l.getFormattedMessage()).contains("No [redacted] for"));
+  }
+
+  @Test
+  void aRepeatedCallIsToldWhatItWasToldFromTheSealedJournal() throws Exception {
+    JsonNode first;
+    try (Fermata host = host(pay(), K1).start()) {
+      call(host, "start");
+      call(host, "continue", answers());
+      first = call(host, "continue", "vault.word", INNER);
+    }
+    try (Fermata host = host(pay(), K1).start()) {
+      assertThat(call(host, "continue", "vault.word", INNER)).isEqualTo(first);
+    }
+  }
+
+  @Test
+  void aHostWithSecretFieldsAndWithoutAKeyDoesNotStart() {
+    HostBuilder builder = Fermata.host().store(Store.memory()).flow(pay());
+    assertThatThrownBy(builder::start)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("pay: account, address, card, drivers.*.licence")
+        .hasMessageContaining("FERMATA_KEYS")
+        .hasMessageContaining("keys(");
+    assertThatThrownBy(
+            Fermata.host().store(Store.memory()).flow(TestFlows.trip()).seal(EncryptedFields.EVERYTHING)
+                ::start)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("everything");
+  }
+
+  @Test
+  void aNewKeyEncryptsFromThenOnAndTheOldOneStillOpens() throws Exception {
+    try (Fermata host = host(pay(), K1).start()) {
+      call(host, "start", answers());
+    }
+    try (Fermata host = host(pay(), K2 + "," + K1).start()) {
+      assertThat(call(host, "continue", "vault.word", INNER).path("code").asText())
+          .isEqualTo("waiting");
+      assertThat(call(host, "status").path("run").toString()).isNotEmpty();
+    }
+    assertThat(new StoreFiles(folder).texts().get("s.db"))
+        .contains("\u0001\u0002k1")
+        .contains("\u0001\u0002k2");
+  }
+
+  @Test
+  void aRunWhoseKeyIsMissingIsRefusedAndGoesOnWhenTheKeyIsBack() throws Exception {
+    try (Fermata host = host(pay(), K1).start()) {
+      call(host, "start", answers());
+    }
+    long records = records();
+    try (Fermata host = host(pay(), K2).start()) {
+      for (int i = 0; i < 3; i++) {
+        ToolReply refused = reply(host, "" + i, "continue", "vault.word", INNER);
+        assertThat(code(refused)).isEqualTo("key_missing");
+        assertThat(refused.structured().path("error").asText()).contains("key k1");
+      }
+      assertThat(code(reply(host, "x", "cancel"))).isEqualTo("key_missing");
+      assertThat(code(reply(host, "x", "start"))).isEqualTo("key_missing");
+    }
+    assertThat(records()).isEqualTo(records);
+    try (Fermata host = host(pay(), K2 + "\n" + K1).start()) {
+      ToolReply resumed = reply(host, "9", "continue", "vault.word", INNER);
+      assertThat(code(resumed)).isEqualTo("waiting");
+    }
+  }
+
+  private long records() throws SQLException {
+    try (Connection db = DriverManager.getConnection("jdbc:sqlite:" + folder.resolve("s.db"));
+        ResultSet count = db.createStatement().executeQuery("select count(*) from event_journal")) {
+      return count.getLong(1);
+    }
+  }
+
+  @Test
+  void whatWasChangedInTheStoreOrComesFromAnotherJournalIsRefused() throws Exception {
+    try (Fermata host = host(pay(), K1).start()) {
+      call(host, "start", answers());
+    }
+    try (Connection db = DriverManager.getConnection("jdbc:sqlite:" + folder.resolve("s.db"))) {
+      db.createStatement().executeUpdate("delete from snapshot");
+      List<byte[]> payloads = new ArrayList<>();
+      List<Long> places = new ArrayList<>();
+      try (ResultSet all =
+          db.createStatement().executeQuery("select rowid, event_payload from event_journal")) {
+        while (all.next()) {
+          places.add(all.getLong(1));
+          payloads.add(Packing.unpacked(all.getBytes(2)));
+        }
+      }
+      for (int i = 0; i < payloads.size(); i++) {
+        byte[] bytes = payloads.get(i);
+        int at = new String(bytes, StandardCharsets.ISO_8859_1).indexOf("\u0001\u0002k1");
+        if (at >= 0) {
+          bytes[at + 20] ^= 1;
+          try (PreparedStatement change =
+              db.prepareStatement("update event_journal set event_payload = ? where rowid = ?")) {
+            change.setBytes(1, bytes);
+            change.setLong(2, places.get(i));
+            change.executeUpdate();
+          }
+        }
+      }
+    }
+    try (Fermata host = host(pay(), K1).start()) {
+      assertThat(code(reply(host, "1", "continue"))).isEqualTo("seal_broken");
+    }
+  }
+
+  @Test
+  void aFlowWithoutSecretsIsWrittenAsItIs() {
+    EntryEncryption encryption =
+        new Encryption(new EntryCipher(DataKeys.parse(K1)), EncryptedFields.SECRETS, Map.of()).of("trip|x");
+    Entry<Event> step = Entry.of(1, 1, Entry.Origin.HOST, List.of());
+    assertThat(encryption.stored(step)).isSameAs(step);
+  }
+
+  @Test
+  void everythingIsEncryptedWhereTheHostSaysSo() throws Exception {
+    Flow<TestFlows.Trip> trip = TestFlows.trip();
+    for (int i = 0; i < 2; i++) {
+      try (Fermata host = host(trip, K1).seal(EncryptedFields.EVERYTHING).start()) {
+        var arguments = Json.object().put("action", i == 0 ? "start" : "continue");
+        if (i == 0) {
+          arguments.put("intent", "Reisegrund");
+        }
+        arguments.putObject("stateUpdates").put(i == 0 ? "from" : "to", "Hinterwald");
+        var meta = Json.object().put("fermata/sessionId", "s");
+        ToolReply reply =
+            got(
+                host.call(new ToolCall("trip", "ann", arguments, meta, null))
+                    .toCompletableFuture());
+        assertThat(status(reply)).isEqualTo(i == 0 ? "interrupt" : "complete");
+        assertThat(field(reply)).isEqualTo(i == 0 ? "to" : "none");
+      }
+      for (String text : new StoreFiles(folder).texts().values()) {
+        assertThat(text).doesNotContain("Hinterwald").doesNotContain("Reisegrund");
+      }
+    }
+  }
+
+  @Test
+  void aThreadIsEncryptedWithItsMessagesAndFilesWhereTheHostSaysSo() throws Exception {
+    Agent agent =
+        Agent.aiHuman(
+            "noter",
+            Prompt.of("p", ScriptedModels.calling("note", "{}", told -> "Vermerkt: " + CARD))
+                .tools(
+                    Tool.of(
+                        "note",
+                        "Keeps a note.",
+                        (flow, args) -> {
+                          flow.files().write("/note.txt", "File of " + CARD);
+                          return CARD;
+                        })));
+    String id = "";
+    for (int i = 0; i < 2; i++) {
+      try (Fermata host =
+          Fermata.host()
+              .store(store())
+              .agent(agent)
+              .keys(DataKeys.parse(K1))
+              .seal(EncryptedFields.EVERYTHING)
+              .settings(Settings.DEFAULT.snapshotEvery(2))
+              .start()) {
+        Threads threads = host.threads();
+        if (i == 0) {
+          var wanted =
+              new Threads.NewThread("ann", "noter", null, Set.of("vip"), Map.of(), List.of());
+          id = now(threads.create(wanted)).threadId();
+        }
+        var said = new Threads.NewMessage(Message.user("My card is " + CARD), List.of(), null);
+        now(threads.post("ann", id, said));
+        now(threads.settled("ann", id, Duration.ofSeconds(30)));
+        assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages().toString())
+            .contains("Vermerkt: " + CARD);
+        byte[] file = now(threads.file("ann", id, "/note.txt")).data();
+        assertThat(new String(file, StandardCharsets.UTF_8)).isEqualTo("File of " + CARD);
+      }
+      silent(folder);
+    }
+    try (Fermata host = Fermata.host().store(store()).agent(agent).keys(DataKeys.parse(K2)).start()) {
+      CompletionStage<?> refused = host.threads().settled("ann", id, Duration.ofSeconds(1));
+      assertThatThrownBy(() -> now(refused))
+          .cause()
+          .isInstanceOfSatisfying(
+              ThreadException.class, e -> assertThat(e.code()).isEqualTo("key_missing"));
+    }
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void anExportIsEncryptedUnlessItIsAskedOtherwiseAndSoIsWhatIsImported() throws Exception {
+    String runId;
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    ByteArrayOutputStream open = new ByteArrayOutputStream();
+    try (Fermata host = host(pay(), K1).start()) {
+      runId = runId(reply(host, "1", "start", answers()));
+      now(host.export("pay", runId, exported));
+      now(host.exportWithSecrets("pay", runId, open));
+    }
+    silent("the export", exported.toString(StandardCharsets.UTF_8));
+    assertThat(open.toString(StandardCharsets.UTF_8)).contains(CARD).doesNotContain("sealed:1");
+    for (ByteArrayOutputStream lines : List.of(exported, open)) {
+      Path other = Files.createTempDirectory(folder, "other");
+      try (Fermata host =
+          host(pay(), K2 + "," + K1).store(Store.sqlite(other.resolve("o.db"))).start()) {
+        now(host.importJournal(new ByteArrayInputStream(lines.toByteArray())));
+        assertThat(code(reply(host, "2", "continue", "vault.word", INNER))).isEqualTo("waiting");
+      }
+      silent(other);
+    }
+    try (Fermata host = host(pay(), K2).store(Store.sqlite(folder.resolve("third.db"))).start()) {
+      var lines = new ByteArrayInputStream(exported.toByteArray());
+      assertThatThrownBy(() -> now(host.importJournal(lines))).hasMessageContaining("key k1");
+    }
+  }
+
+  @Test
+  void aSleepingHostForgetsNoSecretThatIsNoLongerInAField() throws Exception {
+    record Word(@Secret String word, @Computed String kept, String more) {}
+    Flow<Word> flow =
+        Flow.of("pay", Word.class)
+            .description("Keeps a word.")
+            .ask("ask", q -> q.question("word", "Word?"))
+            .act("keep", run -> run.set("kept", "It was " + run.state().word()).delete("word"))
+            .ask("more", q -> q.question("more", "More?"))
+            .act("tell", run -> run.emit("told", run.state().kept().substring(7)))
+            .edge(START, "ask")
+            .edge("ask", "keep")
+            .edge("keep", "more")
+            .edge("more", "tell")
+            .edge("tell", END)
+            .compile();
+    HostBuilder builder = host(flow, K1).settings(Settings.DEFAULT.snapshotEvery(1)).store(store());
+    try (Fermata host = builder.start()) {
+      call(host, "start", "word", CARD);
+    }
+    Told told = new Told();
+    try (Fermata host = builder.recorder(told).start()) {
+      assertThat(call(host, "continue", "more", "x").path("status").asText()).isEqualTo("complete");
+    }
+    silent(folder);
+  }
+
+  @Test
+  void aStoreThatNoHostHasOpenIsReadWithTheKeysThatAreGiven() throws Exception {
+    String runId;
+    try (Fermata host = host(pay(), K1).seal(EncryptedFields.EVERYTHING).start()) {
+      runId = runId(reply(host, "1", "start", answers()));
+    }
+    assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
+    assertThat(Rollout.check(store(), DataKeys.parse(K1), pay()).runs())
+        .extracting(Rollout.Fate::runId, Rollout.Fate::verdict)
+        .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
+    try (OpenStore open = store().open()) {
+      now(open.directory().remove(RunRow.id("pay", runId)));
+    }
+    try (Runs.Opened runs = Fermata.openRuns(store())) {
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 0, 0));
+    }
+    try (Runs.Opened runs = Fermata.openRuns(store(), DataKeys.parse(K1))) {
+      assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
+      assertThat(now(runs.get("pay", runId))).isPresent();
+    }
+  }
+
+  @Test
+  void aCheckBeforeARolloutQuotesNoSecret() throws Exception {
+    try (Fermata host = host(before(), K1).start()) {
+      reply(host, "1", "start", "card", CARD, "pin", TOKEN);
+    }
+    Consumer<Migrating> quotes =
+        state -> {
+          throw new StepException(
+              state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
+        };
+    String said = Rollout.check(store(), DataKeys.parse(K1), after(quotes)).text();
+    assertThat(said).contains("CANNOT GO ON", "[redacted] and [redacted]");
+    silent("the check", said);
+  }
+
+  record Before(@Secret String card, @Secret String pin, String more) {}
+
+  record After(@Secret String cardNumber, String more) {}
+
+  private static Flow<Before> before() {
+    return Flow.of("pay", Before.class)
+        .description("Pays.")
+        .ask("ask", q -> q.question("card", "Card?").question("pin", "Pin?"))
+        .ask("more", q -> q.question("more", "More?"))
+        .edge(START, "ask")
+        .edge("ask", "more")
+        .edge("more", END)
+        .compile();
+  }
+
+  private static Flow<After> after() {
+    return after(state -> state.delete("pin"));
+  }
+
+  private static Flow<After> after(Consumer<Migrating> change) {
+    return Flow.of("pay", After.class)
+        .description("Pays.")
+        .version(2)
+        .migrate(1, m -> m.field("card", "cardNumber").secret("pin").state(change))
+        .ask("ask", q -> q.question("cardNumber", "Card?"))
+        .ask("more", q -> q.question("more", "More?"))
+        .edge(START, "ask")
+        .edge("ask", "more")
+        .edge("more", END)
+        .compile();
+  }
+
+  @Test
+  void aSecretOfAVersionThatIsGoneIsKeptWhateverBecameOfItsField() throws Exception {
+    String runId;
+    try (Fermata host = host(before(), K1).settings(Settings.DEFAULT).start()) {
+      runId = runId(reply(host, "1", "start", "card", CARD, "pin", TOKEN));
+    }
+    Told replayed = new Told();
+    try (Fermata host = host(after(), K1).settings(Settings.DEFAULT).start()) {
+      now(host.replay("pay", runId, replayed));
+      assertThat(call(host, "continue", "more", "No " + TOKEN).path("status").asText())
+          .isEqualTo("complete");
+      now(host.replay("pay", runId, replayed));
+    }
+    assertThat(replayed.told).isNotEmpty();
+    replayed.told.forEach(event -> silent("a replay", event));
+    silent(folder);
+  }
+}

@@ -1,0 +1,36 @@
+package io.fermata.session.journal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+final class SessionStateTest {
+
+  private static Entry<Event> ended(
+      String runId, long keptUntil, @Nullable List<RunEnd.TaskEnd> earlier) {
+    RunEnd end =
+        new RunEnd(
+            runId, 1, RunState.Status.COMPLETED, List.of(), null, 1, keptUntil, true, earlier);
+    return Entry.<Event>of(1, 1, Entry.Origin.HOST, List.of())
+        .belongingTo(null, new RunReply(Json.object(), Json.object()))
+        .ending(end);
+  }
+
+  @Test
+  void aTaskWhoseEndIsWrittenAgainWhenItIsToldIsKeptOnceAndForTheLongerTime() {
+    SessionState<RunState> once =
+        SessionState.replay(SessionState.of(RunState.NONE), ended("r", 100, null));
+    SessionState<RunState> again = SessionState.replay(once, ended("r", 200, once.tasksAt(1)));
+
+    assertThat(again.tasksAt(1)).hasSize(1);
+    assertThat(again.taskEnd("r"))
+        .isNotNull()
+        .extracting(RunEnd.TaskEnd::keptUntil)
+        .isEqualTo(200L);
+  }
+}

@@ -1,0 +1,86 @@
+package io.fermata.session.key;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import io.fermata.flow.action.StepException;
+import io.fermata.persistence.Store;
+import io.fermata.session.TestFlows;
+import io.fermata.session.TestHost;
+import io.fermata.session.call.ToolReply;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
+import org.slf4j.MDC;
+
+/** What lines of the log are about. */
+@Timeout(60)
+class LogLabelsTest {
+  private final ListAppender<ILoggingEvent> lines = new ListAppender<>();
+  private final Logger log = (Logger) LoggerFactory.getLogger("io.fermata.session");
+
+  @BeforeEach
+  void listen() {
+    lines.start();
+    log.setLevel(Level.WARN);
+    log.addAppender(lines);
+  }
+
+  @AfterEach
+  void stopListening() {
+    log.detachAppender(lines);
+    log.setLevel(null);
+  }
+
+  @Test
+  void aHandlerLogsAboutItsRunAndWhatTheHostLogsOfItIsToo() {
+    AtomicReference<Map<String, String>> within = new AtomicReference<>(Map.of());
+    try (TestHost host =
+        new TestHost(
+            Store.memory(),
+            TestFlows.trip(
+                    run -> {
+                      within.set(MDC.getCopyOfContextMap());
+                      throw new StepException("No seats.");
+                    },
+                    o -> {})
+                .compile())) {
+      TestHost.Client client = host.client();
+      client.start();
+      ToolReply failed = client.proceed("from", "Berlin");
+      String run = failed.meta().at("/fermata~1run/runId").asText();
+
+      assertThat(within.get())
+          .containsEntry(LogLabels.FLOW, "trip")
+          .containsEntry(LogLabels.RUN, run)
+          .containsEntry(LogLabels.NODE, "book")
+          .containsEntry(LogLabels.ATTEMPT, "1")
+          .containsEntry(LogLabels.PRINCIPAL, SessionKey.ownerOf("local"));
+      List<ILoggingEvent> said = List.copyOf(lines.list);
+      assertThat(said).isNotEmpty();
+      assertThat(said)
+          .allSatisfy(
+              line ->
+                  assertThat(line.getMDCPropertyMap())
+                      .containsEntry(LogLabels.FLOW, "trip")
+                      .containsEntry(LogLabels.RUN, run));
+    }
+  }
+
+  @Test
+  @SuppressWarnings("try")
+  void labelsAreTakenAwayAgain() {
+    try (LogLabels labels = LogLabels.on().with(LogLabels.TOOL, "add").with("none", null)) {
+      assertThat(MDC.get(LogLabels.TOOL)).isEqualTo("add");
+    }
+    assertThat(MDC.get(LogLabels.TOOL)).isNull();
+  }
+}

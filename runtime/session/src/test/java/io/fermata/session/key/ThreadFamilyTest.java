@@ -1,0 +1,219 @@
+package io.fermata.session.key;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.ScriptedModels;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.FlowTool;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Threads that work for threads, and what a host has room for, on a real store. */
+@Tag("slow")
+class ThreadFamilyTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  @TempDir Path folder;
+
+  record Case(@Nullable String colour) {}
+
+  private static final FlowCall PAINT =
+      FlowCall.of("paint", "Paints.", Json.object().put("type", "object"));
+
+  private static Agent desk() {
+    return Agent.aiHuman(
+        "desk",
+        Prompt.of("p", ScriptedModels.calling("painter", "{\"message\":\"paint\"}", told -> "done"))
+            .tools(SubAgent.of("painter", "Paints").asBlocking()));
+  }
+
+  private static Agent painter() {
+    return Agent.aiHuman(
+        "painter",
+        Prompt.of("p", ScriptedModels.calling("paint", "{}", told -> "done: " + told))
+            .tools(PAINT));
+  }
+
+  private static FlowTool asks() {
+    return FlowTool.of(
+        "paint",
+        "Paints.",
+        Flow.of("paint", Case.class)
+            .description("Paints.")
+            .ask("ask", a -> a.question("colour", "Which colour?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile());
+  }
+
+  private Fermata host(UnaryOperator<Settings> settings, FlowTool tool, Agent... agents) {
+    HostBuilder builder =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .settings(settings.apply(Settings.DEFAULT))
+            .tool(tool);
+    for (Agent agent : agents) {
+      builder.agent(agent);
+    }
+    return builder.start();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+  }
+
+  private static Threads.NewThread thread(String agent) {
+    return new Threads.NewThread("ann", agent, null, Set.of(), Map.of(), List.of());
+  }
+
+  private static Threads.NewMessage says(String text) {
+    return new Threads.NewMessage(Message.user(text), List.of(), null);
+  }
+
+  @Test
+  void whoeverTalksWithTheParentFindsTheQuestionOfAChildAndAnAnswerThereEndsTheTurn()
+      throws Exception {
+    String id;
+    try (Fermata host = host(s -> s, asks(), desk(), painter())) {
+      id = now(host.threads().create(thread("desk"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      assertThat(now(host.threads().settled("ann", id, PATIENCE)).standing())
+          .isEqualTo(Threads.Standing.ASKING);
+    }
+    try (Fermata host = host(s -> s, asks(), desk(), painter())) {
+      Threads threads = host.threads();
+      ChildThread child = now(threads.get("ann", id)).children().get(0);
+      assertThat(child.status()).isEqualTo(ChildThread.Status.ASKING);
+      Threads.Question question = now(threads.get("ann", child.threadId())).questions().get(0);
+      now(
+          threads.answer(
+              "ann",
+              child.threadId(),
+              new Threads.Answer(
+                  question.call(), "a1", null, Json.object().put("colour", "red"), null)));
+      now(threads.settled("ann", child.threadId(), PATIENCE));
+      Threads.View view = now(threads.settled("ann", id, PATIENCE));
+      while (view.standing() == Threads.Standing.ASKING) {
+        view = now(threads.settled("ann", id, PATIENCE));
+      }
+      assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(view.code()).isEqualTo("stop_on_response");
+    }
+  }
+
+  @Test
+  void aCallOfAFlowLeavesTheOnlyHandlerThreadToTheFlow() throws Exception {
+    FlowTool acts =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .act("dip", run -> run.set("colour", "red"))
+                .edge(START, "dip")
+                .edge("dip", END)
+                .compile());
+    UnaryOperator<Settings> narrow = s -> s.handlerThreads(1).callDeadline(Duration.ofMinutes(10));
+    try (Fermata host = host(narrow, acts, painter())) {
+      String id = now(host.threads().create(thread("painter"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      assertThat(now(host.threads().settled("ann", id, Duration.ofSeconds(20))).standing())
+          .isEqualTo(Threads.Standing.RESTING);
+      assertThat(now(host.threads().messages("ann", id, null, 10, 0, true)).messages())
+          .extracting(Message::content)
+          .anyMatch(text -> text != null && text.contains("red"));
+    }
+  }
+
+  @Test
+  void callsBeyondThoseInFlightAreRefusedWhileThreadsReachEachOther() throws Exception {
+    CountDownLatch held = new CountDownLatch(1);
+    Agent slow =
+        Agent.aiHuman(
+            "painter",
+            Prompt.of(
+                "p",
+                ScriptedModels.answering(
+                    told -> {
+                      try {
+                        held.await();
+                      } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                      }
+                      return AiMessage.from("painted");
+                    })));
+    try (Fermata host = host(s -> s.callsInFlight(1), asks(), desk(), slow)) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("desk"))).threadId();
+      now(threads.post("ann", id, says("go")));
+      CompletableFuture<Threads.View> waiting =
+          threads.settled("ann", id, PATIENCE).toCompletableFuture();
+      assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("too many calls");
+      held.countDown();
+      assertThat(now(waiting).standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(now(threads.get("ann", id)).code()).isEqualTo("stop_on_response");
+    }
+  }
+
+  @Test
+  void thoseWhoWatchShareAFewThreads() throws Exception {
+    Set<String> names = ConcurrentHashMap.newKeySet();
+    int watchers = 50;
+    CountDownLatch heard = new CountDownLatch(watchers);
+    try (Fermata host = host(s -> s, asks(), painter())) {
+      String id = now(host.threads().create(thread("painter"))).threadId();
+      for (int i = 0; i < watchers; i++) {
+        Threads.Listener listener =
+            new Threads.Listener() {
+              @Override
+              public void happened(long offset, int index, long at, ThreadEvent event) {
+                names.add(Thread.currentThread().getName());
+                heard.countDown();
+              }
+
+              @Override
+              public void heard(Outside.Delta tiding) {}
+
+              @Override
+              public void ended(@Nullable Throwable why) {}
+            };
+        now(host.threads().follow("ann", id, 0, -1, listener)).request(1);
+      }
+      assertThat(heard.await(60, TimeUnit.SECONDS)).isTrue();
+    }
+    assertThat(names)
+        .hasSizeLessThanOrEqualTo(HandlerThreads.FEEDS)
+        .allMatch(name -> name.startsWith("fermata-feed-"));
+  }
+}

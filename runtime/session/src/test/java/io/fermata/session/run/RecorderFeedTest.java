@@ -1,0 +1,347 @@
+package io.fermata.session.run;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.schema.Computed;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What recorders hear of the runs of a host. */
+@Tag("slow")
+class RecorderFeedTest {
+  record Order(String dish, String drink, @Computed String bill) {}
+
+  @TempDir Path directory;
+
+  /** Writes down what it is told. */
+  private static final class Listener implements Recorder {
+    final List<Observation> told = new CopyOnWriteArrayList<>();
+
+    @Override
+    public void onEvent(Observation event) {
+      told.add(event);
+    }
+
+    <E extends Observation> List<E> all(Class<E> kind) {
+      return told.stream().filter(kind::isInstance).map(kind::cast).toList();
+    }
+  }
+
+  private Store store() {
+    return Store.sqlite(directory.resolve("watch.db"));
+  }
+
+  private static FlowBuilder<Order> order() {
+    return Flow.of("order", Order.class)
+        .description("Takes an order.")
+        .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+        .ask("ask_drink", q -> q.question("drink", "Which drink?"))
+        .act("bill", run -> run.set("bill", run.state().dish() + " and " + run.state().drink()))
+        .edge(START, "ask_dish")
+        .edge("ask_dish", "ask_drink")
+        .edge("ask_drink", "bill")
+        .edge("bill", END);
+  }
+
+  private HostBuilder host(Recorder... recorders) {
+    HostBuilder host = Fermata.host().store(store()).flow(order().compile());
+    List.of(recorders).forEach(host::recorder);
+    return host;
+  }
+
+  private static ToolReply call(Fermata host, String session, String action, String... updates) {
+    var arguments = Json.object().put("action", action);
+    if (action.equals("start")) {
+      arguments.put("intent", "to eat");
+    }
+    for (int i = 0; i < updates.length; i += 2) {
+      arguments.withObject("stateUpdates").put(updates[i], updates[i + 1]);
+    }
+    var meta = Json.object().put("fermata/sessionId", session);
+    try {
+      return host.call(new ToolCall("order", "local", arguments, meta, null), told -> {})
+          .toCompletableFuture()
+          .get(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("No reply came", e);
+    }
+  }
+
+  private static void dine(Fermata host, String session) {
+    call(host, session, "start");
+    call(host, session, "continue", "dish", "soup");
+    call(host, session, "continue", "drink", "tea");
+  }
+
+  private static List<Observation> replayed(Fermata host, String run) {
+    Listener listener = new Listener();
+    host.replay("order", run, listener).toCompletableFuture().join();
+    return listener.told;
+  }
+
+  @Test
+  void aRecorderOfTheHostHearsARunFromItsStartToItsEnd() {
+    Listener listener = new Listener();
+    try (Fermata host = host(listener).start()) {
+      dine(host, "s");
+    }
+    assertThat(listener.told.get(0)).isInstanceOf(Observation.RunStart.class);
+    assertThat(listener.all(Observation.Pause.class))
+        .extracting(pause -> pause.moment().node())
+        .containsExactly("ask_dish", "ask_drink");
+    assertThat(listener.told.get(listener.told.size() - 1))
+        .isInstanceOfSatisfying(
+            Observation.RunEnd.class,
+            end -> assertThat(end.status()).isEqualTo(RunState.Status.COMPLETED));
+  }
+
+  @Test
+  void everyEventNamesItsRunAndItsPlaceInTheJournal() {
+    Listener listener = new Listener();
+    try (Fermata host = host(listener).start()) {
+      dine(host, "s");
+    }
+    assertThat(listener.told.stream().map(e -> e.moment().run()).distinct()).hasSize(1);
+    assertThat(listener.told).isSortedAccordingTo(RecorderFeedTest::byCursor);
+    assertThat(listener.told.stream().map(e -> e.moment().seq() + "/" + e.moment().index()))
+        .doesNotHaveDuplicates();
+    assertThat(listener.told).allMatch(e -> e.moment().session().startsWith("order|"));
+  }
+
+  private static int byCursor(Observation one, Observation other) {
+    int seq = Long.compare(one.moment().seq(), other.moment().seq());
+    return seq != 0 ? seq : Integer.compare(one.moment().index(), other.moment().index());
+  }
+
+  @Test
+  void aJournalThatIsReplayedTellsWhatWasToldLive() {
+    Listener live = new Listener();
+    Fermata host = host(live).start();
+    call(host, "s", "start");
+    call(host, "s", "continue", "dish", "soup");
+    String run = live(live, Observation.RunStart.class).moment().run();
+    List<Observation> replayed = replayed(host, run);
+    host.close();
+    assertThat(replayed).isNotEmpty().isEqualTo(new ArrayList<>(live.told));
+  }
+
+  private static <E extends Observation> E live(Listener listener, Class<E> kind) {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (System.nanoTime() < end) {
+      List<E> all = listener.all(kind);
+      if (!all.isEmpty()) {
+        return all.get(0);
+      }
+      Thread.onSpinWait();
+    }
+    throw new AssertionError("Not told of a " + kind.getSimpleName());
+  }
+
+  @Test
+  void aRunIsToldOnFromWhereItWasWhenTheHostCameBack() {
+    Listener before = new Listener();
+    Fermata first = host(before).start();
+    call(first, "s", "start");
+    first.close();
+    Listener after = new Listener();
+    Fermata second = host(after).start();
+    call(second, "s", "continue", "dish", "soup");
+    String run = live(after, Observation.Answer.class).moment().run();
+    List<Observation> replayed = replayed(second, run);
+    second.close();
+    List<Observation> both = new ArrayList<>(before.told);
+    both.addAll(after.told);
+    assertThat(both)
+        .extracting(e -> e.getClass().getSimpleName() + " " + e.moment())
+        .isEqualTo(
+            replayed.stream().map(e -> e.getClass().getSimpleName() + " " + e.moment()).toList());
+  }
+
+  @Test
+  void aRecorderThatThrowsDisturbsNobodyAndTheOthersAreTold() {
+    Recorder broken =
+        new Recorder() {
+          @Override
+          public String id() {
+            return "broken";
+          }
+
+          @Override
+          public void onAnswer(Observation.Answer event) {
+            throw new IllegalStateException("The disk is full");
+          }
+        };
+    Listener listener = new Listener();
+    try (Fermata host = host(broken, listener).start()) {
+      dine(host, "s");
+      assertThat(call(host, "s", "continue").structured().path("status").asText())
+          .isEqualTo("error");
+    }
+    assertThat(listener.all(Observation.RunEnd.class)).hasSize(1);
+    assertThat(listener.all(Observation.Failure.class))
+        .hasSizeGreaterThanOrEqualTo(2)
+        .allSatisfy(
+            failure -> {
+              assertThat(failure.recorder()).isEqualTo("broken");
+              assertThat(failure.message()).isEqualTo("The disk is full");
+            });
+  }
+
+  @Test
+  void aSlowRecorderDelaysNobodyAndIsToldHowMuchItLost() throws InterruptedException {
+    CountDownLatch free = new CountDownLatch(1);
+    List<String> runs = new CopyOnWriteArrayList<>();
+    List<Long> lost = new CopyOnWriteArrayList<>();
+    Recorder slow =
+        new Recorder() {
+          @Override
+          public void onRecord(RunState before, List<Observation> coming) {
+            try {
+              assertThat(free.await(60, TimeUnit.SECONDS)).isTrue();
+            } catch (InterruptedException e) {
+              Thread.currentThread().interrupt();
+            }
+          }
+
+          @Override
+          public void onRunStart(Observation.RunStart event) {
+            runs.add(event.moment().run());
+          }
+
+          @Override
+          public void onDropped(long records) {
+            lost.add(records);
+          }
+        };
+    Listener quick = new Listener();
+    try (Fermata host = host(slow, quick).settings(Settings.DEFAULT.recorderBacklog(3)).start()) {
+      for (int i = 0; i < 10; i++) {
+        call(host, "s" + i, "start");
+        awaitRuns(quick, i + 1);
+      }
+      free.countDown();
+    }
+    // One was being told and three waited.
+    assertThat(runs).hasSize(4);
+    assertThat(lost.stream().mapToLong(Long::longValue).sum()).isEqualTo(6);
+  }
+
+  private static void awaitRuns(Listener listener, int runs) throws InterruptedException {
+    for (int i = 0; i < 3000 && listener.all(Observation.RunStart.class).size() < runs; i++) {
+      Thread.sleep(10);
+    }
+    assertThat(listener.all(Observation.RunStart.class)).hasSize(runs);
+  }
+
+  @Test
+  void theRecorderOfAToolHearsTheRunsOfThatToolAndTellsThemApart() {
+    Listener listener = new Listener();
+    FlowTool cook = FlowTool.of("cook", "Cooks.", order().compile()).recorders(listener);
+    FlowTool serve = FlowTool.of("serve", "Serves.", order().compile());
+    try (Fermata host = Fermata.host().store(store()).tool(cook).tool(serve).start()) {
+      for (String tool : List.of("cook", "serve", "cook")) {
+        ToolUse use = new ToolUse(tool, "thread", tool + listener.told.size());
+        var given = Json.object().put("dish", "soup").put("drink", "tea");
+        host.use(use, given).toCompletableFuture().join();
+        if (tool.equals("cook")) {
+          live(listener, Observation.RunEnd.class);
+        }
+      }
+    }
+    assertThat(listener.all(Observation.RunStart.class))
+        .hasSize(2)
+        .extracting(start -> start.moment().flow())
+        .containsOnly("cook");
+    assertThat(listener.all(Observation.RunEnd.class))
+        .extracting(end -> end.moment().run())
+        .doesNotHaveDuplicates()
+        .containsExactlyInAnyOrderElementsOf(
+            listener.all(Observation.RunStart.class).stream().map(s -> s.moment().run()).toList());
+  }
+
+  @Test
+  void aRecorderOfTheFlowItselfHearsItWhereverItIsOffered() {
+    Narrative narrative = new Narrative();
+    Flow<Order> flow = order().recorder(narrative).compile();
+    try (Fermata host = Fermata.host().store(store()).flow(flow).start()) {
+      dine(host, "s");
+    }
+    assertThat(narrative.text()).contains("soup").contains("Which drink?");
+  }
+
+  @Test
+  void aRunThatTheStoreKnowsNothingOfCannotBeReplayed() {
+    try (Fermata host = host().start()) {
+      assertThatThrownBy(() -> replayed(host, "nobody.x"))
+          .hasRootCauseInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("no journal of a run nobody.x of order");
+      assertThatThrownBy(() -> host.replay("other", "nobody.x"))
+          .hasMessage("There is no flow other");
+    }
+  }
+
+  @Test
+  void aReplayWhoseRecorderThrowsFailsWhenTheOthersHaveHeardItAll() {
+    Listener listener = new Listener();
+    Recorder broken =
+        new Recorder() {
+          @Override
+          public void onEvent(Observation event) {
+            throw new IllegalStateException("broken");
+          }
+        };
+    try (Fermata host = host().start()) {
+      ToolReply asked = call(host, "s", "start");
+      String run = asked.meta().at("/fermata~1run/runId").asText();
+      assertThatThrownBy(
+              () -> host.replay("order", run, broken, listener).toCompletableFuture().join())
+          .hasRootCauseInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(run);
+      assertThat(listener.all(Observation.Pause.class)).hasSize(1);
+      assertThat(listener.all(Observation.Failure.class)).isNotEmpty();
+    }
+  }
+
+  @Test
+  void aHostThatIsClosedSaysSoToWhoeverSignalsOrReplays() throws Exception {
+    Fermata host = host().start();
+    String run = call(host, "s", "start").meta().at("/fermata~1run/runId").asText();
+    host.close();
+    ToolReply refused =
+        host.signal("order", run, "paid", null, null)
+            .toCompletableFuture()
+            .get(60, TimeUnit.SECONDS);
+    assertThat(refused.structured().path("code").asText()).isEqualTo("shutting_down");
+    assertThatThrownBy(
+            () ->
+                host.replay("order", run, new Listener())
+                    .toCompletableFuture()
+                    .get(60, TimeUnit.SECONDS))
+        .hasMessageContaining("The host is closed");
+  }
+}

@@ -1,0 +1,173 @@
+package io.fermata.session.runs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.event.RunState;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.TestFlows;
+import io.fermata.session.TestHost;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Encryption;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Whatever keeps news of runs from being entered, their journals bring it. */
+@Tag("slow")
+class SessionDirectoryTest {
+  private static final int RUNS = 5;
+
+  private final List<RunRow> rows = new ArrayList<>();
+  private final OpenStore store;
+  private final SessionDirectory ledger;
+  private Function<DirectoryEntry, CompletionStage<?>> put;
+
+  SessionDirectoryTest(@TempDir Path folder) {
+    Store file = Store.sqlite(folder.resolve("fermata.db"));
+    List<String> ids = new ArrayList<>();
+    try (TestHost host = new TestHost(file, TestFlows.trip())) {
+      for (int i = 0; i < RUNS; i++) {
+        ToolReply reply = host.client().start();
+        ids.add("trip|" + reply.meta().path("fermata/run").path("runId").textValue());
+      }
+    }
+    store = file.open();
+    put = store.directory()::put;
+    RunJournals journals = new RunJournals(store, Encryption.ofEnvironment());
+    for (String id : ids) {
+      rows.add(Objects.requireNonNull(now(journals.read(RunRow.session(id))).live()));
+    }
+    ledger = new SessionDirectory(watched(), Encryption.ofEnvironment(), InstantSource.system());
+  }
+
+  /** The store, whose directory does what the test says when something is entered. */
+  private OpenStore watched() {
+    Directory real = store.directory();
+    Directory directory =
+        (Directory)
+            Proxy.newProxyInstance(
+                Directory.class.getClassLoader(),
+                new Class<?>[] {Directory.class},
+                (proxy, method, arguments) ->
+                    method.getName().equals("put")
+                        ? put.apply((DirectoryEntry) arguments[0])
+                        : invoke(() -> method.invoke(real, arguments)));
+    return (OpenStore)
+        Proxy.newProxyInstance(
+            OpenStore.class.getClassLoader(),
+            new Class<?>[] {OpenStore.class},
+            (proxy, method, arguments) ->
+                method.getName().equals("directory")
+                    ? directory
+                    : invoke(() -> method.invoke(store, arguments)));
+  }
+
+  private interface Invocation {
+    Object made() throws IllegalAccessException, InvocationTargetException;
+  }
+
+  private static Object invoke(Invocation invocation) throws Throwable {
+    try {
+      return invocation.made();
+    } catch (InvocationTargetException thrown) {
+      throw thrown.getCause();
+    }
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
+  }
+
+  /** The ledger has caught up, but the entries are gone, and the mark lies before their records. */
+  @BeforeEach
+  void nothingIsEntered() {
+    now(store.directory().mark(0));
+    ledger.start();
+    now(ledger.caughtUp());
+    rows.forEach(row -> now(store.directory().remove(row.id())));
+    assertThat(entered()).isEmpty();
+  }
+
+  @AfterEach
+  void close() {
+    ledger.stop();
+    store.close();
+  }
+
+  private List<String> entered() {
+    return rows.stream()
+        .map(RunRow::id)
+        .filter(id -> now(store.directory().get(id)).isPresent())
+        .toList();
+  }
+
+  private void soonAllAreEntered() throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (entered().size() < RUNS && System.nanoTime() < end) {
+      Thread.sleep(20);
+    }
+    assertThat(entered()).hasSize(RUNS);
+  }
+
+  @Test
+  void whatItWasToldWhileTooMuchWaitedToBeEnteredIsFoundInTheJournals() throws Exception {
+    CountDownLatch entering = new CountDownLatch(1);
+    CompletableFuture<Void> storeIsBack = new CompletableFuture<>();
+    put =
+        entry -> {
+          entering.countDown();
+          return storeIsBack;
+        };
+    ledger.stands(new RunRow("first", RunState.NONE, null, 1), false);
+    assertThat(entering.await(60, TimeUnit.SECONDS)).isTrue();
+    for (int i = 0; i < SessionDirectory.MOST; i++) {
+      ledger.stands(new RunRow("flow" + i, RunState.NONE, null, 1), false);
+    }
+    rows.forEach(row -> ledger.stands(row, true));
+
+    Directory real = store.directory();
+    put =
+        entry ->
+            entry.name().equals("trip") ? real.put(entry) : CompletableFuture.completedFuture(null);
+    storeIsBack.complete(null);
+    soonAllAreEntered();
+  }
+
+  @Test
+  void whatAStoreThatFailedInTheMiddleDidNotTakeIsFoundInTheJournals() throws Exception {
+    AtomicInteger left = new AtomicInteger(2);
+    CountDownLatch failing = new CountDownLatch(2);
+    Directory real = store.directory();
+    put =
+        entry -> {
+          if (left.getAndDecrement() > 0) {
+            return real.put(entry);
+          }
+          failing.countDown();
+          return CompletableFuture.failedFuture(new IOException("The disk is gone"));
+        };
+    rows.forEach(row -> ledger.stands(row, true));
+    assertThat(failing.await(60, TimeUnit.SECONDS)).isTrue();
+    put = real::put;
+    soonAllAreEntered();
+  }
+}

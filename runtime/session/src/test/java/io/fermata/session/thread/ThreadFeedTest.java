@@ -1,0 +1,87 @@
+package io.fermata.session.thread;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.journal.Entry;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+class ThreadFeedTest {
+  private static final ThreadEvent DELETED = new ThreadEvent.Deleted(7);
+
+  private final List<String> told = new ArrayList<>();
+  private final List<ThreadFeed.Received> reads = new ArrayList<>();
+  private final SessionSubscriptions subscriptions = new SessionSubscriptions();
+  private final ThreadFeed feed =
+      new ThreadFeed(
+          "thread",
+          1,
+          -1,
+          new Threads.Listener() {
+            @Override
+            public void happened(long seq, int index, long at, ThreadEvent event) {
+              told.add(seq + "." + index + " " + event.getClass().getSimpleName());
+            }
+
+            @Override
+            public void heard(Outside.Delta tiding) {
+              told.add(tiding.text());
+            }
+
+            @Override
+            public void ended(@Nullable Throwable why) {
+              told.add("ended");
+            }
+          },
+          (from, max, received) -> reads.add(received),
+          subscriptions,
+          Runnable::run);
+
+  ThreadFeedTest() {
+    subscriptions.add("thread", feed);
+  }
+
+  private static Entry<ThreadEvent> deleted(long seq) {
+    return Entry.of(seq, 7, Entry.Origin.HOST, List.of(DELETED));
+  }
+
+  @Test
+  void whoIsStillReadingWhenAThreadIsDeletedIsToldSo() {
+    feed.request(16);
+    subscriptions.persisted("thread", deleted(3), true);
+    assertThat(told).containsExactly("3.0 Deleted", "ended");
+
+    reads.forEach(read -> read.records(List.of(), null));
+    assertThat(told).hasSize(2);
+    assertThat(subscriptions.has("thread")).isFalse();
+  }
+
+  @Test
+  void whoHasReadOfADeletionIsNotToldAgain() {
+    feed.request(1);
+    reads.forEach(read -> read.records(List.of(deleted(1)), null));
+    subscriptions.persisted("thread", deleted(1), true);
+    assertThat(told).containsExactly("1.0 Deleted", "ended");
+  }
+
+  @Test
+  void whoHasNotAskedForMoreWhenAThreadIsDeletedIsToldSo() {
+    subscriptions.persisted("thread", deleted(3), true);
+    assertThat(told).containsExactly("3.0 Deleted", "ended");
+  }
+
+  @Test
+  void whoKnowsAllBeforeIsToldOfADeletionOnce() {
+    feed.request(16);
+    reads.forEach(read -> read.records(List.of(), null));
+    subscriptions.persisted("thread", deleted(1), true);
+    subscriptions.persisted("thread", deleted(1), true);
+    assertThat(told).containsExactly("1.0 Deleted", "ended");
+  }
+}
