@@ -180,7 +180,8 @@ final class PostgresOutageTest {
         Host host = Host.on(Store.postgres(cable.through(database.address())))) {
       host.open("a").write(new Line("before"));
       cable.cut();
-      PostgresClaimTest.await(() -> failure(host.store().unfinished()).contains("cannot be reached"));
+      PostgresClaimTest.await(
+          () -> failure(host.store().unfinished()).contains("cannot be reached"));
       List<CompletableFuture<String>> calls =
           IntStream.range(0, 500)
               .mapToObj(

@@ -219,7 +219,8 @@ public abstract class JournalContract {
       assertThatThrownBy(() -> Host.await(host.store().importJournal("a", records)))
           .rootCause()
           .hasMessageContaining("has a journal a already");
-      assertThatThrownBy(() -> host.store().importJournal("b", List.of(records.get(1), records.get(0))))
+      assertThatThrownBy(
+              () -> host.store().importJournal("b", List.of(records.get(1), records.get(0))))
           .hasMessageContaining("record 2 follows record 3");
     }
     try (Host host = Host.on(store)) {

@@ -58,8 +58,7 @@ final class MemoryJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> append(
-      String persistenceId, List<SerializedEntry> write) {
+  public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     return done(() -> add(persistenceId, write));
   }
 

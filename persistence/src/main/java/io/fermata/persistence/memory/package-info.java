@@ -1,6 +1,4 @@
-/**
- * The store that lives in the process and ends with it.
- */
+/** The store that lives in the process and ends with it. */
 @NullMarked
 package io.fermata.persistence.memory;
 

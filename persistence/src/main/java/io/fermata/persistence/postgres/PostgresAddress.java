@@ -39,6 +39,8 @@ public record PostgresAddress(
   }
 
   /**
+   * Parses an address.
+   *
    * @throws IllegalArgumentException if the driver cannot read it
    */
   public static PostgresAddress parse(String text, Map<String, String> environment) {

@@ -1,6 +1,4 @@
-/**
- * The store in PostgreSQL: its schema, its pool and the claim that admits one host.
- */
+/** The store in PostgreSQL: its schema, its pool and the claim that admits one host. */
 @NullMarked
 package io.fermata.persistence.postgres;
 

@@ -96,8 +96,8 @@ public interface OpenStore extends AutoCloseable {
    * <p>An end never takes an earlier one with it whose own {@link JournalTags#sweep} is still to
    * come: it waits for that time.
    *
-   * <p>Tags {@link JournalTags#UNFINISHED} that a later record left behind go as well, so that {@link
-   * #unfinished()} looks at few however long the journals are.
+   * <p>Tags {@link JournalTags#UNFINISHED} that a later record left behind go as well, so that
+   * {@link #unfinished()} looks at few however long the journals are.
    *
    * @param nowEpochMillis the time, in milliseconds since 1970
    * @return how many journals were swept or forgotten; a large backlog takes several calls

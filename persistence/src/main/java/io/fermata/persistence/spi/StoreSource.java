@@ -3,9 +3,10 @@ package io.fermata.persistence.spi;
 import java.nio.file.Path;
 
 /**
- * One kind of store with its address, which {@link io.fermata.persistence.Store#of} turns into a {@link io.fermata.persistence.Store}.
- * Implementations say in {@link Object#toString} which store they are, in the form that {@link
- * io.fermata.persistence.Store#parse} reads and without passwords.
+ * One kind of store with its address, which {@link io.fermata.persistence.Store#of} turns into a
+ * {@link io.fermata.persistence.Store}. Implementations say in {@link Object#toString} which store
+ * they are, in the form that {@link io.fermata.persistence.Store#parse} reads and without
+ * passwords.
  */
 public interface StoreSource {
 

@@ -32,7 +32,8 @@ public final class SqlEntries {
   private static final String UP_TO = " WHERE persistence_id = ? AND sequence_number <= ?";
   public static final String DELETE_EVENTS = "DELETE FROM event_journal" + UP_TO;
   public static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot" + UP_TO;
-  public static final String DELETE_ENTRY = "DELETE FROM directory WHERE persistence_id = ? AND seq <= ?";
+  public static final String DELETE_ENTRY =
+      "DELETE FROM directory WHERE persistence_id = ? AND seq <= ?";
 
   private static final String INSERT =
       """
@@ -195,7 +196,8 @@ public final class SqlEntries {
     return records.size();
   }
 
-  public static void insert(Connection connection, List<SerializedEntry> records) throws SQLException {
+  public static void insert(Connection connection, List<SerializedEntry> records)
+      throws SQLException {
     try (PreparedStatement insert = connection.prepareStatement(INSERT);
         PreparedStatement tag = connection.prepareStatement(INSERT_TAG)) {
       for (SerializedEntry record : records) {

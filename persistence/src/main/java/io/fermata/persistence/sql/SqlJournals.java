@@ -77,8 +77,7 @@ final class SqlJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> append(
-      String persistenceId, List<SerializedEntry> write) {
+  public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     CompletableFuture<@Nullable Void> appended = appends.ask(write);
     CompletableFuture<?> all = underWay.merge(persistenceId, appended, CompletableFuture::allOf);
     return all.handle((done, failure) -> underWay.remove(persistenceId, all))

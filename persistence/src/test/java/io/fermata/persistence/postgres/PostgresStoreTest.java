@@ -63,7 +63,8 @@ final class PostgresStoreTest extends SqlContract {
     OpenStore open = store().open();
     open.close();
     open.close();
-    for (CompletionStage<?> late : List.of(open.sweep(1), open.unfinished(), open.read("a", 1, 1))) {
+    for (CompletionStage<?> late :
+        List.of(open.sweep(1), open.unfinished(), open.read("a", 1, 1))) {
       assertThatThrownBy(() -> Host.await(late))
           .hasRootCauseInstanceOf(StoreException.class)
           .rootCause()

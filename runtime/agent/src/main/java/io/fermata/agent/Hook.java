@@ -54,7 +54,8 @@ public sealed interface Hook {
   /** Changes the result of a call; null removes the call, as if it had not been requested. */
   @FunctionalInterface
   interface ResultVeto {
-    @Nullable ToolResult change(FlowState flow, RequestedCall call, ToolResult result) throws Exception;
+    @Nullable ToolResult change(FlowState flow, RequestedCall call, ToolResult result)
+        throws Exception;
   }
 
   /** Changes what is about to change in a message. */

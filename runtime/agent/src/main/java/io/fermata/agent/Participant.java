@@ -5,7 +5,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** The participant on a side of an agent: a person, a prompt, or code. */
-public sealed interface Participant permits Participant.Person, Participant.Speaker, Participant.Code {
+public sealed interface Participant
+    permits Participant.Person, Participant.Speaker, Participant.Code {
   /** A name for this side, for people. */
   String label();
 

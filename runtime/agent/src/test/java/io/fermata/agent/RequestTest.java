@@ -253,7 +253,8 @@ class RequestTest {
   @Test
   void anEffectDueDuringATurnRunsBesideIt() {
     List<String> order = new ArrayList<>();
-    ScheduledHandler tick = ScheduledHandler.of("tick", "Ticks.", (flow, args) -> order.add("tick"));
+    ScheduledHandler tick =
+        ScheduledHandler.of("tick", "Ticks.", (flow, args) -> order.add("tick"));
     Tool schedule =
         Tool.of(
             "look",

@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * @param path the path of the node that mounts it; "" for the run's own flow
  * @param each it runs for the items of a list, in a branch for each
  */
-public record FieldScope<S extends Record>(String path, Flow<S> flow, @Nullable FieldScope<?> parent, boolean each) {
+public record FieldScope<S extends Record>(
+    String path, Flow<S> flow, @Nullable FieldScope<?> parent, boolean each) {
 
   /** The path of one of its nodes. */
   public String node(String id) {

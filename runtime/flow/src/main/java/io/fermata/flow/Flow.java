@@ -262,7 +262,9 @@ public final class Flow<S extends Record> {
    * paths: {@code mount/node}.
    */
   public boolean avoidable(String from, String node) {
-    return !graph().has(from) || !graph().has(node) || new Reachability(graph()).avoidable(from, node);
+    return !graph().has(from)
+        || !graph().has(node)
+        || new Reachability(graph()).avoidable(from, node);
   }
 
   /** The names of its nodes, in the order they were declared. */

@@ -53,7 +53,8 @@ public final class Graph {
     end(scope, mount, around);
   }
 
-  private <S extends Record> void node(FieldScope<S> scope, Node<S> node, Map<String, String> around) {
+  private <S extends Record> void node(
+      FieldScope<S> scope, Node<S> node, Map<String, String> around) {
     String path = scope.node(node.id());
     Step<S> own = new Step<>(path, scope, node, scope.flow().routes().get(node.id()), null);
     if (node instanceof Node.Mount<S, ?> mount) {

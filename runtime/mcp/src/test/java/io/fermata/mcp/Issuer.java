@@ -60,6 +60,8 @@ public final class Issuer implements AutoCloseable {
   }
 
   /**
+   * An issuer that runs.
+   *
    * @param path the path of its name
    * @param metadata the one place where its metadata are
    */

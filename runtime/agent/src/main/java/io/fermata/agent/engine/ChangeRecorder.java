@@ -228,7 +228,8 @@ final class ChangeRecorder {
     long most = wanted + 64;
     while (true) {
       int limit = (int) Math.min(Integer.MAX_VALUE, most);
-      List<Message> read = new ArrayList<>(AuthorFailures.await(outside.history(null, limit, depth)));
+      List<Message> read =
+          new ArrayList<>(AuthorFailures.await(outside.history(null, limit, depth)));
       boolean begun = read.size() < limit;
       Collections.reverse(read);
       List<Message> all = new ArrayList<>(withOwn(read, depth));

@@ -181,11 +181,13 @@ final class EffectRunner {
       scribe.afterCreate(flow, message);
       return new ThreadInput.Blocked(message, scribe.before(), scribe.after());
     } catch (ModelException e) {
-      return new ThreadInput.Unanswered(e.code().wireName(), AuthorFailures.reason(e), e.attempts());
+      return new ThreadInput.Unanswered(
+          e.code().wireName(), AuthorFailures.reason(e), e.attempts());
     }
   }
 
-  private ChatRequest request(Prompt prompt, StepFrame frame, ChangeRecorder scribe, RecordingFlowState flow)
+  private ChatRequest request(
+      Prompt prompt, StepFrame frame, ChangeRecorder scribe, RecordingFlowState flow)
       throws InterruptedException {
     HookRunner hooks = scribe.hooks();
     String instructions = hooks.systemMessage(flow, ModelRequest.instructions(prompt, scribe));
@@ -248,7 +250,11 @@ final class EffectRunner {
   }
 
   private ThreadInput.Result replied(
-      StepFrame frame, ChangeRecorder scribe, RecordingFlowState flow, ModelReply reply, long began) {
+      StepFrame frame,
+      ChangeRecorder scribe,
+      RecordingFlowState flow,
+      ModelReply reply,
+      long began) {
     List<RequestedCall> calls = calls(reply.message(), frame, scribe.state());
     String content = content(reply.message(), frame, calls);
     Message said =
@@ -310,7 +316,8 @@ final class EffectRunner {
         && speaker.stopToolResponseProperty() != null) {
       for (RequestedCall call : calls) {
         JsonNode said =
-            ChangeRecorder.object(ToolCalls.arguments(call)).get(speaker.stopToolResponseProperty());
+            ChangeRecorder.object(ToolCalls.arguments(call))
+                .get(speaker.stopToolResponseProperty());
         if (call.name().equals(speaker.stopTool()) && said != null && said.isTextual()) {
           return said.textValue();
         }
@@ -391,7 +398,9 @@ final class EffectRunner {
             effect.attempt());
     deferred
         .work()
-        .run(new RecordingFlowState(scribe, StepFrame.TOP), ChangeRecorder.object(scheduled.arguments()));
+        .run(
+            new RecordingFlowState(scribe, StepFrame.TOP),
+            ChangeRecorder.object(scheduled.arguments()));
     return new ThreadInput.Done(scribe.changes());
   }
 

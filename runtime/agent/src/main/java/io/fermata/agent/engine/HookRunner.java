@@ -248,7 +248,11 @@ final class HookRunner {
   }
 
   private static @Nullable ToolResult vetoed(
-      RecordingFlowState flow, Hook hook, Hook.ResultVeto veto, RequestedCall call, ToolResult result) {
+      RecordingFlowState flow,
+      Hook hook,
+      Hook.ResultVeto veto,
+      RequestedCall call,
+      ToolResult result) {
     ToolResult[] struck = new ToolResult[1];
     boolean[] isStruck = new boolean[1];
     attempt(

@@ -76,7 +76,8 @@ public interface Outside {
   CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
 
   /** Reports the status of an unfinished thread to the parent, in the order of reports. */
-  CompletionStage<Void> reportStatus(ThreadEvent.Parent parent, long report, ChildThread.Status status);
+  CompletionStage<Void> reportStatus(
+      ThreadEvent.Parent parent, long report, ChildThread.Status status);
 
   /** Reports to the parent that this thread was deleted; completes when that is journaled. */
   CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent);

@@ -779,7 +779,8 @@ public final class ThreadProgram
 
   static Policy policy(Agent agent, StepFrame frame, CallState call) {
     Offered offered =
-        ToolCalls.offered(agent, ChangeRecorder.prompt(agent, frame), call.call().name(), call.queued());
+        ToolCalls.offered(
+            agent, ChangeRecorder.prompt(agent, frame), call.call().name(), call.queued());
     return offered instanceof Tool tool
         ? tool.policy()
         : offered instanceof SubAgent ? DELEGATING : LONG;

@@ -208,7 +208,8 @@ public final class ToolCalls {
     String message = arguments.path("message").asText();
     String principal = scribe.state().begun().principal();
     String threadId =
-        AuthorFailures.await(scribe.outside().delegate(relation, principal, call.key(), child, message));
+        AuthorFailures.await(
+            scribe.outside().delegate(relation, principal, call.key(), child, message));
     if (child == null) {
       ChildThread born =
           new ChildThread(

@@ -351,7 +351,8 @@ final class TurnLoop {
   }
 
   private static boolean shared(SubAgent relation, CallState call, CallState other) {
-    String reference = ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
+    String reference =
+        ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
     return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
   }
 
@@ -589,7 +590,9 @@ final class TurnLoop {
       if (made.call().name().equals(ending.tool()) && !made.failed()) {
         String property = ending.messageProperty();
         JsonNode value =
-            property == null ? null : ChangeRecorder.object(ToolCalls.arguments(made.call())).get(property);
+            property == null
+                ? null
+                : ChangeRecorder.object(ToolCalls.arguments(made.call())).get(property);
         text =
             value == null ? made.text() : value.isTextual() ? value.textValue() : Json.text(value);
       }
@@ -612,7 +615,8 @@ final class TurnLoop {
     Agent next = agents.get(handoff.agent());
     emit(new ThreadEvent.HandedOver(next.name(), agents.window(next)));
     for (StepFrame.Made made : frame.made()) {
-      String words = ChangeRecorder.object(ToolCalls.arguments(made.call())).path("message").textValue();
+      String words =
+          ChangeRecorder.object(ToolCalls.arguments(made.call())).path("message").textValue();
       if (made.call().name().equals(handoff.name()) && !ThreadFold.blank(words)) {
         Message message =
             Message.user(String.valueOf(words))

@@ -238,7 +238,8 @@ public record Message(
     return new Message(id, role, changed, toolCalls, answered, place, status);
   }
 
-  public static Message result(RequestedCall call, Side side, String text, boolean failed, List<String> paths) {
+  public static Message result(
+      RequestedCall call, Side side, String text, boolean failed, List<String> paths) {
     Body body = new Body(text, call.name(), false, paths, null);
     Answered answered = new Answered(call.id(), side, failed);
     return new Message("", Role.TOOL, body, List.of(), answered, Place.NONE, Status.COMPLETED);

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * @param count how often a model or a turn handler has been asked in the life of the thread
  * @param compacting the attempt at a summary that is in progress; 0 if there is none
  */
-public record StepState(Map<String, StepFrame> frames, List<RequestedCall> waiting, long count, int compacting) {
+public record StepState(
+    Map<String, StepFrame> frames, List<RequestedCall> waiting, long count, int compacting) {
 
   static final StepState NONE = new StepState(Map.of(), List.of(), 0, 0);
 

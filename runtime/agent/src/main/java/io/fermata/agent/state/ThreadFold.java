@@ -279,18 +279,22 @@ public final class ThreadFold {
     StepFrame.Level level =
         new StepFrame.Level(
             opened.frame(), opened.prompt(), opened.side(), opened.depth(), opened.parentId());
-    StepFrame.Stage stage = opened.prompt() == null ? StepFrame.Stage.CALLING : StepFrame.Stage.OPENED;
-    return state.with(StepFrame.of(level, stage).replyingTo(opened.messageId()).saying(opened.said()));
+    StepFrame.Stage stage =
+        opened.prompt() == null ? StepFrame.Stage.CALLING : StepFrame.Stage.OPENED;
+    return state.with(
+        StepFrame.of(level, stage).replyingTo(opened.messageId()).saying(opened.said()));
   }
 
   private static ThreadState stepBegan(ThreadState state, ThreadEvent.StepBegan began) {
     StepFrame opened = state.frames().get(began.frame());
     StepFrame frame =
         opened == null
-            ? StepFrame.of(StepFrame.Level.top(began.prompt(), began.side()), StepFrame.Stage.THINKING)
+            ? StepFrame.of(
+                StepFrame.Level.top(began.prompt(), began.side()), StepFrame.Stage.THINKING)
             : opened;
     StepFrame asking =
-        frame.attempting(StepFrame.Stage.THINKING, began.attempt(), began.step(), began.messageId());
+        frame.attempting(
+            StepFrame.Stage.THINKING, began.attempt(), began.step(), began.messageId());
     boolean counts = began.attempt() == 1 && frame.top();
     ThreadState after = state.with(state.steps().counted(began.step()).with(asking));
     return counts ? after.with(after.course().stepped(began.side())) : after;
@@ -327,7 +331,9 @@ public final class ThreadFold {
     Message message = failed.message();
     return message == null
         ? state
-        : state.with(state.history().plus(message, null)).with(state.steps().without(StepFrame.TOP));
+        : state
+            .with(state.history().plus(message, null))
+            .with(state.steps().without(StepFrame.TOP));
   }
 
   // --- calls -----------------------------------------------------------------------------------
@@ -344,7 +350,8 @@ public final class ThreadFold {
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
     Message message = ended.message();
-    TurnState course = state.course().called(message.failed() ? normalized(message.content()) : null);
+    TurnState course =
+        state.course().called(message.failed() ? normalized(message.content()) : null);
     ThreadState after = call(state.with(course), ended.call(), call -> call.ended(message));
     return flushed(after, ended.call());
   }
@@ -371,7 +378,8 @@ public final class ThreadFold {
         struck.add(call.call().id());
       } else {
         results.add(message);
-        made.add(new StepFrame.Made(call.call(), message.failed(), message.content(), call.queued()));
+        made.add(
+            new StepFrame.Made(call.call(), message.failed(), message.content(), call.queued()));
       }
     }
     StepFrame rest = frame.without(over, made);

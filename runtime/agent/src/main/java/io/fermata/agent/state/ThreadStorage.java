@@ -28,18 +28,22 @@ public record ThreadStorage(
    */
   public record StoredFile(String path, String mimeType, long size, long at, long seq, int index) {}
 
-  static final ThreadStorage EMPTY = new ThreadStorage(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
+  static final ThreadStorage EMPTY =
+      new ThreadStorage(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
 
   ThreadStorage inContext(String key, @Nullable JsonNode value) {
-    return new ThreadStorage(ThreadState.put(context, key, value), storage, env, tags, files, status);
+    return new ThreadStorage(
+        ThreadState.put(context, key, value), storage, env, tags, files, status);
   }
 
   ThreadStorage stored(String key, @Nullable JsonNode value) {
-    return new ThreadStorage(context, ThreadState.put(storage, key, value), env, tags, files, status);
+    return new ThreadStorage(
+        context, ThreadState.put(storage, key, value), env, tags, files, status);
   }
 
   ThreadStorage inEnv(String key, @Nullable String value) {
-    return new ThreadStorage(context, storage, ThreadState.put(env, key, value), tags, files, status);
+    return new ThreadStorage(
+        context, storage, ThreadState.put(env, key, value), tags, files, status);
   }
 
   ThreadStorage tagged(Set<String> newTags) {
@@ -51,6 +55,7 @@ public record ThreadStorage(
   }
 
   ThreadStorage withFile(String path, @Nullable StoredFile file) {
-    return new ThreadStorage(context, storage, env, tags, ThreadState.put(files, path, file), status);
+    return new ThreadStorage(
+        context, storage, env, tags, ThreadState.put(files, path, file), status);
   }
 }

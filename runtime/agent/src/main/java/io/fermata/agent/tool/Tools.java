@@ -51,11 +51,11 @@ public final class Tools {
    * prompt.tools(Tools.of(new Orders()));
    * }</pre>
    *
-   * <p>A tool is a public method with {@link ToolMethod}. It takes the thread's {@link FlowState} or
-   * not, and then either one record, which is all the arguments, or any number of parameters, each
-   * of which is one argument: {@link Describe} says what it means, {@code @Nullable} that it may be
-   * absent, {@link Arg} what it is called where that is not its name in Java. It returns what a
-   * {@link ToolHandler} does, or a {@code CompletionStage} of it, or nothing.
+   * <p>A tool is a public method with {@link ToolMethod}. It takes the thread's {@link FlowState}
+   * or not, and then either one record, which is all the arguments, or any number of parameters,
+   * each of which is one argument: {@link Describe} says what it means, {@code @Nullable} that it
+   * may be absent, {@link Arg} what it is called where that is not its name in Java. It returns
+   * what a {@link ToolHandler} does, or a {@code CompletionStage} of it, or nothing.
    *
    * @throws IllegalArgumentException if a method cannot be a tool; it lists everything that is
    *     wrong

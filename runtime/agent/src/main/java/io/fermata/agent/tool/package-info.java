@@ -1,6 +1,4 @@
-/**
- * Tools made of the annotated methods of an object.
- */
+/** Tools made of the annotated methods of an object. */
 @NullMarked
 package io.fermata.agent.tool;
 

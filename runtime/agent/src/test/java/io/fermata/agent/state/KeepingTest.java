@@ -114,8 +114,10 @@ class KeepingTest {
         .containsExactly("user: Go", "assistant: [tool]", "assistant: Half way");
   }
 
-  private static ThreadAccess loan(Conversation talk, Agent agent, String step, List<JsonNode> before) {
-    return ThreadAccess.of(new Agents(List.of(agent)), talk.state(), talk.world(), "s1.0", step, 1, before)
+  private static ThreadAccess loan(
+      Conversation talk, Agent agent, String step, List<JsonNode> before) {
+    return ThreadAccess.of(
+            new Agents(List.of(agent)), talk.state(), talk.world(), "s1.0", step, 1, before)
         .orElseThrow();
   }
 
@@ -319,7 +321,8 @@ class KeepingTest {
 
   private record Note(String text) {}
 
-  private static final ScheduledHandler NOTE = ScheduledHandler.of("note", "Notes", Note.class, (flow, args) -> {});
+  private static final ScheduledHandler NOTE =
+      ScheduledHandler.of("note", "Notes", Note.class, (flow, args) -> {});
 
   @Test
   void aThreadPutsOffAtMostSoManyEffects() {

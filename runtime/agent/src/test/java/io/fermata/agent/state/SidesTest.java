@@ -158,7 +158,8 @@ class SidesTest {
   void aPersonCanBeOnSideA() {
     Scripted model = Scripted.saying("Hello.");
     Conversation talk =
-        Conversation.with(Agent.of("desk", Participant.person(), Participant.prompt(prompt("b", model))));
+        Conversation.with(
+            Agent.of("desk", Participant.person(), Participant.prompt(prompt("b", model))));
 
     talk.post(null, FROM_A).run();
 
@@ -212,7 +213,8 @@ class SidesTest {
   void aSideThatOnlyAToolStopsGoesOnAfterItsWords() {
     Tool done = Tool.of("done", "Ends the turn.", (flow, args) -> "ok");
     Scripted model = new Scripted().say("Thinking.").say("More.").call("done");
-    Participant a = Participant.prompt(prompt("support", model, done)).stopOnResponse(false).stopTool("done");
+    Participant a =
+        Participant.prompt(prompt("support", model, done)).stopOnResponse(false).stopTool("done");
     Conversation talk = Conversation.with(Agent.of("desk", a, Participant.person()));
 
     talk.say("Hi");
@@ -307,7 +309,8 @@ class SidesTest {
   @Test
   void aDeferredEffectCanForceATurnOfAThreadAtRest() {
     Scripted model = Scripted.saying("Hello.", "Are you still there?");
-    ScheduledHandler nudge = ScheduledHandler.of("nudge", "Nudges.", (flow, args) -> flow.forceTurn(Side.A));
+    ScheduledHandler nudge =
+        ScheduledHandler.of("nudge", "Nudges.", (flow, args) -> flow.forceTurn(Side.A));
     Hook schedule =
         Hook.afterCreateMessage(
             "schedule",
@@ -329,7 +332,8 @@ class SidesTest {
   @Test
   void anEffectThatForcesATurnDoesNotWakeAThreadThatAPersonStopped() {
     Scripted model = new Scripted();
-    ScheduledHandler nudge = ScheduledHandler.of("nudge", "Nudges.", (flow, args) -> flow.forceTurn(Side.A));
+    ScheduledHandler nudge =
+        ScheduledHandler.of("nudge", "Nudges.", (flow, args) -> flow.forceTurn(Side.A));
     Hook schedule =
         Hook.afterCreateMessage(
             "schedule",
@@ -383,7 +387,8 @@ class SidesTest {
     Scripted model = Scripted.saying("One.", "Two.");
     Conversation talk =
         Conversation.with(
-            Agent.of("play", Participant.prompt(prompt("a", model)), Participant.code(echo(handled)))
+            Agent.of(
+                    "play", Participant.prompt(prompt("a", model)), Participant.code(echo(handled)))
                 .maxSessionTurns(2));
 
     talk.say("Go");
@@ -397,7 +402,8 @@ class SidesTest {
   @Test
   void codeThatSaysNothingLetsTheThreadRest() {
     Conversation talk =
-        Conversation.with(Agent.of("quiet", Participant.code((flow, message) -> {}), Participant.person()));
+        Conversation.with(
+            Agent.of("quiet", Participant.code((flow, message) -> {}), Participant.person()));
 
     talk.say("Hi");
 
@@ -471,7 +477,8 @@ class SidesTest {
         };
     Conversation talk =
         Conversation.with(
-            Agent.of("play", Participant.prompt(prompt("a", model, note)), Participant.code(handler))
+            Agent.of(
+                    "play", Participant.prompt(prompt("a", model, note)), Participant.code(handler))
                 .maxSessionTurns(2));
 
     talk.say("Go");
@@ -504,7 +511,10 @@ class SidesTest {
             });
     Conversation talk =
         Conversation.with(
-            Agent.of("play", Participant.prompt(prompt("a", model, note)), Participant.code(echo(handled)))
+            Agent.of(
+                    "play",
+                    Participant.prompt(prompt("a", model, note)),
+                    Participant.code(echo(handled)))
                 .effects(queue)
                 .hooks(schedule)
                 .maxSessionTurns(2));

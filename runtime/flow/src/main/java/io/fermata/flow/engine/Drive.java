@@ -338,7 +338,8 @@ final class Drive {
   }
 
   /** The next question to judge; a verdict may answer questions before it, too. */
-  private <S extends Record> Node.@Nullable Question<S> unjudged(TypedPlace<S> spot, Node.Ask<S> ask) {
+  private <S extends Record> Node.@Nullable Question<S> unjudged(
+      TypedPlace<S> spot, Node.Ask<S> ask) {
     for (Node.Question<S> question : ask.questions()) {
       if (answered(spot.place(), spot.path(question.field()))) {
         return question;
@@ -398,7 +399,8 @@ final class Drive {
     }
   }
 
-  private <S extends Record> void put(TypedPlace<S> spot, Node.Ask<S> ask, List<Node.Question<S>> open) {
+  private <S extends Record> void put(
+      TypedPlace<S> spot, Node.Ask<S> ask, List<Node.Question<S>> open) {
     try {
       List<Event.Question> questions = open.stream().map(q -> put(spot, q)).toList();
       String context = text(spot, ask.context());
@@ -410,7 +412,8 @@ final class Drive {
     }
   }
 
-  private static <S extends Record> Event.Question put(TypedPlace<S> spot, Node.Question<S> question) {
+  private static <S extends Record> Event.Question put(
+      TypedPlace<S> spot, Node.Question<S> question) {
     List<String> suggestions = List.copyOf(question.suggestions().apply(spot.view()));
     if (suggestions.size() > Limits.SUGGESTIONS) {
       throw new IllegalStateException(

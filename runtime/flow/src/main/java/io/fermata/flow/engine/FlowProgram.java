@@ -162,7 +162,8 @@ public final class FlowProgram<S extends Record>
     try {
       TypedPlace<?> spot =
           effect.kind() == StepEffect.Kind.UNDO
-              ? TypedPlace.asOf(PendingEffects.undo(state, effect.place()).data(), effect.place(), graph)
+              ? TypedPlace.asOf(
+                  PendingEffects.undo(state, effect.place()).data(), effect.place(), graph)
               : TypedPlace.of(state, effect.place(), graph);
       return perform(effect, spot, state, world);
     } catch (Throwable e) {
@@ -432,7 +433,8 @@ public final class FlowProgram<S extends Record>
           ? reminded(drive, effect, ended)
           : new Accepted<>(List.of());
     }
-    boolean lateFailure = ended.result() instanceof Input.Failed && PendingEffects.waits(state, effect);
+    boolean lateFailure =
+        ended.result() instanceof Input.Failed && PendingEffects.waits(state, effect);
     if (!wanted.underWay(state, effect) || lateFailure) {
       return new Accepted<>(List.of());
     }

@@ -158,7 +158,8 @@ final class Forks {
               ? null
               : step.scope().node(((Route.Fork) Objects.requireNonNull(step.route())).join());
       Event.Joined event = joined(place, forked.labels(), merged, writes, to, null);
-      drive.requireKept(event, TypedPlace.of(state(), place, drive.graph()), "The join after " + place);
+      drive.requireKept(
+          event, TypedPlace.of(state(), place, drive.graph()), "The join after " + place);
       drive.emit(event);
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.JOINING, ErrorCode.STEP_FAILED, e);
@@ -427,7 +428,8 @@ final class Forks {
     try {
       Merge.Merged merge = merge(fork, scope, own);
       Event.Joined event = joined(fork, at(fork).labels(), own, merge.writes(), null, reason);
-      drive.requireKept(event, TypedPlace.of(state(), fork, drive.graph()), "The end after " + place);
+      drive.requireKept(
+          event, TypedPlace.of(state(), fork, drive.graph()), "The end after " + place);
       drive.emit(event);
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.LEAVING, ErrorCode.STEP_FAILED, e);

@@ -106,7 +106,8 @@ final class SubflowEntry {
     drive.halt(place, Event.Resume.ENTERING, code, message, "");
   }
 
-  private <S extends Record> void openItems(TypedPlace<S> spot, Node.Each<S, ?> each, List<?> items) {
+  private <S extends Record> void openItems(
+      TypedPlace<S> spot, Node.Each<S, ?> each, List<?> items) {
     Place place = spot.place();
     FieldScope<?> inner = inner(place);
     List<Event.Head> heads = new ArrayList<>();
@@ -165,7 +166,8 @@ final class SubflowEntry {
   }
 
   /** What a sub-flow begins with: what it is given, and what the client has answered ahead. */
-  private Event.Opened opened(Place place, FieldScope<?> inner, String prefix, Map<String, ?> given) {
+  private Event.Opened opened(
+      Place place, FieldScope<?> inner, String prefix, Map<String, ?> given) {
     Map<String, JsonNode> input = new LinkedHashMap<>();
     local(inner, given).forEach((field, value) -> input.put(prefix + field, value));
     StateMemory memory = drive.state().memory(place.branch());

@@ -23,7 +23,8 @@ public final class Evidence {
   }
 
   /** A condition compared a value. */
-  public void compared(String what, JsonNode is, String operator, @Nullable JsonNode than, boolean held) {
+  public void compared(
+      String what, JsonNode is, String operator, @Nullable JsonNode than, boolean held) {
     JsonNode other = than == null ? null : small(than);
     seen.add(new Event.Seen(what, small(is), operator, other, held));
   }

@@ -88,7 +88,8 @@ public final class Fold {
       state.at(e.place(), at -> at.remind(sending));
     } else if (event instanceof Event.Reminded e) {
       Long due = e.next();
-      PlaceState.Reminder next = due == null ? null : new PlaceState.Reminder(e.number() + 1, due, 0);
+      PlaceState.Reminder next =
+          due == null ? null : new PlaceState.Reminder(e.number() + 1, due, 0);
       state.at(e.place(), at -> at.remind(next));
     } else {
       return false;
@@ -524,7 +525,10 @@ public final class Fold {
     state.branches.forEach(
         (other, branch) -> {
           if (Place.within(other, name)) {
-            branch.memory().answers().forEach((p, a) -> answers.merge(p, a, StateMemory.Answer::later));
+            branch
+                .memory()
+                .answers()
+                .forEach((p, a) -> answers.merge(p, a, StateMemory.Answer::later));
           }
         });
     return answers;

@@ -67,7 +67,9 @@ public sealed interface Phase {
    * @param ended those that need no waiting for any more
    */
   record Forked(
-      List<String> labels, @SharedTrees.Trees @Nullable List<JsonNode> items, Map<String, End> ended)
+      List<String> labels,
+      @SharedTrees.Trees @Nullable List<JsonNode> items,
+      Map<String, End> ended)
       implements Phase {
     public boolean list() {
       return items != null;

@@ -46,7 +46,8 @@ public record PlaceState(
   public record Rejection(String message, long tick) {}
 
   static PlaceState entered(long at) {
-    return new PlaceState(new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
+    return new PlaceState(
+        new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
   }
 
   /** The questions that still wait for an answer, in declared order. */

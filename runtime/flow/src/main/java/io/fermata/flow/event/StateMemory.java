@@ -48,7 +48,10 @@ public record StateMemory(
    * @param about the items of lists that it was given for, the outermost first
    */
   public record Answer(
-      @SharedTrees.Tree JsonNode value, long tick, long earlier, @SharedTrees.Trees List<JsonNode> about) {
+      @SharedTrees.Tree JsonNode value,
+      long tick,
+      long earlier,
+      @SharedTrees.Trees List<JsonNode> about) {
     /** The later one, or the one of which more is known. */
     Answer later(Answer other) {
       boolean mine = tick == other.tick ? about.size() >= other.about.size() : tick > other.tick;
@@ -151,7 +154,8 @@ public record StateMemory(
       newData = Paths.set(newData, path, Paths.get(data, path));
       newAnswers.computeIfPresent(path, (p, answer) -> answer.about(about));
     }
-    StateMemory memory = new StateMemory(data, newAnswers, accepted, written, left, bytes).data(newData);
+    StateMemory memory =
+        new StateMemory(data, newAnswers, accepted, written, left, bytes).data(newData);
     for (Map.Entry<String, JsonNode> entry : input.entrySet()) {
       memory = memory.set(entry.getKey(), entry.getValue(), tick);
     }

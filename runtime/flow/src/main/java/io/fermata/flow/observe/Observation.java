@@ -246,7 +246,8 @@ public sealed interface Observation {
 
     @Override
     public Observation with(Rewriting rewriting) {
-      return new RunStart(moment, version, rewriting.text(intent), ObservationText.values(rewriting, input));
+      return new RunStart(
+          moment, version, rewriting.text(intent), ObservationText.values(rewriting, input));
     }
   }
 
@@ -281,7 +282,8 @@ public sealed interface Observation {
   }
 
   /** A run failed. */
-  record RunFailed(Occurrence moment, ErrorCode code, String message, long millis) implements Observation {
+  record RunFailed(Occurrence moment, ErrorCode code, String message, long millis)
+      implements Observation {
     @Override
     public void to(Recorder recorder) {
       recorder.onRunFailed(this);
@@ -376,7 +378,10 @@ public sealed interface Observation {
     @Override
     public Observation with(Rewriting rewriting) {
       return new Decision(
-          moment, chosen, ObservationText.text(rewriting, rule), ObservationText.tried(rewriting, moment, tried));
+          moment,
+          chosen,
+          ObservationText.text(rewriting, rule),
+          ObservationText.tried(rewriting, moment, tried));
     }
 
     /** What decided, look by look: {@code seats gt 6: 7 (true)}. */
@@ -390,7 +395,8 @@ public sealed interface Observation {
    *
    * @param chosen their first nodes; the join alone if no branch was chosen
    */
-  record Selected(Occurrence moment, List<String> chosen, List<Event.Tried> tried) implements Observation {
+  record Selected(Occurrence moment, List<String> chosen, List<Event.Tried> tried)
+      implements Observation {
     @Override
     public void to(Recorder recorder) {
       recorder.onSelected(this);
@@ -464,7 +470,8 @@ public sealed interface Observation {
 
     @Override
     public Observation with(Rewriting rewriting) {
-      return new Join(moment, list, merged, dropped, ObservationText.writes(rewriting, writes), undo);
+      return new Join(
+          moment, list, merged, dropped, ObservationText.writes(rewriting, writes), undo);
     }
   }
 
@@ -491,7 +498,11 @@ public sealed interface Observation {
    * @param kept what the client has answered ahead
    */
   record SubflowEntry(
-      Occurrence moment, String subflow, String home, Map<String, JsonNode> input, List<String> kept)
+      Occurrence moment,
+      String subflow,
+      String home,
+      Map<String, JsonNode> input,
+      List<String> kept)
       implements Observation {
     @Override
     public void to(Recorder recorder) {
@@ -505,7 +516,8 @@ public sealed interface Observation {
 
     @Override
     public Observation with(Rewriting rewriting) {
-      return new SubflowEntry(moment, subflow, home, ObservationText.values(rewriting, input), kept);
+      return new SubflowEntry(
+          moment, subflow, home, ObservationText.values(rewriting, input), kept);
     }
   }
 
@@ -700,7 +712,11 @@ public sealed interface Observation {
    * @param field where its payload went
    */
   record Signal(
-      Occurrence moment, String name, boolean taken, @Nullable String field, @Nullable JsonNode payload)
+      Occurrence moment,
+      String name,
+      boolean taken,
+      @Nullable String field,
+      @Nullable JsonNode payload)
       implements Observation {
     @Override
     public void to(Recorder recorder) {
@@ -806,7 +822,8 @@ public sealed interface Observation {
 
     @Override
     public Observation with(Rewriting rewriting) {
-      return new Reminder(moment, number, progression, ObservationText.text(rewriting, failure), next);
+      return new Reminder(
+          moment, number, progression, ObservationText.text(rewriting, failure), next);
     }
   }
 

@@ -23,7 +23,8 @@ final class ObservationText {
     return text == null ? null : rewriting.text(text);
   }
 
-  static Map<String, JsonNode> values(Observation.Rewriting rewriting, Map<String, JsonNode> values) {
+  static Map<String, JsonNode> values(
+      Observation.Rewriting rewriting, Map<String, JsonNode> values) {
     Map<String, JsonNode> rewritten = new LinkedHashMap<>();
     values.forEach((path, value) -> rewritten.put(path, rewriting.value(path, value)));
     return rewritten;
@@ -61,7 +62,8 @@ final class ObservationText {
     return rewritten;
   }
 
-  private static Event.Seen seen(Observation.Rewriting rewriting, Occurrence moment, Event.Seen seen) {
+  private static Event.Seen seen(
+      Observation.Rewriting rewriting, Occurrence moment, Event.Seen seen) {
     JsonNode than = seen.than();
     if (than != null) {
       String other = seen.otherField();

@@ -1,6 +1,4 @@
-/**
- * Recorders and what they are given: observations, derived from a run's events.
- */
+/** Recorders and what they are given: observations, derived from a run's events. */
 @NullMarked
 package io.fermata.flow.observe;
 

@@ -176,7 +176,8 @@ public final class Metrics implements Recorder {
 
   @Override
   public void onResume(Observation.Resume event) {
-    boolean people = event.what() == Observation.Wait.ANSWER || event.what() == Observation.Wait.WIDGET;
+    boolean people =
+        event.what() == Observation.Wait.ANSWER || event.what() == Observation.Wait.WIDGET;
     count(
         event.moment(),
         tally -> {

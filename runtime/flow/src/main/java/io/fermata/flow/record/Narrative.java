@@ -80,7 +80,8 @@ public final class Narrative implements Recorder {
   }
 
   private boolean goesOnWithout(Observation event) {
-    boolean givesUp = event instanceof Observation.BranchFailed || event instanceof Observation.RunEnding;
+    boolean givesUp =
+        event instanceof Observation.BranchFailed || event instanceof Observation.RunEnding;
     return givesUp && halted != null && halted.moment().run().equals(event.moment().run());
   }
 
@@ -207,7 +208,9 @@ public final class Narrative implements Recorder {
     String name = name(moment);
     Long deadline = event.deadline();
     String bound =
-        deadline == null ? "" : ", for at most " + Phrases.time(Math.max(0, deadline - moment.at()));
+        deadline == null
+            ? ""
+            : ", for at most " + Phrases.time(Math.max(0, deadline - moment.at()));
     switch (event.what()) {
       case ANSWER -> {
         List<String> asked =
@@ -287,7 +290,8 @@ public final class Narrative implements Recorder {
     corrected = event.moment();
     List<String> to = event.to().stream().map(Narrative::name).toList();
     String back = to.isEmpty() ? "" : "; the run went back to " + Phrases.list(to);
-    stress(event.moment(), "The client corrected " + Phrases.values(event.corrected()) + back + ".");
+    stress(
+        event.moment(), "The client corrected " + Phrases.values(event.corrected()) + back + ".");
   }
 
   @Override

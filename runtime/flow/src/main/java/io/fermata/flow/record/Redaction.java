@@ -59,8 +59,8 @@ public final class Redaction {
   }
 
   /**
-   * Names the fields that flows mark as {@link io.fermata.flow.schema.Secret}, those of each in its own
-   * runs. What a flow without such fields does is told as it is.
+   * Names the fields that flows mark as {@link io.fermata.flow.schema.Secret}, those of each in its
+   * own runs. What a flow without such fields does is told as it is.
    */
   public static Redaction ofSecrets(Iterable<? extends Flow<?>> flows) {
     Map<String, SecretFields> fields = new LinkedHashMap<>();

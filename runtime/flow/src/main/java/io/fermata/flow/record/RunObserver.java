@@ -46,7 +46,8 @@ public final class RunObserver {
   /** For a flow of which only the journal is left. What kind a stage is of is then unknown. */
   public static RunObserver of(String flow, String session, Recorder... recorders) {
     Translation translation = new Translation(flow, null, session, RunState.NONE);
-    return new RunObserver(translation, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
+    return new RunObserver(
+        translation, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
   }
 
   /** Tells these recorders and no others. It may begin in the middle of a run. */
@@ -90,7 +91,8 @@ public final class RunObserver {
   /** What a recorder threw, and which one it was. */
   private record Thrown(Observation.Failure failure, int by) {}
 
-  private void deliver(Function<AttachedRecorder, Observation.@Nullable Failure> telling, List<Thrown> thrown) {
+  private void deliver(
+      Function<AttachedRecorder, Observation.@Nullable Failure> telling, List<Thrown> thrown) {
     for (int i = 0; i < attached.size(); i++) {
       Observation.Failure failure = telling.apply(attached.get(i));
       if (failure != null) {

@@ -308,7 +308,8 @@ final class Translation {
     } else if (event instanceof Event.Reminded e) {
       Progression progression = e.failure() == null ? Progression.DONE : Progression.FAILED;
       add(
-          new Observation.Reminder(moment(e.place()), e.number(), progression, e.failure(), e.next()));
+          new Observation.Reminder(
+              moment(e.place()), e.number(), progression, e.failure(), e.next()));
     } else if (event instanceof Event.Undoing e) {
       add(new Observation.Compensation(moment(e.place()), Progression.BEGUN));
     } else if (event instanceof Event.Undone e) {

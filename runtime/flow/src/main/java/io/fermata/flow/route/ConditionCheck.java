@@ -83,7 +83,9 @@ public final class ConditionCheck {
 
   private void matching(Matching matching) {
     JavaType type = type(matching.path());
-    if (type != null && FieldKind.of(type) != FieldKind.TEXT && FieldKind.of(type) != FieldKind.ANY) {
+    if (type != null
+        && FieldKind.of(type) != FieldKind.TEXT
+        && FieldKind.of(type) != FieldKind.ANY) {
       misfit(matching, matching.path(), type, "only a text can match");
     }
     if (matching.pattern() == null) {
@@ -162,14 +164,23 @@ public final class ConditionCheck {
               + comparison.text()
               + ", but null is no value; use exists or not(exists) instead");
     } else if (type != null
-        && !(comparison.operator().orders() ? FieldKind.orders(type, value) : FieldKind.holds(type, value))) {
+        && !(comparison.operator().orders()
+            ? FieldKind.orders(type, value)
+            : FieldKind.holds(type, value))) {
       misfit(comparison, path, type, "compare it with such a value");
     }
   }
 
   private void misfit(Condition condition, String path, JavaType type, String repair) {
     defects.add(
-        "says " + condition.text() + ", but " + path + " is " + FieldKind.words(type) + "; " + repair);
+        "says "
+            + condition.text()
+            + ", but "
+            + path
+            + " is "
+            + FieldKind.words(type)
+            + "; "
+            + repair);
   }
 
   /** The type of a field; null, and a defect, if there is none. */

@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The forms a condition takes. They are data: {@link ConditionEvaluator} tests them, {@link ConditionCheck}
- * refuses.
+ * The forms a condition takes. They are data: {@link ConditionEvaluator} tests them, {@link
+ * ConditionCheck} refuses.
  */
 final class Conditions {
   private Conditions() {}

@@ -161,7 +161,8 @@ class TagTest {
             heard.add(event);
           }
         };
-    RunObserver.from(RunState.NONE, talk.program.flow(), "s", List.of(AttachedRecorder.everywhere(recorder)))
+    RunObserver.from(
+            RunState.NONE, talk.program.flow(), "s", List.of(AttachedRecorder.everywhere(recorder)))
         .record(1, 1, talk.journal);
     assertThat(heard).singleElement().extracting(Observation.Tag::added).isEqualTo(List.of("vip"));
   }

@@ -64,7 +64,8 @@ class SizesTest {
 
   @Test
   void whatWasReadBackKnowsItsSize() throws Exception {
-    StateMemory memory = StateMemory.EMPTY.set("a", Json.tree("x"), 1).set("b", Json.tree(List.of(1)), 2);
+    StateMemory memory =
+        StateMemory.EMPTY.set("a", Json.tree("x"), 1).set("b", Json.tree(List.of(1)), 2);
     String text = Json.MAPPER.writeValueAsString(memory);
     assertThat(text).doesNotContain("bytes");
     assertThat(Json.MAPPER.readValue(text, StateMemory.class).bytes())

@@ -272,7 +272,9 @@ class RunObserverTest {
   void anAnswerIsToldWithItsVerdict() {
     Calls calls = told(whole());
     List<Observation.Answer> city =
-        calls.told(Observation.Answer.class).stream().filter(a -> a.field().equals("city")).toList();
+        calls.told(Observation.Answer.class).stream()
+            .filter(a -> a.field().equals("city"))
+            .toList();
     assertThat(city.get(0).given()).isEqualTo(Json.tree("Atlantis"));
     assertThat(city.get(0).refusal()).isEqualTo("No flights go there.");
     assertThat(city.get(1).given()).isEqualTo(Json.tree("tokio"));
@@ -451,7 +453,8 @@ class RunObserverTest {
   @Test
   void undoingIsToldStepByStepAndIsNoStage() {
     Calls calls = told(cancelled());
-    assertThat(only(calls, Observation.RunEnding.class).undo()).containsExactly(new Place("pay", 1));
+    assertThat(only(calls, Observation.RunEnding.class).undo())
+        .containsExactly(new Place("pay", 1));
     assertThat(calls.told(Observation.Compensation.class))
         .extracting(c -> c.moment().step() + " " + c.progression())
         .containsExactly("pay#1 " + Progression.BEGUN, "pay#1 " + Progression.DONE);
@@ -679,7 +682,8 @@ class RunObserverTest {
     talk.start();
     talk.now += 60_000;
     talk.proceed("a", "x");
-    assertThat(cut(talk, 1)).isEqualTo(feed(RunObserver.of(talk.program.flow(), "s"), talk.entries));
+    assertThat(cut(talk, 1))
+        .isEqualTo(feed(RunObserver.of(talk.program.flow(), "s"), talk.entries));
   }
 
   @Test

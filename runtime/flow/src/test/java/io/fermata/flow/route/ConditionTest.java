@@ -104,12 +104,14 @@ class ConditionTest {
 
   private static boolean holds(Condition condition, Object... values) {
     assertThat(defects(condition)).as(condition.text()).isEmpty();
-    return new ConditionEvaluator(new Known(Driver.object(values)), SCHEMA, new Evidence()).holds(condition);
+    return new ConditionEvaluator(new Known(Driver.object(values)), SCHEMA, new Evidence())
+        .holds(condition);
   }
 
   private static List<Event.Seen> seen(Condition condition, Object... values) {
     Evidence evidence = new Evidence();
-    boolean held = new ConditionEvaluator(new Known(Driver.object(values)), SCHEMA, evidence).holds(condition);
+    boolean held =
+        new ConditionEvaluator(new Known(Driver.object(values)), SCHEMA, evidence).holds(condition);
     assertThat(held).isEqualTo(holds(condition, values));
     return evidence.seen();
   }

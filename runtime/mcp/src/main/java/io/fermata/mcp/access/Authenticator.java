@@ -57,6 +57,8 @@ public final class Authenticator {
   }
 
   /**
+   * Returns the caller, if it has the scopes that every call needs.
+   *
    * @throws RpcException if the caller lacks a scope that everybody needs
    */
   public AuthenticatedCaller admitted(AuthenticatedCaller caller) {

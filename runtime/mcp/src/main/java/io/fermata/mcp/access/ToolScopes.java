@@ -14,6 +14,8 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
   public static final ToolScopes NONE = new ToolScopes(Map.of(), new AuthChallenge(null, Set.of()));
 
   /**
+   * Requires the scopes of a tool.
+   *
    * @throws RpcException if a caller's token does not allow it to use a flow, an agent or a display tool
    */
   public void require(String name, AuthenticatedCaller caller) {
@@ -21,6 +23,8 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
   }
 
   /**
+   * Requires scopes.
+   *
    * @throws RpcException if a caller's token does not have these scopes
    */
   public void require(Set<String> needed, AuthenticatedCaller caller) {

@@ -139,6 +139,8 @@ public final class Subscriptions implements AutoCloseable {
   }
 
   /**
+   * Requires that one client may watch so many resources.
+   *
    * @throws RpcException if these are more resources than one client may watch
    */
   public static void requireRoom(Set<String> watched) {
@@ -151,6 +153,8 @@ public final class Subscriptions implements AutoCloseable {
   }
 
   /**
+   * Returns a URI that can be watched.
+   *
    * @throws RpcException if a URI is too long to be watched
    */
   public static String watchable(String uri) {

@@ -156,6 +156,8 @@ public final class RpcException extends RuntimeException {
   }
 
   /**
+   * The caller makes more calls than it may.
+   *
    * @param seconds when to come again
    */
   public static RpcException tooManyCalls(String reason, long seconds) {

@@ -120,6 +120,8 @@ public final class OAuth {
   }
 
   /**
+   * The audiences that a token must name.
+   *
    * @throws IllegalStateException if none is named, as then the tokens of every other service of
    *     the issuer would do
    */

@@ -11,6 +11,8 @@ public final class TrustedUri {
   private TrustedUri() {}
 
   /**
+   * Parses an address whose answers can be trusted.
+   *
    * @param what names the address in the message
    * @throws IllegalArgumentException if the keys found there could be somebody else's
    */

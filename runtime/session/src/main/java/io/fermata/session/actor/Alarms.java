@@ -96,6 +96,8 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   }
 
   /**
+   * Wakes the sessions of a host when their time comes.
+   *
    * @param ours which journals are sessions of this host; others are left alone
    */
   public static Behavior<Message> create(

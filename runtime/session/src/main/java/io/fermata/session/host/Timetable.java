@@ -34,6 +34,8 @@ public final class Timetable {
   }
 
   /**
+   * Reads the schedules of a host.
+   *
    * @throws IllegalStateException if something is wrong, with all that is
    */
   public static Timetable of(List<Schedule> schedules, Collection<String> flows, Instant now) {

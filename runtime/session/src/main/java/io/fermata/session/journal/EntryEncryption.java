@@ -160,6 +160,8 @@ public final class EntryEncryption {
   }
 
   /**
+   * Encrypts and decrypts snapshots.
+   *
    * @param empty the state when nothing is known
    */
   @SuppressWarnings("unchecked") // a session's snapshots are of its own kind

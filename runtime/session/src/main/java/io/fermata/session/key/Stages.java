@@ -10,6 +10,8 @@ public final class Stages {
   private Stages() {}
 
   /**
+   * Waits for the value.
+   *
    * @throws CompletionException if it fails
    */
   public static <T> T now(CompletionStage<T> stage) {

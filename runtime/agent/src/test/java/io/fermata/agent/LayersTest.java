@@ -1,0 +1,38 @@
+package io.fermata.agent;
+
+import io.fermata.layers.Layers;
+import org.junit.jupiter.api.Test;
+
+/** The packages of this module and the order they stand in. */
+class LayersTest {
+  private static final Layers LAYERS =
+      Layers.of(
+          "io.fermata.agent",
+          "io.fermata.agent.model",
+          "io.fermata.agent.message",
+          "io.fermata.agent.state",
+          "io.fermata.agent",
+          "io.fermata.agent.tool",
+          "io.fermata.agent.mcp",
+          "io.fermata.agent.engine");
+
+  @Test
+  void noTwoPackagesNeedEachOther() {
+    LAYERS.haveNoCycles();
+  }
+
+  @Test
+  void eachPackageUsesOnlyThoseBelowIt() {
+    LAYERS.dependDownwardsOnly();
+  }
+
+  @Test
+  void noPackageIsLarge() {
+    LAYERS.areSmall();
+  }
+
+  @Test
+  void noConstructorIsLong() {
+    LAYERS.haveShortConstructors();
+  }
+}

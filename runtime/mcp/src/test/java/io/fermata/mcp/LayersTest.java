@@ -1,0 +1,43 @@
+package io.fermata.mcp;
+
+import io.fermata.layers.Layers;
+import org.junit.jupiter.api.Test;
+
+/** The packages of this module and the order they stand in. */
+class LayersTest {
+  private static final Layers LAYERS =
+      Layers.of(
+          "io.fermata.mcp",
+          "io.fermata.mcp.rpc",
+          "io.fermata.mcp.settings",
+          "io.fermata.mcp.access",
+          "io.fermata.mcp.feature",
+          "io.fermata.mcp.protocol",
+          "io.fermata.mcp.catalog",
+          "io.fermata.mcp.call",
+          "io.fermata.mcp.dispatch",
+          "io.fermata.mcp.http",
+          "io.fermata.mcp.rest",
+          "io.fermata.mcp.legacy",
+          "io.fermata.mcp");
+
+  @Test
+  void noTwoPackagesNeedEachOther() {
+    LAYERS.haveNoCycles();
+  }
+
+  @Test
+  void eachPackageUsesOnlyThoseBelowIt() {
+    LAYERS.dependDownwardsOnly();
+  }
+
+  @Test
+  void noPackageIsLarge() {
+    LAYERS.areSmall();
+  }
+
+  @Test
+  void noConstructorIsLong() {
+    LAYERS.haveShortConstructors();
+  }
+}

@@ -1,0 +1,32 @@
+package io.fermata.testkit;
+
+import io.fermata.layers.Layers;
+import org.junit.jupiter.api.Test;
+
+/** The packages of this module and the order they stand in. */
+class LayersTest {
+  private static final Layers LAYERS =
+      Layers.of(
+          "io.fermata.testkit",
+          "io.fermata.testkit");
+
+  @Test
+  void noTwoPackagesNeedEachOther() {
+    LAYERS.haveNoCycles();
+  }
+
+  @Test
+  void eachPackageUsesOnlyThoseBelowIt() {
+    LAYERS.dependDownwardsOnly();
+  }
+
+  @Test
+  void noPackageIsLarge() {
+    LAYERS.areSmall();
+  }
+
+  @Test
+  void noConstructorIsLong() {
+    LAYERS.haveShortConstructors();
+  }
+}
