@@ -79,7 +79,8 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
       throw new UsageException(
           file + " cannot be written, there is no such directory; create it, or choose another", e);
     } catch (FileSystemException e) {
-      throw new UsageException(file + " cannot be written; choose another file: " + e.getMessage(), e);
+      throw new UsageException(
+          file + " cannot be written; choose another file: " + e.getMessage(), e);
     } catch (CompletionException e) {
       Files.deleteIfExists(file);
       if (e.getCause() instanceof IllegalArgumentException unknown) {

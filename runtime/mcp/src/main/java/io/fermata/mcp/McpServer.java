@@ -41,7 +41,13 @@ public final class McpServer implements AutoCloseable {
   private final int port;
   private final AtomicBoolean ended = new AtomicBoolean();
 
-  McpServer(Vertx vertx, GracefulShutdown drain, HandlerExecutor workers, McpChanges changes, String host, int port) {
+  McpServer(
+      Vertx vertx,
+      GracefulShutdown drain,
+      HandlerExecutor workers,
+      McpChanges changes,
+      String host,
+      int port) {
     this.vertx = vertx;
     this.drain = drain;
     this.workers = workers;

@@ -380,7 +380,8 @@ public final class McpServerBuilder {
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
     StreamQuota streams = new StreamQuota(maxStreams);
-    OperationsEndpoints operations = new OperationsEndpoints(host, core.gate, core.workers, metrics);
+    OperationsEndpoints operations =
+        new OperationsEndpoints(host, core.gate, core.workers, metrics);
     LegacyTransport sessions = new LegacyHttp(core.legacy);
     List<HttpRoute> routes = routes(streams, core);
     HttpVerticle.Access access =
@@ -444,7 +445,8 @@ public final class McpServerBuilder {
     issued.latest();
     return new Authenticator(
         keys,
-        new AccessTokens(oauth, issued, challenge, System::currentTimeMillis, AccessTokens.threads()),
+        new AccessTokens(
+            oauth, issued, challenge, System::currentTimeMillis, AccessTokens.threads()),
         challenge);
   }
 

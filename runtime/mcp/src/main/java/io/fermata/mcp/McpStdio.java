@@ -73,7 +73,8 @@ public final class McpStdio implements AutoCloseable {
 
   private final MessageSource.Connection peer =
       new MessageSource.Connection(
-          AuthenticatedCaller.LOCAL, new OutboundQueue(woken -> writer.execute(() -> tell(woken, () -> {}))));
+          AuthenticatedCaller.LOCAL,
+          new OutboundQueue(woken -> writer.execute(() -> tell(woken, () -> {}))));
   private final McpChanges changes;
   private final GracefulShutdown drain;
   private final Runnable closing;
@@ -188,7 +189,9 @@ public final class McpStdio implements AutoCloseable {
         line = lines.next();
       }
       // These wait for a client that is not there any more.
-      open.values().stream().filter(OutboundQueue::needsKeepAlive).forEach(OutboundQueue::disconnect);
+      open.values().stream()
+          .filter(OutboundQueue::needsKeepAlive)
+          .forEach(OutboundQueue::disconnect);
       if (all.tryAcquire(MAX_OPEN, SECONDS_TO_FINISH, TimeUnit.SECONDS)) {
         // A shutdown waits for the same permits.
         all.release(MAX_OPEN);
@@ -210,7 +213,8 @@ public final class McpStdio implements AutoCloseable {
     RpcException refused = null;
     try {
       if (line == LineReader.TOO_LONG) {
-        throw RpcException.invalidRequest("The line is longer than " + JsonRpcCodec.MAX_BYTES + " bytes.");
+        throw RpcException.invalidRequest(
+            "The line is longer than " + JsonRpcCodec.MAX_BYTES + " bytes.");
       }
       message = JsonRpcCodec.read(line);
     } catch (RpcException refusal) {
@@ -246,7 +250,9 @@ public final class McpStdio implements AutoCloseable {
     if (notification(message)) {
       return;
     }
-    byte[] error = JsonRpcCodec.error(RpcMessage.idOf(message, NullNode.getInstance()), RpcException.overloaded());
+    byte[] error =
+        JsonRpcCodec.error(
+            RpcMessage.idOf(message, NullNode.getInstance()), RpcException.overloaded());
     try {
       writer.submit(() -> writeNow(List.of(error))).get();
     } catch (RejectedExecutionException | ExecutionException closed) {

@@ -1,6 +1,4 @@
-/**
- * MCP over Streamable HTTP and over stdio: {@link io.fermata.mcp.McpServer} is the way in.
- */
+/** MCP over Streamable HTTP and over stdio: {@link io.fermata.mcp.McpServer} is the way in. */
 @NullMarked
 package io.fermata.mcp;
 

@@ -248,8 +248,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * Tells recorders what the journal says of a run, from its beginning to now, in the words in
    * which those who watch it live are told, and without its secrets. The run is not disturbed.
    *
-   * @param runId the run's name, as {@link io.fermata.flow.action.Run#id} tells it to an action, and every
-   *     event that a recorder hears
+   * @param runId the run's name, as {@link io.fermata.flow.action.Run#id} tells it to an action,
+   *     and every event that a recorder hears
    * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
    *     known of the run, as of one that ended longer ago than its {@link Retention}; with an
    *     {@link IllegalStateException} if the host is closed, or if a recorder threw, which the
@@ -274,7 +274,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     }
     CompletableFuture<JournalReader.Journal> read = new CompletableFuture<>();
     String name = "reading-" + readings.incrementAndGet();
-    host.system.tell(new SessionRegion.Spawn(name, JournalReader.create(entityId, host.seals, read)));
+    host.system.tell(
+        new SessionRegion.Spawn(name, JournalReader.create(entityId, host.seals, read)));
     return read.thenAcceptAsync(
         journal -> {
           long failures =

@@ -134,8 +134,8 @@ public final class HostBuilder {
    * newest and is told how many. What was journaled but not yet told when the process dies is not
    * told again: a recorder that must miss nothing reads the journal.
    *
-   * <p>Of a flow with {@link io.fermata.flow.schema.Secret} fields it hears without their values, and
-   * without {@link Recorder#onRecord}, whose state has them.
+   * <p>Of a flow with {@link io.fermata.flow.schema.Secret} fields it hears without their values,
+   * and without {@link Recorder#onRecord}, whose state has them.
    */
   public HostBuilder recorder(Recorder recorder) {
     recorders.add(recorder);
@@ -245,7 +245,9 @@ public final class HostBuilder {
               + " makes a new key");
     }
     return new Encryption(
-        new EntryCipher(chosen == null ? null : EntryCipher.checked(chosen)), seal, Map.copyOf(fields));
+        new EntryCipher(chosen == null ? null : EntryCipher.checked(chosen)),
+        seal,
+        Map.copyOf(fields));
   }
 
   private static String listed(Map<String, SecretFields> fields) {

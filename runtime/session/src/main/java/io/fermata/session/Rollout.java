@@ -71,7 +71,8 @@ public record Rollout(List<Fate> runs) {
     }
   }
 
-  static Rollout check(OpenStore store, Encryption seals, Limits limits, Instant now, Flow<?>... flows) {
+  static Rollout check(
+      OpenStore store, Encryption seals, Limits limits, Instant now, Flow<?>... flows) {
     FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), List.of(), limits);
     return new Rollout(new RolloutCheck(store, seals, catalog, now.toEpochMilli()).fates());
   }

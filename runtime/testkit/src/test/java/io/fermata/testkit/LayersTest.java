@@ -5,10 +5,7 @@ import org.junit.jupiter.api.Test;
 
 /** The packages of this module and the order they stand in. */
 class LayersTest {
-  private static final Layers LAYERS =
-      Layers.of(
-          "io.fermata.testkit",
-          "io.fermata.testkit");
+  private static final Layers LAYERS = Layers.of("io.fermata.testkit", "io.fermata.testkit");
 
   @Test
   void noTwoPackagesNeedEachOther() {

@@ -27,8 +27,8 @@ public final class KeyValueStore implements StoreSource {
 
   /**
    * The state of sessions in a key-value store of one's own. It keeps no history and cannot be
-   * listed; requests for either fail with a {@link io.fermata.persistence.spi.NoHistoryException}. The
-   * given store is not closed with the host.
+   * listed; requests for either fail with a {@link io.fermata.persistence.spi.NoHistoryException}.
+   * The given store is not closed with the host.
    *
    * <pre>{@code
    * Fermata.host().store(KeyValueStore.of(new MyTable()))

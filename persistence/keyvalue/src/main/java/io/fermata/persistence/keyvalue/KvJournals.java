@@ -73,8 +73,7 @@ final class KvJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> append(
-      String persistenceId, List<SerializedEntry> write) {
+  public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     return changed(persistenceId, document -> document.append(write));
   }
 

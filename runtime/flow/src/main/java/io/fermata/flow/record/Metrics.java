@@ -25,10 +25,7 @@ public final class Metrics implements Recorder {
    * @param failures how often it failed for good
    * @param retries how often an attempt failed and another followed
    * @param pauses how often it began to wait, sleeping included
-   * @param spent from coming to leaving, as far as both were watched
-   * @param worked what attempts took, whether they succeeded or were tried again
-   * @param waitedForPeople for answers and choices
-   * @param waitedOtherwise for signals, for time, or for somebody to repair it
+   * @param times how long its visits took
    */
   public record Counts(
       long visits,
@@ -39,10 +36,35 @@ public final class Metrics implements Recorder {
       long failures,
       long retries,
       long pauses,
-      Duration spent,
-      Duration worked,
-      Duration waitedForPeople,
-      Duration waitedOtherwise) {}
+      Times times) {
+
+    public Duration spent() {
+      return times.spent();
+    }
+
+    public Duration worked() {
+      return times.worked();
+    }
+
+    public Duration waitedForPeople() {
+      return times.waitedForPeople();
+    }
+
+    public Duration waitedOtherwise() {
+      return times.waitedOtherwise();
+    }
+  }
+
+  /**
+   * How long the visits of a node took.
+   *
+   * @param spent from entering to leaving, as far as both were recorded
+   * @param worked what attempts took, whether they succeeded or were retried
+   * @param waitedForPeople for answers and choices
+   * @param waitedOtherwise for signals, for time, or for a repair
+   */
+  public record Times(
+      Duration spent, Duration worked, Duration waitedForPeople, Duration waitedOtherwise) {}
 
   /** What became of runs. */
   public record Runs(
@@ -72,10 +94,11 @@ public final class Metrics implements Recorder {
           failures,
           retries,
           pauses,
-          Duration.ofMillis(spent),
-          Duration.ofMillis(worked),
-          Duration.ofMillis(people),
-          Duration.ofMillis(otherwise));
+          new Times(
+              Duration.ofMillis(spent),
+              Duration.ofMillis(worked),
+              Duration.ofMillis(people),
+              Duration.ofMillis(otherwise)));
     }
   }
 

@@ -86,7 +86,8 @@ public final class AccessTokens {
   private final Executor threads;
 
   /** Those that are being checked, by their digests. */
-  private final Map<String, CompletableFuture<AuthenticatedCaller>> underWay = new ConcurrentHashMap<>();
+  private final Map<String, CompletableFuture<AuthenticatedCaller>> underWay =
+      new ConcurrentHashMap<>();
 
   /** By the digests of the tokens, the one longest unheard of first. */
   private final Map<String, Verified> good =
@@ -101,7 +102,8 @@ public final class AccessTokens {
    * @param clock tells the time in milliseconds
    * @param threads where tokens are checked; it may reject some
    */
-  public AccessTokens(OAuth oauth, IssuerKeys keys, AuthChallenge challenge, LongSupplier clock, Executor threads) {
+  public AccessTokens(
+      OAuth oauth, IssuerKeys keys, AuthChallenge challenge, LongSupplier clock, Executor threads) {
     this.issuer = oauth.issuer();
     this.audience = oauth.audience();
     this.keys = keys;
@@ -190,7 +192,9 @@ public final class AccessTokens {
   private @Nullable AuthenticatedCaller cached(String digest, IssuerKeys.@Nullable Known known) {
     synchronized (good) {
       Verified before = good.get(digest);
-      return before != null && before.keys() == known && clock.getAsLong() < before.caller().expiresAt()
+      return before != null
+              && before.keys() == known
+              && clock.getAsLong() < before.caller().expiresAt()
           ? before.caller()
           : null;
     }
@@ -230,7 +234,8 @@ public final class AccessTokens {
     try {
       JWTClaimsSet claims = jwt.getJWTClaimsSet();
       long until = current(claims);
-      AuthenticatedCaller caller = new AuthenticatedCaller(principal(claims), scopes(claims), until);
+      AuthenticatedCaller caller =
+          new AuthenticatedCaller(principal(claims), scopes(claims), until);
       synchronized (good) {
         good.put(digest, new Verified(caller, with));
       }

@@ -16,7 +16,8 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
   /**
    * Requires the scopes of a tool.
    *
-   * @throws RpcException if a caller's token does not allow it to use a flow, an agent or a display tool
+   * @throws RpcException if a caller's token does not allow it to use a flow, an agent or a display
+   *     tool
    */
   public void require(String name, AuthenticatedCaller caller) {
     require(ofHost.getOrDefault(name, Set.of()), caller);

@@ -42,7 +42,8 @@ public final class CompletionComplete implements RpcMethod {
     String name = JsonRpcCodec.text(argument, "name");
     String begun = JsonRpcCodec.text(argument, "value");
     if (name == null || begun == null) {
-      throw RpcException.invalidParams("The parameter argument must have the strings name and value.");
+      throw RpcException.invalidParams(
+          "The parameter argument must have the strings name and value.");
     }
     McpCompletion completion = completion(request.params().path("ref"), name);
     if (completion == null) {

@@ -24,7 +24,8 @@ public final class FlowToolCalls {
     this.replies = replies;
   }
 
-  CompletionStage<ToolReply> call(ToolCall call, McpRequest request, Consumer<ToolProgress> listener) {
+  CompletionStage<ToolReply> call(
+      ToolCall call, McpRequest request, Consumer<ToolProgress> listener) {
     return TaskMethods.declared(request)
         ? tasks.tasks().call(call, listener)
         : host.call(call, listener);

@@ -39,7 +39,8 @@ public final class FormToolCalls {
   private final RequestStates states;
   private final RequestGate gate;
 
-  public FormToolCalls(FlowToolCalls flows, ResultWriter results, RequestStates states, RequestGate gate) {
+  public FormToolCalls(
+      FlowToolCalls flows, ResultWriter results, RequestStates states, RequestGate gate) {
     this.flows = flows;
     this.results = results;
     this.states = states;
@@ -90,7 +91,9 @@ public final class FormToolCalls {
       Calling calling, ToolReply reply, FormPause pause, int forms) {
     McpRequest request = calling.request();
     ElicitationForms shown =
-        calling.wantsForms() ? FormPause.forms(reply.structured(), forms > 0) : ElicitationForms.NONE;
+        calling.wantsForms()
+            ? FormPause.forms(reply.structured(), forms > 0)
+            : ElicitationForms.NONE;
     if (!shown.supportedBy(request.capabilities())
         || forms == MAX_FORMS
         || (!request.revision().modern() && request.progress() == null)) {
@@ -186,8 +189,7 @@ public final class FormToolCalls {
   }
 
   /** Brings answers to the run, which may have moved on: in a branch, or by the clock. */
-  private CompletionStage<ToolReply> submit(
-      Calling calling, FormPause pause, ObjectNode answers) {
+  private CompletionStage<ToolReply> submit(Calling calling, FormPause pause, ObjectNode answers) {
     McpRequest request = calling.request();
     return flows.call(
         calling.call(pause.arguments(answers), pause.meta(request.meta(), answers)),

@@ -29,7 +29,11 @@ final class HandlerCall implements McpCall {
   private volatile boolean cancelled;
 
   HandlerCall(
-      McpRequest request, String name, ObjectNode arguments, RoundInputs inputs, McpChanges changes) {
+      McpRequest request,
+      String name,
+      ObjectNode arguments,
+      RoundInputs inputs,
+      McpChanges changes) {
     this.request = request;
     this.name = name;
     this.arguments = arguments;

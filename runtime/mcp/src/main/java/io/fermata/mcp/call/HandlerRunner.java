@@ -56,7 +56,8 @@ public final class HandlerRunner {
   private final RequestStates states;
   private final HandlerExecutor workers;
 
-  public HandlerRunner(LiveCatalog changes, ResultWriter results, RequestStates states, HandlerExecutor workers) {
+  public HandlerRunner(
+      LiveCatalog changes, ResultWriter results, RequestStates states, HandlerExecutor workers) {
     this.changes = changes;
     this.results = results;
     this.states = states;
@@ -175,7 +176,8 @@ public final class HandlerRunner {
         cause == null ? new IllegalStateException("A handler answered nothing") : cause);
   }
 
-  private CompletionStage<RpcResult> askClient(Round round, HandlerCall call, Map<String, McpAsk> asks) {
+  private CompletionStage<RpcResult> askClient(
+      Round round, HandlerCall call, Map<String, McpAsk> asks) {
     McpRequest request = round.request();
     requirePossible(asks, request);
     Client.Questions questions = request.client().questions();

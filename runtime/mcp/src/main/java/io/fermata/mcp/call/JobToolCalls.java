@@ -203,7 +203,9 @@ public final class JobToolCalls {
         return tasks.view(run).thenCompose(view -> settle(run, view));
       }
       CompletionStage<ToolReply> reply =
-          takesTasks ? tasks.call(call, request.progressListener()) : host.call(call, request.progressListener());
+          takesTasks
+              ? tasks.call(call, request.progressListener())
+              : host.call(call, request.progressListener());
       return reply.thenCompose(this::replied);
     }
 

@@ -68,7 +68,8 @@ public final class RequestStates {
     state.set("content", content);
     byte[] nonce = new byte[NONCE];
     random.nextBytes(nonce);
-    byte[] sealed = crypt(Cipher.ENCRYPT_MODE, nonce, JsonRpcCodec.bytes(state), bound(principal, call));
+    byte[] sealed =
+        crypt(Cipher.ENCRYPT_MODE, nonce, JsonRpcCodec.bytes(state), bound(principal, call));
     byte[] whole = Arrays.copyOf(nonce, NONCE + sealed.length);
     System.arraycopy(sealed, 0, whole, NONCE, sealed.length);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(whole);

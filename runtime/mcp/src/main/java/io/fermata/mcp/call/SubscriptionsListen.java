@@ -75,7 +75,8 @@ public final class SubscriptionsListen {
     }
     TaskMethods.require(request);
     if (named.size() > MAX_TASKS) {
-      throw RpcException.invalidParams("A client may hear of %d tasks in a stream.".formatted(MAX_TASKS));
+      throw RpcException.invalidParams(
+          "A client may hear of %d tasks in a stream.".formatted(MAX_TASKS));
     }
     Map<String, TaskIds.Task> known = new LinkedHashMap<>();
     for (JsonNode id : named) {

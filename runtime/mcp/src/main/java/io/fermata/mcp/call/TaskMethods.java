@@ -116,7 +116,8 @@ public final class TaskMethods {
   }
 
   /** A declined form cancels the run: nobody else is asked. */
-  private CompletionStage<Boolean> update(TaskRun run, TaskView view, ElicitationForms.Filled filled) {
+  private CompletionStage<Boolean> update(
+      TaskRun run, TaskView view, ElicitationForms.Filled filled) {
     if (!filled.unfit().isEmpty()) {
       throw RpcException.invalidParams(
           "What was sent for %s is no response to the request of that name: send what its schema asks for, or decline."
@@ -256,7 +257,8 @@ public final class TaskMethods {
         : completed(task, view, request);
   }
 
-  private static ObjectNode inputRequired(TaskIds.Task task, TaskView view, ElicitationForms forms) {
+  private static ObjectNode inputRequired(
+      TaskIds.Task task, TaskView view, ElicitationForms forms) {
     ObjectNode fields = fields(task, "input_required", view);
     ObjectNode requests = fields.putObject("inputRequests");
     forms.asks().forEach((key, ask) -> requests.set(key, ask.json()));

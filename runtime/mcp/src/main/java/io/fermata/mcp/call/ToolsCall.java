@@ -53,7 +53,8 @@ public final class ToolsCall implements RpcMethod {
   private final Map<String, DisplayTool> displays;
 
   /** How the kinds of tools are called. */
-  public record Ways(HandlerRunner plain, FlowToolCalls flows, FormToolCalls forms, JobToolCalls jobs) {}
+  public record Ways(
+      HandlerRunner plain, FlowToolCalls flows, FormToolCalls forms, JobToolCalls jobs) {}
 
   public ToolsCall(
       ToolHost host,
@@ -147,7 +148,8 @@ public final class ToolsCall implements RpcMethod {
     requireVisible(tool, request);
     List<Violation> wrong = tool.input().check(arguments);
     if (!wrong.isEmpty()) {
-      return CompletableFuture.completedFuture(results.ofTool(request.revision(), invalidArguments(wrong)));
+      return CompletableFuture.completedFuture(
+          results.ofTool(request.revision(), invalidArguments(wrong)));
     }
     PlainCallTelemetry told = PlainCallTelemetry.begin(telemetry, tool, request);
     return told.track(
@@ -188,11 +190,13 @@ public final class ToolsCall implements RpcMethod {
     return McpResult.error(Violation.listed("The arguments do not fit", wrong));
   }
 
-  private CompletionStage<RpcResult> run(McpTool tool, McpCall call, McpRequest request, PlainCallTelemetry told) {
+  private CompletionStage<RpcResult> run(
+      McpTool tool, McpCall call, McpRequest request, PlainCallTelemetry told) {
     return told.invoke(() -> tool.handler().handle(call))
         .handle(
             (result, failure) -> {
-              McpResult answer = failure == null ? checkOutput(tool, result) : failed(tool, call, failure);
+              McpResult answer =
+                  failure == null ? checkOutput(tool, result) : failed(tool, call, failure);
               told.completed(answer);
               return results.ofTool(request.revision(), answer);
             });

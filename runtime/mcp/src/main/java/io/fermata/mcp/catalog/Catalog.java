@@ -74,7 +74,8 @@ public final class Catalog {
               revision,
               listed(
                   "resourceTemplates",
-                  offers.templates().values().stream().map(it -> DescriptorJson.of(it, revision)))));
+                  offers.templates().values().stream()
+                      .map(it -> DescriptorJson.of(it, revision)))));
       prompts.put(
           revision,
           results.list(

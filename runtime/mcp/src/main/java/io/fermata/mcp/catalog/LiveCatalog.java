@@ -21,7 +21,8 @@ public final class LiveCatalog implements McpChanges {
   private RegisteredFeatures offers;
   private volatile Catalog catalog;
 
-  public LiveCatalog(ToolHost host, RegisteredFeatures offers, ResultWriter results, Subscriptions subscriptions) {
+  public LiveCatalog(
+      ToolHost host, RegisteredFeatures offers, ResultWriter results, Subscriptions subscriptions) {
     this.host = host;
     this.results = results;
     this.subscriptions = subscriptions;

@@ -17,18 +17,21 @@ public record RegisteredFeatures(
     Map<String, McpResource> resources,
     Map<String, McpTemplate> templates,
     Map<String, McpPrompt> prompts) {
-  public static final RegisteredFeatures NONE = new RegisteredFeatures(Map.of(), Map.of(), Map.of(), Map.of());
+  public static final RegisteredFeatures NONE =
+      new RegisteredFeatures(Map.of(), Map.of(), Map.of(), Map.of());
 
   public RegisteredFeatures with(McpTool tool) {
     return new RegisteredFeatures(put(tools, tool.name(), tool), resources, templates, prompts);
   }
 
   public RegisteredFeatures with(McpResource resource) {
-    return new RegisteredFeatures(tools, put(resources, resource.uri(), resource), templates, prompts);
+    return new RegisteredFeatures(
+        tools, put(resources, resource.uri(), resource), templates, prompts);
   }
 
   public RegisteredFeatures with(McpTemplate template) {
-    return new RegisteredFeatures(tools, resources, put(templates, template.uriTemplate(), template), prompts);
+    return new RegisteredFeatures(
+        tools, resources, put(templates, template.uriTemplate(), template), prompts);
   }
 
   public RegisteredFeatures with(McpPrompt prompt) {

@@ -41,7 +41,8 @@ public final class McpDispatcher {
   private final Telemetry telemetry;
   private final RevisionCheck eras;
 
-  public McpDispatcher(MethodTable methods, LegacyEra legacy, RequestGate gate, Telemetry telemetry) {
+  public McpDispatcher(
+      MethodTable methods, LegacyEra legacy, RequestGate gate, Telemetry telemetry) {
     this.methods = methods;
     this.legacy = legacy;
     this.gate = gate;
@@ -54,7 +55,8 @@ public final class McpDispatcher {
    *
    * @param progress the queue of messages until then; null if the client accepts no stream
    */
-  public CompletionStage<Response> answer(byte[] bytes, MessageSource arrival, @Nullable OutboundQueue progress) {
+  public CompletionStage<Response> answer(
+      byte[] bytes, MessageSource arrival, @Nullable OutboundQueue progress) {
     JsonNode tree;
     try {
       tree = JsonRpcCodec.read(bytes);
@@ -65,7 +67,8 @@ public final class McpDispatcher {
   }
 
   /** Answers a message that has been read. The stage never fails. */
-  public CompletionStage<Response> answer(JsonNode tree, MessageSource arrival, @Nullable OutboundQueue progress) {
+  public CompletionStage<Response> answer(
+      JsonNode tree, MessageSource arrival, @Nullable OutboundQueue progress) {
     return tree.isArray()
         ? legacy.batch(tree, arrival, each -> single(each, arrival, true, null))
         : single(tree, arrival, false, progress);
@@ -101,14 +104,16 @@ public final class McpDispatcher {
   /** Only clients of the older era are sent requests, so only they respond. */
   private Response response(JsonNode response, MessageSource arrival) {
     if (arrival instanceof MessageSource.Post post && RevisionCheck.modernHeader(post)) {
-      throw RpcException.invalidRequest("Send requests and notifications only: responses are not expected.");
+      throw RpcException.invalidRequest(
+          "Send requests and notifications only: responses are not expected.");
     }
     legacy.response(response, arrival);
     return Response.ACCEPTED;
   }
 
   private Response notification(RpcMessage message, MessageSource arrival) {
-    if (arrival instanceof MessageSource.Post post && !eras.ofNotification(message, post).modern()) {
+    if (arrival instanceof MessageSource.Post post
+        && !eras.ofNotification(message, post).modern()) {
       legacy.notification(message, post);
     }
     return Response.ACCEPTED;

@@ -91,7 +91,8 @@ public final class MethodTable {
             host.handles(), System::currentTimeMillis, quotas.limits().requestStates());
     HandlerRunner calls = new HandlerRunner(changes, results, states, parts.workers());
     FlowToolCalls flows = new FlowToolCalls(host, taskCalls, replies);
-    JobToolCalls jobs = new JobToolCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
+    JobToolCalls jobs =
+        new JobToolCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
     FormToolCalls forms = new FormToolCalls(flows, results, states, parts.gate());
     ToolsCall.Ways ways = new ToolsCall.Ways(calls, flows, forms, jobs);
     shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().tools(it)));
@@ -101,12 +102,14 @@ public final class MethodTable {
             quotas,
             new ToolsCall(host, results, changes, ways, parts.permits(), parts.telemetry())));
     shared.put("resources/list", RpcMethod.immediate(it -> changes.catalog().resources(it)));
-    shared.put("resources/templates/list", RpcMethod.immediate(it -> changes.catalog().templates(it)));
+    shared.put(
+        "resources/templates/list", RpcMethod.immediate(it -> changes.catalog().templates(it)));
     shared.put("resources/read", counted(quotas, new ResourcesRead(changes, calls, results)));
     // What there is none of now may be offered later, and clients only look once.
     shared.put("prompts/list", RpcMethod.immediate(it -> changes.catalog().prompts(it)));
     shared.put("prompts/get", counted(quotas, new PromptsGet(changes, calls, results)));
-    shared.put("completion/complete", counted(quotas, new CompletionComplete(changes, calls, results)));
+    shared.put(
+        "completion/complete", counted(quotas, new CompletionComplete(changes, calls, results)));
     RpcResult plain = results.cacheable(Revision.V2026_07_28, discovery(false));
     RpcResult rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
     this.modern = new HashMap<>(shared);

@@ -92,7 +92,8 @@ public final class RevisionCheck {
     if (!header.equals(declared)) {
       throw RpcException.headerMismatch(
           "the header %s says '%s', _meta says '%s'."
-              .formatted(HEADER, RpcException.abbreviate(header), RpcException.abbreviate(declared)));
+              .formatted(
+                  HEADER, RpcException.abbreviate(header), RpcException.abbreviate(declared)));
     }
   }
 

@@ -178,7 +178,9 @@ public final class HttpVerticle extends VerticleBase {
     if (request.method().equals(HttpMethod.GET)) {
       Response metadata = resource.metadata();
       RequestExchange.answer(
-          request, body -> CompletableFuture.completedFuture(metadata), RequestExchange::errorResponse);
+          request,
+          body -> CompletableFuture.completedFuture(metadata),
+          RequestExchange::errorResponse);
     } else {
       request.response().putHeader(HttpHeaders.ALLOW, "GET");
       refuse(request, RpcException.http(405, "This is for reading: use GET."));
@@ -190,7 +192,9 @@ public final class HttpVerticle extends VerticleBase {
   }
 
   private void admit(
-      HttpServerRequest request, @Nullable HttpRoute route, Function<RpcException, Response> refusing) {
+      HttpServerRequest request,
+      @Nullable HttpRoute route,
+      Function<RpcException, Response> refusing) {
     CompletionStage<AuthenticatedCaller> asked =
         access.callers().of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
     CompletableFuture<AuthenticatedCaller> caller = asked.toCompletableFuture();
@@ -230,7 +234,8 @@ public final class HttpVerticle extends VerticleBase {
     if (operations.servesMetrics(request.path())) {
       operations.serve(request);
     } else if (route != null && gate.closed()) {
-      RequestExchange.answer(request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
+      RequestExchange.answer(
+          request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
     } else if (route != null) {
       route.serve(request, caller);
     } else {

@@ -21,5 +21,6 @@ public interface LegacyTransport {
    * How the events of the response are kept for a client that reconnects: a function of what to do
    * if it does not, which returns null if there is no room; null if the client cannot resume.
    */
-  @Nullable Function<Runnable, @Nullable StreamLog> log(HttpServerRequest request, AuthenticatedCaller caller);
+  @Nullable Function<Runnable, @Nullable StreamLog> log(
+      HttpServerRequest request, AuthenticatedCaller caller);
 }

@@ -36,7 +36,11 @@ public final class OperationsEndpoints {
   private final HandlerExecutor workers;
   private final @Nullable Supplier<String> metrics;
 
-  public OperationsEndpoints(ToolHost host, RequestGate gate, HandlerExecutor workers, @Nullable Supplier<String> metrics) {
+  public OperationsEndpoints(
+      ToolHost host,
+      RequestGate gate,
+      HandlerExecutor workers,
+      @Nullable Supplier<String> metrics) {
     this.host = host;
     this.gate = gate;
     this.workers = workers;
@@ -62,7 +66,8 @@ public final class OperationsEndpoints {
     HttpMethod method = request.method();
     if (!method.equals(HttpMethod.GET) && !method.equals(HttpMethod.HEAD)) {
       request.response().putHeader(HttpHeaders.ALLOW, "GET, HEAD");
-      RequestExchange.refuse(request, RpcException.http(405, "Send a GET request."), HttpError::refused);
+      RequestExchange.refuse(
+          request, RpcException.http(405, "Send a GET request."), HttpError::refused);
       return;
     }
     RequestExchange.answer(request, body -> answer(request.path()), HttpError::refused);
@@ -113,6 +118,7 @@ public final class OperationsEndpoints {
   }
 
   private static Response told(int status, ObjectNode body) {
-    return Response.of(status, JsonRpcCodec.bytes(body)).with(HttpHeaders.CACHE_CONTROL, "no-store");
+    return Response.of(status, JsonRpcCodec.bytes(body))
+        .with(HttpHeaders.CACHE_CONTROL, "no-store");
   }
 }

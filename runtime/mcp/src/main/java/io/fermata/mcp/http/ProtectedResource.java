@@ -28,9 +28,11 @@ public final class ProtectedResource {
     this.uri = resource.getScheme() + "://" + resource.getRawAuthority() + PATH + path;
     // A proxy may have shortened the path by which clients find us.
     this.paths =
-        Stream.of(PATH, PATH + HttpVerticle.PATH, PATH + path).collect(Collectors.toUnmodifiableSet());
+        Stream.of(PATH, PATH + HttpVerticle.PATH, PATH + path)
+            .collect(Collectors.toUnmodifiableSet());
     this.metadata =
-        Response.of(200, JsonRpcCodec.bytes(metadata(oauth, name))).with("cache-control", "max-age=300");
+        Response.of(200, JsonRpcCodec.bytes(metadata(oauth, name)))
+            .with("cache-control", "max-age=300");
   }
 
   private static ObjectNode metadata(OAuth oauth, String name) {

@@ -68,7 +68,10 @@ public final class RequestExchange {
    * @param stream what the response may become; null if the client takes plain JSON only
    */
   static void answer(
-      HttpServerRequest request, McpDispatcher protocol, AuthenticatedCaller caller, @Nullable SseResponse stream) {
+      HttpServerRequest request,
+      McpDispatcher protocol,
+      AuthenticatedCaller caller,
+      @Nullable SseResponse stream) {
     OutboundQueue progress = stream == null ? null : stream.progress();
     new RequestExchange(
             request,
@@ -95,7 +98,8 @@ public final class RequestExchange {
   /** Rejects a request such that its sender can read the response. */
   public static void refuse(
       HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
-    new RequestExchange(request, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal)
+    new RequestExchange(
+            request, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal)
         .begin();
   }
 

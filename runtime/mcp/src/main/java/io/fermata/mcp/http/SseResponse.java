@@ -32,7 +32,8 @@ public final class SseResponse {
   /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
-  private final OutboundQueue progress = new OutboundQueue(woken -> context.runOnContext(home -> send()));
+  private final OutboundQueue progress =
+      new OutboundQueue(woken -> context.runOnContext(home -> send()));
   private @Nullable StreamLog log;
   private boolean begun;
   private boolean answered;
@@ -108,7 +109,9 @@ public final class SseResponse {
       if (!response.writeQueueFull()) {
         response.write(HEARTBEAT);
       }
-      context.owner().setTimer(HttpLimits.HEARTBEAT.toMillis(), rested -> heartbeat(response, context));
+      context
+          .owner()
+          .setTimer(HttpLimits.HEARTBEAT.toMillis(), rested -> heartbeat(response, context));
     }
   }
 

@@ -59,7 +59,8 @@ public final class ClientRequests {
    *
    * @throws RpcException if too many questions wait for the principal already
    */
-  public CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, OutboundQueue way) {
+  public CompletionStage<ObjectNode> ask(
+      Map<String, McpAsk> asks, String principal, OutboundQueue way) {
     if (!asked.tryEnter(principal, asks.size())) {
       throw RpcException.tooManyQuestions();
     }
@@ -68,7 +69,8 @@ public final class ClientRequests {
     way.keepAlive();
     asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, way)));
     way.onDisconnect(
-        () -> replies.values().forEach(each -> each.completeExceptionally(RpcException.cancelled())));
+        () ->
+            replies.values().forEach(each -> each.completeExceptionally(RpcException.cancelled())));
     return CompletableFuture.allOf(replies.values().toArray(CompletableFuture<?>[]::new))
         .handle(
             (done, failure) -> {
@@ -88,7 +90,8 @@ public final class ClientRequests {
         : new CompletionException(cause);
   }
 
-  private CompletableFuture<JsonNode> ask(String key, McpAsk ask, String principal, OutboundQueue way) {
+  private CompletableFuture<JsonNode> ask(
+      String key, McpAsk ask, String principal, OutboundQueue way) {
     byte[] bytes = new byte[16];
     random.nextBytes(bytes);
     String id = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);

@@ -15,7 +15,10 @@ import org.jspecify.annotations.Nullable;
  * @param replaced completes when the client of a connection initializes again
  */
 record LegacyClient(
-    @Nullable String session, ClientState peer, Questions questions, CompletableFuture<Void> replaced)
+    @Nullable String session,
+    ClientState peer,
+    Questions questions,
+    CompletableFuture<Void> replaced)
     implements Client {
   @Override
   public JsonNode capabilities() {

@@ -30,7 +30,8 @@ public final class LegacyHttp implements LegacyTransport {
   public @Nullable Function<Runnable, @Nullable StreamLog> log(
       HttpServerRequest request, AuthenticatedCaller caller) {
     String session = session(request);
-    return session != null && Revision.V2025_11_25.text.equals(request.getHeader(RequestExchange.VERSION))
+    return session != null
+            && Revision.V2025_11_25.text.equals(request.getHeader(RequestExchange.VERSION))
         ? lost -> replays.open(session, caller.principal(), lost)
         : null;
   }
@@ -70,7 +71,8 @@ public final class LegacyHttp implements LegacyTransport {
         });
   }
 
-  private void get(HttpServerRequest request, AuthenticatedCaller caller, String session, boolean streams) {
+  private void get(
+      HttpServerRequest request, AuthenticatedCaller caller, String session, boolean streams) {
     if (!streams) {
       throw RpcException.http(406, "Accept must list text/event-stream.");
     }
@@ -79,7 +81,8 @@ public final class LegacyHttp implements LegacyTransport {
       listen(request, caller, session);
     } else {
       protocol.sessions().require(session, caller.principal());
-      ResumedResponse.begin(request.response(), replays.find(session, caller.principal(), lastEvent));
+      ResumedResponse.begin(
+          request.response(), replays.find(session, caller.principal(), lastEvent));
     }
   }
 

@@ -107,7 +107,8 @@ public final class LegacyProtocol implements LegacyEra {
     Revision known = Revision.of(requested);
     Revision agreed = known == null || known.modern() ? Revision.LATEST_LEGACY : known;
     ObjectNode result = welcome.apply(agreed);
-    Response answer = Response.of(200, JsonRpcCodec.result(message.id(), out -> out.writeTree(result)));
+    Response answer =
+        Response.of(200, JsonRpcCodec.result(message.id(), out -> out.writeTree(result)));
     if (arrival instanceof MessageSource.Connection line) {
       connect(line, agreed, ClientState.declaring(capabilities));
       return answer;
@@ -133,7 +134,8 @@ public final class LegacyProtocol implements LegacyEra {
     if (arrival instanceof MessageSource.Post post) {
       String session = post.session();
       return client(
-          session, session == null ? ClientState.unknown() : sessions.require(session, post.principal()));
+          session,
+          session == null ? ClientState.unknown() : sessions.require(session, post.principal()));
     }
     Client negotiated = ((MessageSource.Connection) arrival).client();
     return negotiated == null ? client(null, ClientState.unknown()) : negotiated;
@@ -144,7 +146,11 @@ public final class LegacyProtocol implements LegacyEra {
    *
    * @throws RpcException if the principal has as many streams as it may
    */
-  void listen(ClientState peer, AuthenticatedCaller caller, OutboundQueue way, CompletableFuture<Void> ended) {
+  void listen(
+      ClientState peer,
+      AuthenticatedCaller caller,
+      OutboundQueue way,
+      CompletableFuture<Void> ended) {
     subscriptions.add(
         new Subscriptions.Subscription(
             null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
@@ -168,14 +174,17 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   @Override
-  public CompletionStage<RpcResult> orCancelled(McpRequest request, CompletionStage<RpcResult> answer) {
+  public CompletionStage<RpcResult> orCancelled(
+      McpRequest request, CompletionStage<RpcResult> answer) {
     String session = request.session();
     return session == null ? answer : underWay.orCancelled(session, request, answer);
   }
 
   @Override
   public CompletionStage<Response> batch(
-      JsonNode messages, MessageSource arrival, Function<JsonNode, CompletionStage<Response>> each) {
+      JsonNode messages,
+      MessageSource arrival,
+      Function<JsonNode, CompletionStage<Response>> each) {
     return Batches.answer(messages, arrival, quotas, each);
   }
 

@@ -34,6 +34,7 @@ public interface Client {
      *
      * @throws RpcException if too many questions of the principal are open already
      */
-    CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, String principal, OutboundQueue progress);
+    CompletionStage<ObjectNode> ask(
+        Map<String, McpAsk> asks, String principal, OutboundQueue progress);
   }
 }

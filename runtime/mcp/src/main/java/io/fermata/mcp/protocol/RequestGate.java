@@ -73,7 +73,8 @@ public final class RequestGate {
    *
    * @param handedBack says that the work goes on; null as long as there is nothing to hand back
    */
-  public <T> CompletionStage<T> orIfHandedBack(CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
+  public <T> CompletionStage<T> orIfHandedBack(
+      CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
     CompletableFuture<T> answered = answer.toCompletableFuture();
     if (answered.isDone()) {
       return answered;

@@ -38,7 +38,8 @@ public final class ResultWriter {
 
   /** A result that is always the same, written once and for all. */
   RpcResult fixed(Revision revision, ObjectNode fields) {
-    SerializedString json = new SerializedString(JsonRpcCodec.json(whole(revision, "complete", fields)));
+    SerializedString json =
+        new SerializedString(JsonRpcCodec.json(whole(revision, "complete", fields)));
     return out -> out.writeRawValue(json);
   }
 

@@ -25,7 +25,8 @@ final class ApiRequest {
   private final List<String> place;
   private final MultiMap query;
 
-  private ApiRequest(HttpServerRequest http, AuthenticatedCaller caller, List<String> place, MultiMap query) {
+  private ApiRequest(
+      HttpServerRequest http, AuthenticatedCaller caller, List<String> place, MultiMap query) {
     this.http = http;
     this.caller = caller;
     this.place = place;

@@ -127,7 +127,8 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private int taken;
   private long heartbeats = -1;
 
-  private ThreadEventStream(HttpServerResponse response, StreamQuota streams, AuthenticatedCaller caller, Place place) {
+  private ThreadEventStream(
+      HttpServerResponse response, StreamQuota streams, AuthenticatedCaller caller, Place place) {
     this.response = response;
     this.streams = streams;
     this.caller = caller;

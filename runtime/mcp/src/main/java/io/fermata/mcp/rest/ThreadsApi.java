@@ -70,7 +70,12 @@ public final class ThreadsApi implements HttpRoute {
   private final int maxWait;
   private final Duration heartbeat;
 
-  public ThreadsApi(Threads threads, StreamQuota streams, HttpLimits limits, CallQuotas quotas, ToolScopes permits) {
+  public ThreadsApi(
+      Threads threads,
+      StreamQuota streams,
+      HttpLimits limits,
+      CallQuotas quotas,
+      ToolScopes permits) {
     this.threads = threads;
     this.streams = streams;
     this.quotas = quotas;
@@ -92,7 +97,8 @@ public final class ThreadsApi implements HttpRoute {
     RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
   }
 
-  private CompletionStage<Response> answer(HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
+  private CompletionStage<Response> answer(
+      HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
     try {
       ApiRequest request = ApiRequest.of(http, PATH, caller);
       return quotas

@@ -1,6 +1,4 @@
-/**
- * Threads and runs over plain HTTP, beside MCP.
- */
+/** Threads and runs over plain HTTP, beside MCP. */
 @NullMarked
 package io.fermata.mcp.rest;
 

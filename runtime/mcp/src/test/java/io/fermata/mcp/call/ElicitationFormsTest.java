@@ -85,7 +85,9 @@ class ElicitationFormsTest {
                 + "{'question':'Driver?','field':'driver','fieldSchema':{'type':'object'}}]}");
 
     assertThat(ElicitationForms.of(body).isEmpty()).isTrue();
-    assertThat(ElicitationForms.of(parsed("{'status':'widget','tool':'plans','field':'plan'}")).isEmpty())
+    assertThat(
+            ElicitationForms.of(parsed("{'status':'widget','tool':'plans','field':'plan'}"))
+                .isEmpty())
         .isTrue();
     assertThat(ElicitationForms.of(parsed("{'status':'complete'}")).isEmpty()).isTrue();
   }

@@ -55,7 +55,9 @@ class FormToolCallsTest {
               q ->
                   q.question("name", "What is your name?")
                       .question(
-                          "email", "What is your email?", s -> s.validate(FormToolCallsTest::checked))
+                          "email",
+                          "What is your email?",
+                          s -> s.validate(FormToolCallsTest::checked))
                       .context("Both at once."))
           .ask("ask_seats", q -> q.question("seats", "How many seats?"))
           .ask("ask_address", q -> q.question("address", "Where to?"))

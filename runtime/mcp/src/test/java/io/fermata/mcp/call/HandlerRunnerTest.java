@@ -54,7 +54,9 @@ class HandlerRunnerTest {
     RequestStates states = new RequestStates(TestHandles.ofStore("here"), () -> 1_000_000, 10);
     String state =
         states.seal(
-            RoundInputs.none().kept(), "ada", RequestStates.call("tools/call", "greet", Json.object()));
+            RoundInputs.none().kept(),
+            "ada",
+            RequestStates.call("tools/call", "greet", Json.object()));
     CompletableFuture<Void> released = new CompletableFuture<>();
     try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
       HandlerRunner calls =

@@ -123,7 +123,12 @@ class FuzzTest {
             new MethodTable.Parts(
                 host,
                 new ServerIdentity("fuzzed", "1", null),
-                RegisteredFeatures.NONE.with(ADD).with(ASKS).with(RESOURCE).with(TEMPLATE).with(PROMPT),
+                RegisteredFeatures.NONE
+                    .with(ADD)
+                    .with(ASKS)
+                    .with(RESOURCE)
+                    .with(TEMPLATE)
+                    .with(PROMPT),
                 subscriptions,
                 workers,
                 gate,

@@ -50,14 +50,16 @@ class SubscriptionsTest {
   void whoIsToldThatItListensListensAlready() {
     List<Subscriptions.Subscription> listening = new ArrayList<>();
 
-    subscriptions.add(subscription, AuthenticatedCaller.trusted("ada"), () -> listening.addAll(left()));
+    subscriptions.add(
+        subscription, AuthenticatedCaller.trusted("ada"), () -> listening.addAll(left()));
 
     assertThat(listening).containsExactly(subscription);
   }
 
   @Test
   void nobodyListensLongerThanItsTokenIsGood() {
-    AuthenticatedCaller caller = new AuthenticatedCaller("ada", Set.of(), System.currentTimeMillis() + 200);
+    AuthenticatedCaller caller =
+        new AuthenticatedCaller("ada", Set.of(), System.currentTimeMillis() + 200);
     subscriptions.add(subscription, caller, () -> {});
     assertThat(left()).containsExactly(subscription);
 

@@ -488,7 +488,8 @@ class TasksTest {
         new SeenHost(host) {
           @Override
           CompletionStage<TaskView> view(TaskRun run) {
-            return CompletableFuture.completedFuture(ended("x".repeat(OutboundQueue.MAX_SENT_BYTES / 8)));
+            return CompletableFuture.completedFuture(
+                ended("x".repeat(OutboundQueue.MAX_SENT_BYTES / 8)));
           }
         };
     try (McpServer serving = McpServer.serving(large).port(0).start()) {

@@ -13,7 +13,8 @@ class EventLogTest {
 
   private final AtomicInteger forgotten = new AtomicInteger();
   private final AtomicInteger lost = new AtomicInteger();
-  private final EventLog replay = new EventLog("r", forgotten::incrementAndGet, lost::incrementAndGet);
+  private final EventLog replay =
+      new EventLog("r", forgotten::incrementAndGet, lost::incrementAndGet);
 
   /** One that counts how often it is to look. */
   private static final class Client implements EventLog.Listener {

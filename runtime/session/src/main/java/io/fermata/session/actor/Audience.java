@@ -28,7 +28,8 @@ import org.slf4j.LoggerFactory;
 public final class Audience {
   private static final Logger LOG = LoggerFactory.getLogger(Audience.class);
 
-  private final IdentityHashMap<Flow<?>, List<AttachedRecorder>> listeners = new IdentityHashMap<>();
+  private final IdentityHashMap<Flow<?>, List<AttachedRecorder>> listeners =
+      new IdentityHashMap<>();
   private final IdentityHashMap<Recorder, Delivery> deliveries = new IdentityHashMap<>();
   private final AtomicLong failures = new AtomicLong();
 
@@ -85,7 +86,8 @@ public final class Audience {
   }
 
   /** Tells what a journal record came to. */
-  public void tell(String session, List<AttachedRecorder> listeners, RunState before, List<Observation> came) {
+  public void tell(
+      String session, List<AttachedRecorder> listeners, RunState before, List<Observation> came) {
     for (AttachedRecorder listener : listeners) {
       delivery(listener).later(session, () -> tell(session, listeners, listener, before, came));
     }
@@ -116,7 +118,10 @@ public final class Audience {
 
   /** Tells the others that a recorder threw. What they throw at that is only counted. */
   private void report(
-      String session, List<AttachedRecorder> listeners, AttachedRecorder by, Observation.@Nullable Failure failure) {
+      String session,
+      List<AttachedRecorder> listeners,
+      AttachedRecorder by,
+      Observation.@Nullable Failure failure) {
     if (failure == null) {
       return;
     }

@@ -164,11 +164,12 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
    *
    * @param ports makes what is particular to its kind
    */
-  public static <S, I, E, F extends io.fermata.flow.event.Effect, R, W> Behavior<SessionCommand> create(
-      String entityId,
-      SessionHost host,
-      ActorRef<SessionRegion.Message> region,
-      Function<Handle, SessionPort<S, I, E, F, R, W>> ports) {
+  public static <S, I, E, F extends io.fermata.flow.event.Effect, R, W>
+      Behavior<SessionCommand> create(
+          String entityId,
+          SessionHost host,
+          ActorRef<SessionRegion.Message> region,
+          Function<Handle, SessionPort<S, I, E, F, R, W>> ports) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(

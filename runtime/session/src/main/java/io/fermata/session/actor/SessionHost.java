@@ -48,7 +48,10 @@ public record SessionHost(
 
   /** Those who follow what sessions do. */
   public record Observers(
-      Audience audience, SessionSubscriptions subscriptions, Telemetry telemetry, HostGauges gauges) {}
+      Audience audience,
+      SessionSubscriptions subscriptions,
+      Telemetry telemetry,
+      HostGauges gauges) {}
 
   /** The lists of sessions that a host keeps. */
   public record Listing(SessionDirectory ledger, RunCounts tally, Directory directory) {}

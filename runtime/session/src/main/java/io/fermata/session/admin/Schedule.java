@@ -55,7 +55,14 @@ public record Schedule(
    */
   public static Schedule of(String name, String flow) {
     return new Schedule(
-        name, flow, null, null, ZoneOffset.UTC, "Scheduled: " + name, Json.object(), MissedRuns.LATEST);
+        name,
+        flow,
+        null,
+        null,
+        ZoneOffset.UTC,
+        "Scheduled: " + name,
+        Json.object(),
+        MissedRuns.LATEST);
   }
 
   /**

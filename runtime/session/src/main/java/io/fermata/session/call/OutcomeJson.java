@@ -148,7 +148,10 @@ public final class OutcomeJson {
   }
 
   private static long since(RunState run) {
-    return run.places().values().stream().mapToLong(PlaceState::since).max().orElse(run.changedAt());
+    return run.places().values().stream()
+        .mapToLong(PlaceState::since)
+        .max()
+        .orElse(run.changedAt());
   }
 
   public static String time(long millis) {

@@ -49,7 +49,8 @@ public final class CallRouter {
     return call(call, ReplyMode.WAITS, progress);
   }
 
-  public CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
+  public CompletionStage<ToolReply> call(
+      ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
     AgentAsTool agent = agents.get(call.tool());
     if (agent == null) {
       requireFlow(call.tool());
@@ -79,7 +80,8 @@ public final class CallRouter {
     FlowTool job = catalog.jobs().get(call.tool());
     String wrong = job == null ? null : job.wrong(call.arguments());
     if (wrong != null) {
-      return CompletableFuture.completedFuture(ToolReply.refused(HostError.INVALID_ARGUMENTS, wrong));
+      return CompletableFuture.completedFuture(
+          ToolReply.refused(HostError.INVALID_ARGUMENTS, wrong));
     } else if (closed.getAsBoolean()) {
       return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
     }

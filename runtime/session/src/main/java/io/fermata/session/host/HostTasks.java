@@ -38,7 +38,8 @@ public final class HostTasks implements Tasks {
   private final FlowCatalog catalog;
   private final SessionSubscriptions subscriptions;
 
-  public HostTasks(Caller caller, Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions) {
+  public HostTasks(
+      Caller caller, Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions) {
     this.caller = caller;
     this.gateway = gateway;
     this.catalog = catalog;

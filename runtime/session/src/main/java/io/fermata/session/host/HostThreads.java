@@ -11,7 +11,8 @@ import java.util.concurrent.ExecutorService;
  * @param replies hand replies to callers
  * @param feeds hand entries to those who follow sessions
  */
-public record HostThreads(ExecutorService handlers, ExecutorService replies, ExecutorService feeds) {
+public record HostThreads(
+    ExecutorService handlers, ExecutorService replies, ExecutorService feeds) {
 
   public static HostThreads start(Settings settings) {
     return new HostThreads(

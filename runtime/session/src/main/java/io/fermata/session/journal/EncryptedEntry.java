@@ -10,4 +10,5 @@ import org.jspecify.annotations.Nullable;
  * @param tree it with bytes in place of every encrypted part; nothing else in it is bytes
  * @param secrets of a snapshot the values that were secret in its run, encrypted
  */
-public record EncryptedEntry(String manifest, JsonNode tree, @Nullable JsonNode secrets) implements Journaled {}
+public record EncryptedEntry(String manifest, JsonNode tree, @Nullable JsonNode secrets)
+    implements Journaled {}

@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param fields the secret fields by flow; a flow without any is not there
  */
-public record Encryption(EntryCipher sealer, EncryptedFields what, Map<String, SecretFields> fields) {
+public record Encryption(
+    EntryCipher sealer, EncryptedFields what, Map<String, SecretFields> fields) {
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   /** What reads with the keys that the environment names, if it does. */
@@ -32,7 +33,8 @@ public record Encryption(EntryCipher sealer, EncryptedFields what, Map<String, S
 
   /** What reads with some keys. */
   public static Encryption reading(KeyProvider keys) {
-    return new Encryption(new EntryCipher(EntryCipher.checked(keys)), EncryptedFields.SECRETS, Map.of());
+    return new Encryption(
+        new EntryCipher(EntryCipher.checked(keys)), EncryptedFields.SECRETS, Map.of());
   }
 
   /** The same where flows have other secret fields, too. */
@@ -86,7 +88,8 @@ public record Encryption(EntryCipher sealer, EncryptedFields what, Map<String, S
     byte[] bytes =
         tree.isBinary()
             ? sealer.open(bytes(tree), entityId)
-            : JournalSerializer.cbor(EncryptedTrees.opened(tree, part -> openedPart(entityId, part)));
+            : JournalSerializer.cbor(
+                EncryptedTrees.opened(tree, part -> openedPart(entityId, part)));
     return SERIALIZER.fromBinary(bytes, sealed.manifest());
   }
 

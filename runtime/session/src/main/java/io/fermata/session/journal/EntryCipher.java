@@ -74,7 +74,8 @@ public final class EntryCipher {
   /**
    * Decrypts what was encrypted for a journal.
    *
-   * @throws EncryptionException if its key is missing, or it is not what was written in this journal
+   * @throws EncryptionException if its key is missing, or it is not what was written in this
+   *     journal
    */
   public byte[] open(byte[] sealed, String persistenceId) {
     int name = sealed.length < 2 ? 0 : sealed[1];

@@ -28,7 +28,8 @@ import org.apache.pekko.persistence.typed.javadsl.Recovery;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
 
 /** Reads a session's journal from its beginning, beside the session, and writes nothing. */
-public final class JournalReader extends EventSourcedBehavior<JournalReader.Done, Entry<Event>, List<Entry<Event>>> {
+public final class JournalReader
+    extends EventSourcedBehavior<JournalReader.Done, Entry<Event>, List<Entry<Event>>> {
   /** The journal has been read. */
   record Done() {}
 
@@ -73,14 +74,18 @@ public final class JournalReader extends EventSourcedBehavior<JournalReader.Done
   private final EntryEncryption encryption;
 
   private JournalReader(
-      String entityId, Encryption seals, ActorContext<Done> context, CompletableFuture<Journal> read) {
+      String entityId,
+      Encryption seals,
+      ActorContext<Done> context,
+      CompletableFuture<Journal> read) {
     super(PersistenceId.ofUniqueId(entityId));
     this.encryption = seals.of(entityId);
     this.context = context;
     this.read = read;
   }
 
-  public static Behavior<Done> create(String entityId, Encryption seals, CompletableFuture<Journal> read) {
+  public static Behavior<Done> create(
+      String entityId, Encryption seals, CompletableFuture<Journal> read) {
     return Behaviors.setup(context -> new JournalReader(entityId, seals, context, read));
   }
 

@@ -39,7 +39,8 @@ public record RunEnd(
    * @param at when it ended
    * @param keptUntil until when this is kept
    */
-  public record TaskEnd(String runId, RunState.Status status, RunReply reply, long at, long keptUntil) {}
+  public record TaskEnd(
+      String runId, RunState.Status status, RunReply reply, long at, long keptUntil) {}
 
   /** The run as it was last, with this end. */
   public RunState last(RunState before, long at) {

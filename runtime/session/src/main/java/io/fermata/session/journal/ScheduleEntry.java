@@ -8,7 +8,8 @@ package io.fermata.session.journal;
  * @param upTo what came until then, and at that time, is dealt with
  * @param starting the run of the occurrence at {@code upTo} may not be started yet
  */
-public record ScheduleEntry(long at, String rhythm, long upTo, boolean starting) implements Journaled {
+public record ScheduleEntry(long at, String rhythm, long upTo, boolean starting)
+    implements Journaled {
 
   public static final ScheduleEntry NONE = new ScheduleEntry(0, "", 0, false);
 }

@@ -1,6 +1,4 @@
-/**
- * What a host reports while it runs. Knows no exporter.
- */
+/** What a host reports while it runs. Knows no exporter. */
 @NullMarked
 package io.fermata.session.observe;
 

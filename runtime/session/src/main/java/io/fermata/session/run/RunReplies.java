@@ -134,9 +134,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
           default -> TaskView.Standing.ENDED;
         };
     RunReply viewed = viewed(standing, end.reply());
-    ((ObjectNode) viewed.run())
-        .put(CHANGED_AT, end.at())
-        .put(KEPT_UNTIL, end.keptUntil());
+    ((ObjectNode) viewed.run()).put(CHANGED_AT, end.at()).put(KEPT_UNTIL, end.keptUntil());
     return viewed;
   }
 

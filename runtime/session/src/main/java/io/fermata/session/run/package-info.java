@@ -1,6 +1,4 @@
-/**
- * What makes a session a flow's: calls become inputs, outcomes become replies and entries.
- */
+/** What makes a session a flow's: calls become inputs, outcomes become replies and entries. */
 @NullMarked
 package io.fermata.session.run;
 

@@ -273,7 +273,8 @@ public final class SessionDirectory {
     reading = true;
     try {
       enter();
-      DirectoryWrites caught = new DirectoryWrites(journals, directory, entering, clock, this::enter);
+      DirectoryWrites caught =
+          new DirectoryWrites(journals, directory, entering, clock, this::enter);
       source.accept(caught);
       caught.settle();
       return caught;

@@ -46,6 +46,8 @@ public final class StoreRuns implements Runs {
 
   /** Fails where the store lists nothing: nobody entered the runs that it has. */
   private CompletionStage<?> listing() {
-    return store.supportsListing() ? CompletableFuture.completedFuture(null) : NotKept.told(store.newest());
+    return store.supportsListing()
+        ? CompletableFuture.completedFuture(null)
+        : NotKept.told(store.newest());
   }
 }

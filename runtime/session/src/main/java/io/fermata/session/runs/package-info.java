@@ -1,6 +1,4 @@
-/**
- * The directory of sessions, projected from the journals.
- */
+/** The directory of sessions, projected from the journals. */
 @NullMarked
 package io.fermata.session.runs;
 

@@ -1,6 +1,4 @@
-/**
- * What makes a session an agent's thread.
- */
+/** What makes a session an agent's thread. */
 @NullMarked
 package io.fermata.session.thread;
 

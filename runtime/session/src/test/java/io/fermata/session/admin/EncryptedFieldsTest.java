@@ -154,7 +154,8 @@ class EncryptedFieldsTest {
       Random random = new Random(seed);
       List<String> secrets = List.of(secret(random), secret(random));
       Entry<Event> step = step(events(random, secrets));
-      Encryption seals = seals(K1, random.nextInt(4) == 0 ? EncryptedFields.EVERYTHING : EncryptedFields.SECRETS);
+      Encryption seals =
+          seals(K1, random.nextInt(4) == 0 ? EncryptedFields.EVERYTHING : EncryptedFields.SECRETS);
       EntryEncryption writing = seals.of(ID);
       byte[] bytes = JournalSerializer.cbor(writing.stored(step));
       secrets.forEach(
@@ -191,7 +192,8 @@ class EncryptedFieldsTest {
                         List.of(
                             new Event.Seen("vip", Json.tree(true), "eq", Json.tree(true), true)))),
                 List.of("b")));
-    JsonNode tree = ((EncryptedEntry) seals(K1, EncryptedFields.SECRETS).of(ID).stored(step)).tree();
+    JsonNode tree =
+        ((EncryptedEntry) seals(K1, EncryptedFields.SECRETS).of(ID).stored(step)).tree();
     JsonNode answered = tree.path("events").path(0).path("values").path("vip");
     JsonNode seen = tree.path("events").path(1).path("tried").path(0).path("seen").path(0);
     assertThat(answered.isBinary()).isTrue();
@@ -268,7 +270,8 @@ class EncryptedFieldsTest {
       throws IOException {
     Path file = folder.resolve("keys");
     Files.writeString(file, DataKeys.generate("new") + "\n" + K1 + "\n");
-    assertThat(DataKeys.from(Map.of(DataKeys.FILE_VARIABLE, file.toString())).orElseThrow().current())
+    assertThat(
+            DataKeys.from(Map.of(DataKeys.FILE_VARIABLE, file.toString())).orElseThrow().current())
         .isEqualTo("new");
     assertThat(DataKeys.from(Map.of(DataKeys.VARIABLE, K1)).orElseThrow()).hasToString("keys [k1]");
     assertThat(DataKeys.from(Map.of(DataKeys.VARIABLE, " "))).isEmpty();

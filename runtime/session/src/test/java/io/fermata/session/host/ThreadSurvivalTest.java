@@ -349,7 +349,8 @@ class ThreadSurvivalTest {
         };
     FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
     SessionSubscriptions subscriptions = new SessionSubscriptions();
-    SessionDirectory ledger = new SessionDirectory(store, Encryption.ofEnvironment(), InstantSource.system());
+    SessionDirectory ledger =
+        new SessionDirectory(store, Encryption.ofEnvironment(), InstantSource.system());
     Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Shared(

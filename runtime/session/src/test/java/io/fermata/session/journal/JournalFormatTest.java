@@ -108,7 +108,12 @@ class JournalFormatTest {
                     "", "pay", place, List.of(new Write(Write.Verb.SET, "email", text)))),
             List.of(
                 new Event.Carried(
-                    place, Place.parse("settle#1"), true, true, 8L, new PlaceState.Reminder(1, 7, 0))),
+                    place,
+                    Place.parse("settle#1"),
+                    true,
+                    true,
+                    8L,
+                    new PlaceState.Reminder(1, 7, 0))),
             8),
         new Event.Undoing(place, 8),
         new Event.Undone(place),

@@ -333,7 +333,10 @@ class SecretsTest {
         .hasMessageContaining("FERMATA_KEYS")
         .hasMessageContaining("keys(");
     assertThatThrownBy(
-            Fermata.host().store(Store.memory()).flow(TestFlows.trip()).seal(EncryptedFields.EVERYTHING)
+            Fermata.host()
+                    .store(Store.memory())
+                    .flow(TestFlows.trip())
+                    .seal(EncryptedFields.EVERYTHING)
                 ::start)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("everything");
@@ -421,7 +424,8 @@ class SecretsTest {
   @Test
   void aFlowWithoutSecretsIsWrittenAsItIs() {
     EntryEncryption encryption =
-        new Encryption(new EntryCipher(DataKeys.parse(K1)), EncryptedFields.SECRETS, Map.of()).of("trip|x");
+        new Encryption(new EntryCipher(DataKeys.parse(K1)), EncryptedFields.SECRETS, Map.of())
+            .of("trip|x");
     Entry<Event> step = Entry.of(1, 1, Entry.Origin.HOST, List.of());
     assertThat(encryption.stored(step)).isSameAs(step);
   }
@@ -490,7 +494,8 @@ class SecretsTest {
       }
       silent(folder);
     }
-    try (Fermata host = Fermata.host().store(store()).agent(agent).keys(DataKeys.parse(K2)).start()) {
+    try (Fermata host =
+        Fermata.host().store(store()).agent(agent).keys(DataKeys.parse(K2)).start()) {
       CompletionStage<?> refused = host.threads().settled("ann", id, Duration.ofSeconds(1));
       assertThatThrownBy(() -> now(refused))
           .cause()

@@ -1,0 +1,17 @@
+/** The store over a key-value service; an artifact of its own. */
+@SuppressWarnings({"requires-automatic"})
+module io.fermata.persistence.keyvalue {
+  requires com.fasterxml.jackson.databind;
+  requires io.netty.common;
+  requires java.net.http;
+  requires lettuce.core;
+  requires org.slf4j;
+  requires pekko.persistence;
+  requires scala.library;
+  requires transitive io.fermata.persistence;
+
+  exports io.fermata.persistence.keyvalue;
+
+  provides io.fermata.persistence.spi.StoreProvider with
+      io.fermata.persistence.keyvalue.KeyValueProvider;
+}

@@ -1,0 +1,38 @@
+/**
+ * The host: one persistent actor for each session, its gateway, its directory and its telemetry.
+ */
+@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
+module io.fermata.session {
+  requires com.cronutils;
+  requires com.fasterxml.jackson.dataformat.cbor;
+  requires org.slf4j;
+  requires pekko.actor;
+  requires pekko.actor.typed;
+  requires pekko.persistence;
+  requires pekko.persistence.typed;
+  requires scala.library;
+  requires typesafe.config;
+  requires static micrometer.core;
+  requires transitive io.fermata.agent;
+  requires transitive io.fermata.flow;
+  requires transitive io.fermata.persistence;
+  requires transitive io.opentelemetry.api;
+  requires transitive io.opentelemetry.context;
+
+  exports io.fermata.session;
+  exports io.fermata.session.admin;
+  exports io.fermata.session.call;
+  exports io.fermata.session.key;
+  exports io.fermata.session.observe;
+  exports io.fermata.session.telemetry;
+
+  opens io.fermata.session.call to
+      com.fasterxml.jackson.databind;
+  opens io.fermata.session.host to
+      com.fasterxml.jackson.databind;
+  opens io.fermata.session.journal to
+      com.fasterxml.jackson.databind,
+      pekko.actor;
+  opens io.fermata.session.key to
+      com.fasterxml.jackson.databind;
+}

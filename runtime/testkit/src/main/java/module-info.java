@@ -1,0 +1,10 @@
+/** What authors test their flows and agents with. */
+@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
+module io.fermata.testkit {
+  requires jdk.httpserver;
+  requires pekko.actor.testkit.typed;
+  requires transitive io.fermata.session;
+  requires transitive langchain4j.core;
+
+  exports io.fermata.testkit;
+}
