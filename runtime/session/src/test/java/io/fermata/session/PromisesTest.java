@@ -226,6 +226,49 @@ public class PromisesTest {
     }
   }
 
+  /** Only the death of the process leaves the outcome of a step unknown. */
+  @Test
+  void theResultOfAStepThatRunsOnceIsPersistedWhenTheStoreIsBack() throws Exception {
+    AtomicInteger ran = new AtomicInteger();
+    CountDownLatch acting = new CountDownLatch(1);
+    CountDownLatch away = new CountDownLatch(1);
+    Flow<Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  acting.countDown();
+                  return CompletableFuture.runAsync(
+                      () -> {
+                        awaited(away);
+                        run.set("price", ran.incrementAndGet());
+                      });
+                },
+                EffectOptions::once)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), flow)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> reply = client.proceedLater("from", "Ulm");
+      awaited(acting);
+      sql("alter table event_journal rename to hidden");
+      away.countDown();
+      assertThat(code(got(reply))).isEqualTo("store_unavailable");
+      sql("alter table hidden rename to event_journal");
+      TimeTest.eventually(() -> field(client.proceed()).equals("to"));
+      assertThat(client.proceed("to", "Bonn").structured().path("result").path("price").asInt())
+          .isEqualTo(1);
+      assertThat(ran).hasValue(1);
+    }
+  }
+
+  private static void awaited(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException(e);
+    }
+  }
+
   @Test
   void callsOfOneSessionAreHandledOneAtATimeInTheOrderTheyCame() {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.talk())) {

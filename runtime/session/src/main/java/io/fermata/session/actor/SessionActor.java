@@ -7,6 +7,7 @@ import io.fermata.session.actor.SessionPort.Admission;
 import io.fermata.session.actor.SessionPort.Situation;
 import io.fermata.session.actor.SessionPort.Written;
 import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.call.Request;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.SessionReply;
@@ -361,6 +362,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       call.reply(known);
       return Effect().none();
     } else if (calls.joins(call)) {
+      return Effect().none();
+    }
+    if (call.request() instanceof Request.View && calls.current() == null) {
+      calls.drive(new Waiting(call));
       return Effect().none();
     }
     boolean interrupts = port.interrupts(at, call);

@@ -42,7 +42,9 @@ final class PackingWords {
       byte[] words = Base64.getMimeDecoder().decode(text);
       if (sum(words) != check) {
         throw new IllegalStateException(
-            "The resource io/fermata/session/" + resource + " is not Fermata's; repair the jar");
+            "The resource io/fermata/session/journal/"
+                + resource
+                + " is not Fermata's; repair the jar");
       }
       return new PackingWords(words);
     } catch (IOException e) {
