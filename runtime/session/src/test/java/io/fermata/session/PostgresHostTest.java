@@ -65,7 +65,8 @@ final class PostgresHostTest {
 
   /** What the list says, so that no call wakes the run. */
   private static boolean waits(TestHost host) {
-    return host.fermata()
+    return host
+        .fermata()
         .runs()
         .list(RunQuery.ALL)
         .handle((page, away) -> page == null ? List.<RunInfo>of() : page.runs())
