@@ -153,7 +153,7 @@ class ThreadsOverHttpTest {
   }
 
   @Test
-  void aPersonApprovesACallAndARepeatedAnswerCountsOnce() {
+  void aPersonApprovesACallAndARepeatedAnswerCountsOnce() throws Exception {
     String thread = alice.thread();
 
     JsonNode asked = alice.says(thread, "a refund, please");
@@ -172,11 +172,24 @@ class ThreadsOverHttpTest {
     String answer = "{\"call\":\"" + call + "\",\"approved\":true,\"reason\":\"fair\"}";
     Desk.Client keyed = desk.alice().with("Idempotency-Key", "answer-1");
     keyed.post(thread + "/answers", answer).is(200);
+    rests(thread);
     alice.says(thread, "and?");
     assertThat(alice.post(thread + "/answers", answer).is(409).code())
         .isEqualTo("no_open_question");
     assertThat(Desk.contents(alice.get(thread + "/messages").body().path("messages")))
         .contains("paid", "It is decided.");
+  }
+
+  /** What is said before the model's next step is answered together with what was decided. */
+  private void rests(String thread) throws InterruptedException {
+    for (int look = 0; look < 1_200 && !standing(thread).equals("resting"); look++) {
+      Thread.sleep(50);
+    }
+    assertThat(standing(thread)).isEqualTo("resting");
+  }
+
+  private String standing(String thread) {
+    return alice.get(thread).body().path("standing").asText();
   }
 
   @Test

@@ -350,7 +350,7 @@ class TasksTest {
   }
 
   @Test
-  void aCallThatIsSentAgainIsHandedTheSameRun() {
+  void aCallThatIsSentAgainIsHandedTheSameRun() throws Exception {
     ToolCall call = call("long", "s");
     call.meta().put("fermata/callId", "once");
     TaskRun run = run(call, got(host.tasks().call(call, told -> {})));
@@ -358,6 +358,8 @@ class TasksTest {
 
     assertThat(again.task()).isTrue();
     assertThat(run(call, again)).isEqualTo(run);
+    // The reply does not wait for the handler to get its thread.
+    eventually(() -> gate.getQueueLength() > 0);
     assertThat(gate.getQueueLength()).isEqualTo(1);
 
     ToolCall job = new ToolCall("job", "ann", answers("topic", "x"), call.meta(), null);
