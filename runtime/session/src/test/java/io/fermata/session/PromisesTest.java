@@ -250,8 +250,12 @@ public class PromisesTest {
       CompletableFuture<ToolReply> reply = client.proceedLater("from", "Ulm");
       awaited(acting);
       sql("alter table event_journal rename to hidden");
+      sql("alter table snapshot rename to hidden_snapshot");
       away.countDown();
       assertThat(code(got(reply))).isEqualTo("store_unavailable");
+      assertThat(code(client.proceed())).as("woken in vain").isEqualTo("store_unavailable");
+      sql("alter table hidden_snapshot rename to snapshot");
+      assertThat(code(client.proceed())).as("woken in vain").isEqualTo("store_unavailable");
       sql("alter table hidden rename to event_journal");
       TimeTest.eventually(() -> field(client.proceed()).equals("to"));
       assertThat(client.proceed("to", "Bonn").structured().path("result").path("price").asInt())

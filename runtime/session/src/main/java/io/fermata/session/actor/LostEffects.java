@@ -20,11 +20,19 @@ public final class LostEffects {
     }
   }
 
-  /** The effects that were kept of a session, or else new ones. */
+  /**
+   * The effects that were kept of a session, or else new ones. They stay here until they are {@link
+   * #takenOver}: the actor that asks may stop before it has read its journal, without a signal.
+   */
   @SuppressWarnings("unchecked") // a session keeps its kind
-  <F extends Effect, R> Effects<F, R> take(String entityId, Supplier<Effects<F, R>> fresh) {
-    Effects<?, ?> kept = bySession.remove(entityId);
+  <F extends Effect, R> Effects<F, R> of(String entityId, Supplier<Effects<F, R>> fresh) {
+    Effects<?, ?> kept = bySession.get(entityId);
     return kept == null ? fresh.get() : (Effects<F, R>) kept;
+  }
+
+  /** The actor of a session has read its journal: the effects are its own now. */
+  void takenOver(String entityId) {
+    bySession.remove(entityId);
   }
 
   /** Cancels what was kept of a session that is erased. */

@@ -149,7 +149,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     this.calls = new Calls(host.settings().waitingCalls());
     this.effects =
         host.lostEffects()
-            .take(
+            .of(
                 entityId,
                 () ->
                     new Effects<>(
@@ -806,6 +806,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       handle.log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
       return;
     }
+    host.lostEffects().takenOver(entityId);
     ahead = state.program();
     openCall = state.calls().open();
     working = port.works(ahead);
@@ -855,7 +856,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void stopped() {
     awake();
-    if (leaving) {
+    if (leaving && encryption.unreadable() == null) {
       effects.cancelAll();
     } else {
       host.lostEffects().keep(entityId, effects);
