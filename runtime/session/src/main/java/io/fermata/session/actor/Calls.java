@@ -3,7 +3,6 @@ package io.fermata.session.actor;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ReplyMode;
-import io.fermata.session.call.Request;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -111,7 +110,7 @@ public final class Calls {
      * waiting.
      */
     @Nullable Call leave(long id) {
-      if (!(call.request() instanceof Request.View) || all.size() == 1) {
+      if (!call.request().readsOnly() || all.size() == 1) {
         return null;
       }
       Call left = all.stream().filter(each -> each.id() == id).findFirst().orElse(null);
@@ -155,8 +154,8 @@ public final class Calls {
     Waiting same = same(call.callId());
     if (same == null
         && current != null
-        && call.request() instanceof Request.View
-        && current.call.request() instanceof Request.View) {
+        && call.request().readsOnly()
+        && current.call.request().readsOnly()) {
       same = current;
     }
     if (same != null) {

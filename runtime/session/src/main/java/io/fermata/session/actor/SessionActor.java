@@ -7,7 +7,6 @@ import io.fermata.session.actor.SessionPort.Admission;
 import io.fermata.session.actor.SessionPort.Situation;
 import io.fermata.session.actor.SessionPort.Written;
 import io.fermata.session.admin.EncryptionException;
-import io.fermata.session.call.Request;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.SessionReply;
@@ -364,7 +363,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (calls.joins(call)) {
       return Effect().none();
     }
-    if (call.request() instanceof Request.View && calls.current() == null) {
+    if (call.request().readsOnly() && calls.current() == null) {
       calls.drive(new Waiting(call));
       return Effect().none();
     }
@@ -442,7 +441,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return answer(answer.reply(), state);
     } else if (admission instanceof SessionPort.Write<I, E> write) {
       return write(
-          state, write.written(), false, () -> answered(write.written().reply(), state, null));
+          state, write.written(), false, ready -> answered(write.written().reply(), state, null));
     } else if (admission instanceof SessionPort.Happen<I, E> happen) {
       if (happen.first() && waiting != null) {
         calls.putBack(waiting);
@@ -476,7 +475,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
           state,
           written,
           true,
-          () -> {
+          ready -> {
             calls.release();
             reply(current, written.reply(), situation(state));
           });
@@ -567,7 +566,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         unjournaled.isEmpty() || runsAhead
             ? new Written<>(List.of(), null)
             : port.working(situation(state));
-    return write(state, written, true, () -> start(state, program, fresh));
+    return write(state, written, true, ready -> start(state, program, fresh));
   }
 
   private boolean canRunAhead(List<F> fresh) {
@@ -595,11 +594,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         state,
         written,
         true,
-        () -> {
+        ready -> {
           Waiting held = call.letGo();
           openCall = null;
           start(state, program, fresh);
-          CompletionStage<?> ready = replyWhen;
           answered(written.reply(), state, ready);
           if (held != null) {
             calls.drive(held);
@@ -700,14 +698,20 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         state,
         written,
         false,
-        () -> {
+        ready -> {
           start(state, program, effects.retain(beside));
-          answered(written.reply(), state, replyWhen);
+          answered(written.reply(), state, ready);
         });
   }
 
-  /** When the reply to what was just persisted may leave; null for at once. */
-  private @Nullable CompletionStage<?> replyWhen;
+  /** What continues once entries are persisted. */
+  private interface Persisted {
+
+    /**
+     * @param ready completes when the reply to what was persisted may leave; null if it may at once
+     */
+    void then(@Nullable CompletionStage<?> ready);
+  }
 
   /**
    * Persists the entries, if there are any, and only then continues.
@@ -715,14 +719,13 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
    * @param works whether the call is driven further
    */
   private Effect<Entry<E>, SessionState<S>> write(
-      SessionState<S> state, Written<E> written, boolean works, Runnable then) {
+      SessionState<S> state, Written<E> written, boolean works, Persisted next) {
     List<Entry<E>> entries = written.entries();
     if (entries.isEmpty()) {
       if (unjournaled.isEmpty()) {
         effects.journaled();
       }
-      replyWhen = port.persisted(state, entries, state, ahead, calls.current());
-      then.run();
+      next.then(port.persisted(state, entries, state, ahead, calls.current()));
       return Effect().none();
     }
     S reached = ahead;
@@ -734,9 +737,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
             (SessionState<S> after) -> {
               host.telemetry().appended(entries.size(), System.nanoTime() - begun);
               writing = null;
-              replyWhen = port.persisted(state, entries, after, reached, calls.current());
+              CompletionStage<?> ready =
+                  port.persisted(state, entries, after, reached, calls.current());
               journaled(after, works);
-              then.run();
+              next.then(ready);
             });
   }
 

@@ -19,6 +19,11 @@ public sealed interface Request {
   /** Whether it only fetches the outcome of the work that is going on. */
   boolean asksAgain();
 
+  /** Whether it changes nothing, so that any number of callers can wait for the reply together. */
+  default boolean readsOnly() {
+    return false;
+  }
+
   /**
    * A call of a flow's tool.
    *
@@ -111,6 +116,11 @@ public sealed interface Request {
 
     @Override
     public boolean asksAgain() {
+      return true;
+    }
+
+    @Override
+    public boolean readsOnly() {
       return true;
     }
   }
