@@ -101,7 +101,7 @@ public record Encryption(
     return BinaryNode.valueOf(sealer.seal(JournalSerializer.cbor(part), entityId));
   }
 
-  /** A record or snapshot encrypted as a whole; packed, its size would tell of what is in it. */
+  /** An entry or snapshot encrypted as a whole. */
   EncryptedEntry whole(String entityId, Object plain, @Nullable JsonNode secrets) {
     byte[] bytes = sealer.seal(JournalSerializer.cbor(plain), entityId);
     return new EncryptedEntry(SERIALIZER.manifest(plain), BinaryNode.valueOf(bytes), secrets);

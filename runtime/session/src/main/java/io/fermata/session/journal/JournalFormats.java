@@ -5,11 +5,14 @@ import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.exc.InvalidTypeIdException;
 import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeSet;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -22,7 +25,9 @@ final class JournalFormats {
   private static final String UNKNOWN_HERE = ", which this release does not know";
   private static final String NEWER = "run the release that wrote it, or a newer one";
 
+  private final ObjectMapper mapper;
   private final Map<String, JavaType> written;
+  private final Map<String, ObjectWriter> writers = new HashMap<>();
   private final Map<String, Upcaster> upcasters;
 
   /**
@@ -53,9 +58,12 @@ final class JournalFormats {
    * @param written what is written now, by its name
    * @param upcasters what was written earlier, by its name
    */
-  JournalFormats(Map<String, JavaType> written, Map<String, Upcaster> upcasters) {
+  JournalFormats(
+      ObjectMapper mapper, Map<String, JavaType> written, Map<String, Upcaster> upcasters) {
+    this.mapper = mapper;
     this.written = Map.copyOf(written);
     this.upcasters = Map.copyOf(upcasters);
+    written.forEach((name, type) -> writers.put(name, mapper.writerFor(type)));
   }
 
   /** What is written now, by its name. */
@@ -64,23 +72,20 @@ final class JournalFormats {
   }
 
   /** Writes an object under its name; the type says of what kind the parts of it are. */
-  byte[] write(Object object, String manifest, ObjectMapper mapper) throws IOException {
-    return mapper.writerFor(written.get(manifest)).writeValueAsBytes(object);
+  byte[] write(Object object, String manifest) throws IOException {
+    return Objects.requireNonNull(writers.get(manifest)).writeValueAsBytes(object);
   }
 
-  Object read(byte[] bytes, String manifest, ObjectMapper mapper) throws UnreadableEntry {
+  Object read(byte[] bytes, String manifest) throws UnreadableEntry {
     JavaType type = written.get(manifest);
     Upcaster upcaster = upcasters.get(manifest);
     if (type == null && upcaster == null) {
       throw unknown(manifest);
     }
     try {
-      byte[] plain = Packing.unpacked(bytes);
       return type == null
-          ? upcast(mapper.readTree(plain), manifest, mapper)
-          : mapper.readValue(plain, type);
-    } catch (Packing.UnknownPackingException e) {
-      throw new UnreadableEntry(manifest, " " + e.getMessage() + UNKNOWN_HERE, NEWER, e);
+          ? upcast(mapper.readTree(bytes), manifest)
+          : mapper.readValue(bytes, type);
     } catch (InvalidTypeIdException e) {
       String why = " with a part of the kind " + e.getTypeId() + UNKNOWN_HERE;
       throw new UnreadableEntry(manifest, why, NEWER, e);
@@ -112,8 +117,7 @@ final class JournalFormats {
         .collect(Collectors.joining("."));
   }
 
-  private Object upcast(JsonNode tree, String manifest, ObjectMapper mapper)
-      throws JsonProcessingException {
+  private Object upcast(JsonNode tree, String manifest) throws JsonProcessingException {
     ObjectNode now = (ObjectNode) tree;
     String name = manifest;
     for (Upcaster next = upcasters.get(name); next != null; next = upcasters.get(name)) {

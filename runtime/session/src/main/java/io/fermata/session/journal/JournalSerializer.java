@@ -18,8 +18,8 @@ import java.util.Map;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
 
 /**
- * Writes journal records and snapshots as CBOR, packed, under names that never change, with a
- * version. A name or version that this release does not know is refused, never guessed at.
+ * Writes journal entries and snapshots as CBOR, under names that never change, with a version. A
+ * name or version that this release does not know is refused, never guessed at.
  */
 public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
@@ -31,12 +31,23 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   private static final String ENCRYPTED = "encrypted:1";
   private static final String SCHEDULE = "schedule:1";
 
+  static final ObjectMapper MAPPER =
+      CBORMapper.builder()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .defaultPropertyInclusion(
+              JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
+          .build();
+
   /**
    * What is written, and what was written by earlier releases. Whoever changes the form of a record
    * gives it its next version here, and what was under the old one an upcaster.
    */
   static final JournalFormats FORMATS =
       new JournalFormats(
+          MAPPER,
           Map.of(
               RUN, of(Entry.class, Event.class),
               THREAD, of(Entry.class, ThreadEvent.class),
@@ -49,15 +60,6 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   private static JavaType of(Class<?> container, Class<?> content) {
     return TypeFactory.defaultInstance().constructParametricType(container, content);
   }
-
-  static final ObjectMapper MAPPER =
-      CBORMapper.builder()
-          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
-          .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
-          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
-          .defaultPropertyInclusion(
-              JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
-          .build();
 
   @Override
   public int identifier() {
@@ -85,27 +87,27 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   @Override
   public byte[] toBinary(Object object) {
-    return Packing.packed(cbor(object));
+    return cbor(object);
   }
 
-  /** An entry, snapshot or part of one as it is before it is packed. */
+  /** An entry, a snapshot or a part of one. */
   public static byte[] cbor(Object object) {
     try {
       return object instanceof JsonNode
           ? MAPPER.writeValueAsBytes(object)
-          : FORMATS.write(object, name(object), MAPPER);
+          : FORMATS.write(object, name(object));
     } catch (IOException e) {
       throw new IllegalStateException("A journal record could not be written", e);
     }
   }
 
-  /** The tree of a record, a snapshot or a part of one, which is not packed. */
+  /** The tree of an entry, a snapshot or a part of one. */
   public static JsonNode tree(byte[] cbor) throws IOException {
     return MAPPER.readTree(cbor);
   }
 
   @Override
   public Object fromBinary(byte[] bytes, String manifest) throws NotSerializableException {
-    return FORMATS.read(bytes, manifest, MAPPER);
+    return FORMATS.read(bytes, manifest);
   }
 }

@@ -45,11 +45,15 @@ public final class Lossless {
   }
 
   public static JsonNode json(byte[] payload) throws IOException {
-    return marked(JournalSerializer.tree(Packing.unpacked(payload)));
+    JsonNode entry = JournalSerializer.tree(payload);
+    if (!entry.isObject()) {
+      throw new IOException("It is no map, as entries and snapshots are");
+    }
+    return marked(entry);
   }
 
   public static byte[] payload(JsonNode json) throws IOException {
-    return Packing.packed(JournalSerializer.cbor(unmarked(json)));
+    return JournalSerializer.cbor(unmarked(json));
   }
 
   private static JsonNode marked(JsonNode node) throws IOException {

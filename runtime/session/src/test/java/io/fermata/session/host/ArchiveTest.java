@@ -32,7 +32,6 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.Lossless;
-import io.fermata.session.journal.Packing;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
@@ -308,7 +307,7 @@ class ArchiveTest {
     all.putObject("really").putObject("looks").put("$$decimal", "1");
     all.putArray("list").add(true).addObject().put("$binary", 1).put("$decimal", 2);
 
-    byte[] payload = Packing.packed(JournalSerializer.cbor(all));
+    byte[] payload = JournalSerializer.cbor(all);
     JsonNode read = Lossless.parse(Lossless.text(Lossless.json(payload)));
 
     assertThat(Lossless.payload(read)).isEqualTo(payload);

@@ -223,6 +223,7 @@ class JournalFormatTest {
       throws Exception {
     JournalFormats later =
         new JournalFormats(
+            JournalSerializer.MAPPER,
             Map.of(
                 "run:3",
                 TypeFactory.defaultInstance().constructParametricType(Entry.class, Event.class)),
@@ -247,7 +248,7 @@ class JournalFormatTest {
     before.remove("task");
     byte[] bytes = JournalSerializer.cbor(before);
 
-    Entry<?> read = (Entry<?>) later.read(bytes, "run:1", JournalSerializer.MAPPER);
+    Entry<?> read = (Entry<?>) later.read(bytes, "run:1");
     assertThat((Object) read.events()).isEqualTo(now.events());
     assertThat(read.task()).isFalse();
   }

@@ -399,7 +399,7 @@ class SecretsTest {
           db.createStatement().executeQuery("select rowid, event_payload from event_journal")) {
         while (all.next()) {
           places.add(all.getLong(1));
-          payloads.add(Packing.unpacked(all.getBytes(2)));
+          payloads.add(all.getBytes(2));
         }
       }
       for (int i = 0; i < payloads.size(); i++) {

@@ -10,7 +10,6 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -19,14 +18,11 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * What the files in the folder of a SQLite store hold, of records also what is packed in them,
- * whether they are listed still or only left behind in a page or in the log.
+ * What the files in the folder of a SQLite store hold, whether it is still listed or only left
+ * behind in a page or in the log.
  */
 public final class StoreFiles {
   private static final int TRACE = 20;
-
-  /** No record of these tests is longer. */
-  private static final int LONGEST = 8 * 1024;
 
   private final Path folder;
   private final Set<String> traces = new HashSet<>();
@@ -35,41 +31,25 @@ public final class StoreFiles {
     this.folder = folder;
   }
 
-  /** The bytes of every file, and with them what can be unpacked anywhere in it, by its path. */
+  /** The bytes of every file, and of every entry, which may lie across pages, by its path. */
   Map<String, String> texts() throws IOException {
     Map<String, String> texts = new TreeMap<>();
     for (Path file : files()) {
       byte[] bytes = Files.readAllBytes(file);
       StringBuilder text = new StringBuilder(new String(bytes, ISO_8859_1));
-      for (int at = 0; at < bytes.length - Packing.HEADER; at++) {
-        if (bytes[at] == Packing.NUMBER) {
-          text.append('\n').append(unpackedAt(bytes, at));
-        }
-      }
       if (isDatabase(file)) {
-        records(file).forEach(record -> text.append('\n').append(unpacked(record)));
+        records(file).forEach(record -> text.append('\n').append(text(record)));
       }
       texts.put(folder.relativize(file).toString(), text.toString());
     }
     return texts;
   }
 
-  /** What is packed at a place, nothing if it is something else that is there. */
-  private static String unpackedAt(byte[] bytes, int at) {
-    int end = Math.min(bytes.length, at + LONGEST);
-    try {
-      byte[] plain = new Unpacker(Packing.WORDS, Arrays.copyOfRange(bytes, at, end)).plain();
-      return new String(plain, ISO_8859_1);
-    } catch (IOException | IndexOutOfBoundsException somethingElse) {
-      return "";
-    }
-  }
-
   /** Every record and snapshot that is there. */
   public List<String> records() throws IOException {
     List<String> records = new ArrayList<>();
     for (Path file : databases()) {
-      records(file).forEach(record -> records.add(unpacked(record)));
+      records(file).forEach(record -> records.add(text(record)));
     }
     return records;
   }
@@ -89,8 +69,8 @@ public final class StoreFiles {
             });
     for (Path file : databases()) {
       for (byte[] record : records(file)) {
-        String stored = new String(record, ISO_8859_1);
-        if (unpacked(record).contains(marker) && stored.length() > TRACE) {
+        String stored = text(record);
+        if (stored.contains(marker) && stored.length() > TRACE) {
           traces.add(stored.substring(stored.length() - TRACE));
         }
       }
@@ -98,12 +78,8 @@ public final class StoreFiles {
     return found;
   }
 
-  private static String unpacked(byte[] record) {
-    try {
-      return new String(Packing.unpacked(record), ISO_8859_1);
-    } catch (IOException e) {
-      throw new AssertionError("It cannot be unpacked", e);
-    }
+  private static String text(byte[] record) {
+    return new String(record, ISO_8859_1);
   }
 
   private List<Path> files() throws IOException {

@@ -72,7 +72,7 @@ class UnreadableJournalTest {
   }
 
   private static Row changed(Row row, UnaryOperator<ObjectNode> change) throws Exception {
-    JsonNode tree = JournalSerializer.tree(Packing.unpacked(row.payload()));
+    JsonNode tree = JournalSerializer.tree(row.payload());
     byte[] payload = JournalSerializer.cbor(change.apply((ObjectNode) tree));
     return new Row(row.ordering(), row.manifest(), payload);
   }
