@@ -234,6 +234,9 @@ public record RunState(
 
   /** Its places as they were declared: those of a fork's first branch before the second's. */
   public List<Place> inOrder() {
+    if (places.size() <= 1) {
+      return List.copyOf(places.keySet());
+    }
     Map<String, List<Place>> byBranch = new LinkedHashMap<>();
     places
         .keySet()
