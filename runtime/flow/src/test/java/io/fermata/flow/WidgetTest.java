@@ -48,13 +48,32 @@ class WidgetTest {
   }
 
   @Test
-  void aWidgetWithoutAFieldGoesOnWithAnyContinue() {
+  void aWidgetWithoutAFieldIsPassedByAContinueWithoutUpdatesAlone() {
     Driver talk = drive(ask(talk().widget("show", w -> {}), "a"), "show", "ask_a");
     assertThat(talk.start()).isInstanceOf(Outcome.ShowWidget.class);
     assertThat(asked(talk.proceed())).containsExactly("a");
+  }
 
-    assertThat(talk.start("a", "x")).isInstanceOf(Outcome.ShowWidget.class);
-    assertThat(talk.proceed("b", "y")).isInstanceOf(Outcome.Complete.class);
+  @Test
+  void valuesOfAContinueAreStoredAndTheWidgetIsShownAgain() {
+    Driver talk = drive(ask(talk().widget("show", w -> {}), "a"), "show", "ask_a");
+    Outcome shown = talk.start();
+    assertThat(talk.proceed("a", "x")).isEqualTo(shown);
+    assertThat(talk.proceed("a", "x")).as("delivered twice").isEqualTo(shown);
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+    assertThat(talk.state.data().path("a").asText()).isEqualTo("x");
+  }
+
+  @Test
+  void aResetNeverPassesAWidget() {
+    Driver talk =
+        drive(ask(ask(talk(), "a").widget("confirm", w -> {}), "b"), "ask_a", "confirm", "ask_b");
+    talk.start("a", "x");
+    assertThat(talk.reset("b", "y")).as("asked for later").isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.reset("a", "z")).as("asked for before").isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+    assertThat(talk.state.data().path("a").asText()).isEqualTo("z");
+    assertThat(talk.state.data().path("b").asText()).isEqualTo("y");
   }
 
   @Test

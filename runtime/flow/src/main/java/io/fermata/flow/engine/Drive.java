@@ -113,9 +113,15 @@ final class Drive {
 
   // --- what a call gives ----------------------------------------------------------------------
 
-  /** Whether a call without answers moves anything: a failed step, or a widget without a field. */
-  boolean canGoOn() {
-    return !retriable().isEmpty() || displayed() != null;
+  /**
+   * Whether a call without new answers moves anything: it retries a failed step, or passes a
+   * widget.
+   *
+   * @param passes whether the call carries no values at all
+   */
+  boolean canGoOn(boolean passes) {
+    Place displayed = displayed();
+    return !retriable().isEmpty() || (displayed != null && (passes || !showing(displayed).told()));
   }
 
   /** The widget that is shown, if it needs no answer. */
@@ -129,16 +135,18 @@ final class Drive {
   }
 
   /**
-   * Gives a call's values to the run and wakes the places that may go on with them. The call
-   * acknowledges a widget that its sender has been told of.
+   * Gives a call's values to the run and wakes the places that may continue with them.
+   *
+   * @param passes whether the call passes a widget without a field, if its sender has seen it; one
+   *     that carries values never does, as nobody has confirmed anything by it
    */
-  void answered(Map<String, JsonNode> values) {
+  void answered(Map<String, JsonNode> values, boolean passes) {
     Place displayed = displayed();
     List<Place> retriable = retriable();
-    if (!values.isEmpty() || displayed != null) {
-      Place acknowledged = displayed != null && showing(displayed).told() ? displayed : null;
+    boolean seen = displayed != null && showing(displayed).told();
+    if (!values.isEmpty() || (displayed != null && (passes || !seen))) {
       Map<String, List<String>> told = new Addressees(graph, state).of(values.keySet());
-      emit(new Event.Answered(values, acknowledged, at, told));
+      emit(new Event.Answered(values, passes && seen ? displayed : null, at, told));
     }
     retriable.forEach(place -> emit(new Event.Retried(place)));
   }

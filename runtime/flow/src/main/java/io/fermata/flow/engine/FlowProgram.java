@@ -255,10 +255,12 @@ public final class FlowProgram<S extends Record>
       return refused(state, Outcome.Failure.of(ErrorCode.ALREADY_ANSWERED, conflicts));
     }
     Map<String, JsonNode> news = answers.news(updates.filled());
-    if (news.isEmpty() && !drive.canGoOn()) {
+    boolean passes = next.updates().isEmpty();
+    if (news.isEmpty() && !drive.canGoOn(passes)) {
       return new Accepted<>(List.of());
     }
-    return answer(drive, news);
+    drive.answered(news, passes);
+    return fits(drive, news.keySet());
   }
 
   private Acceptance<Event> reset(RunState state, Input.Reset reset) {
@@ -315,7 +317,7 @@ public final class FlowProgram<S extends Record>
     if (!news.isEmpty()) {
       return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
     }
-    drive.answered(Map.of());
+    drive.answered(Map.of(), false);
     return new Accepted<>(drive.run());
   }
 
@@ -358,11 +360,9 @@ public final class FlowProgram<S extends Record>
     return new Accepted<>(drive.run());
   }
 
-  /**
-   * Gives values to a run and lets it go on, unless they make its state too large or unreadable.
-   */
+  /** Gives values to a run and continues, unless they make its state too large or unreadable. */
   private Acceptance<Event> answer(Drive drive, Map<String, JsonNode> values) {
-    drive.answered(values);
+    drive.answered(values, false);
     return fits(drive, values.keySet());
   }
 
