@@ -203,7 +203,8 @@ public class JoinTest {
     talk.start();
     Outcome stop = talk.proceed("b", "y");
     assertThat(code(stop)).isEqualTo("step_failed");
-    assertThat(failure(stop).message()).isEqualTo("b fails.");
+    assertThat(failure(stop).message())
+        .isEqualTo("b fails. Continue without stateUpdates to try that step again.");
     assertThat(asked(stop)).isEmpty();
     assertThat(talk.events(Event.Stopped.class))
         .extracting(Event.Stopped::code)

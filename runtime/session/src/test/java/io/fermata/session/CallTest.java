@@ -202,7 +202,7 @@ class CallTest {
       Client client = host.client();
       client.start();
       assertThat(client.proceed("from", "Ulm").structured().path("error").asText())
-          .isEqualTo("No trains today.");
+          .isEqualTo("No trains today. Continue without stateUpdates to try that step again.");
     }
   }
 

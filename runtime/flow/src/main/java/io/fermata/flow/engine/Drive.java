@@ -377,7 +377,12 @@ final class Drive {
       emit(judged(spot, path, quick.validator().check(Objects.requireNonNull(typed))));
       return true;
     } catch (Throwable e) {
-      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
+      Failures.rethrowFatal(e);
+      ErrorCode code = ErrorCode.VALIDATOR_FAILED;
+      String message = StepFailures.message(path, code, e);
+      emit(
+          new Event.Stopped(
+              spot.place(), Event.Resume.ENTERING, code, message, Failures.detail(e), path));
       return false;
     }
   }
@@ -546,7 +551,11 @@ final class Drive {
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       ErrorCode code = ErrorCode.ofFailed(effect);
-      discarded(effect, code, StepFailures.message(effect.place(), code, e), Failures.detail(e));
+      discarded(
+          effect,
+          code,
+          StepFailures.message(effect.place().undone().node(), code, e),
+          Failures.detail(e));
     }
   }
 
@@ -657,11 +666,7 @@ final class Drive {
         place,
         Event.Resume.WORKING,
         ErrorCode.OUTCOME_UNKNOWN,
-        "The step "
-            + place.undone().node()
-            + " may run only once and "
-            + what
-            + ". Find out, then decide: retry or skip.",
+        "The step " + place.undone().node() + " may run only once and " + what + ".",
         detail);
   }
 
@@ -749,12 +754,7 @@ final class Drive {
   }
 
   private void bounded(Place place, ErrorCode code, int limit) {
-    halt(
-        place,
-        Event.Resume.LEAVING,
-        code,
-        code.cause() + " (" + limit + "). " + code.repair() + ".",
-        "");
+    halt(place, Event.Resume.LEAVING, code, code.cause() + " (" + limit + ").", "");
   }
 
   private void complete(Place place) {
@@ -773,7 +773,8 @@ final class Drive {
 
   void stop(Place place, Event.Resume resume, ErrorCode code, Throwable cause) {
     Failures.rethrowFatal(cause);
-    halt(place, resume, code, StepFailures.message(place, code, cause), Failures.detail(cause));
+    String step = place.undone().node();
+    halt(place, resume, code, StepFailures.message(step, code, cause), Failures.detail(cause));
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {

@@ -180,18 +180,18 @@ public final class FlowProgram<S extends Record>
             : thrown;
     ErrorCode code = ErrorCode.ofFailed(effect);
     return new Input.Failed(
-        code, StepFailures.message(effect.place(), code, cause), Failures.detail(cause));
+        code, StepFailures.message(subject(effect), code, cause), Failures.detail(cause));
+  }
+
+  private static String subject(StepEffect effect) {
+    return Objects.requireNonNullElse(effect.field(), effect.place().undone().node());
   }
 
   @Override
   public Input.Failed timedOut(StepEffect effect) {
     return new Input.Failed(
         ErrorCode.STEP_TIMEOUT,
-        "The step "
-            + effect.place().undone().node()
-            + " took longer than it may. "
-            + ErrorCode.STEP_TIMEOUT.repair()
-            + ".",
+        "The step " + effect.place().undone().node() + " took longer than it may.",
         "no result within " + effect.policy().timeout());
   }
 

@@ -119,8 +119,8 @@ final class Forks {
     }
     if (joining.needed() > 0 && arrived + open < needed) {
       String message =
-          "Only %d of the %d branches after %s can still arrive. %s."
-              .formatted(arrived + open, needed, place.node(), ErrorCode.JOIN_FAILED.repair());
+          "Only %d of the %d branches after %s can still arrive."
+              .formatted(arrived + open, needed, place.node());
       drive.halt(place, Event.Resume.JOINING, ErrorCode.JOIN_FAILED, message, "");
       return true;
     }
@@ -181,9 +181,8 @@ final class Forks {
 
   private void conflict(Place place, List<String> conflicts) {
     String message =
-        "Branches after %s changed the same differently: %s. %s."
-            .formatted(
-                place.node(), String.join("; ", conflicts), ErrorCode.JOIN_CONFLICT.repair());
+        "Branches after %s changed the same differently: %s."
+            .formatted(place.node(), String.join("; ", conflicts));
     drive.halt(
         place,
         Event.Resume.JOINING,
@@ -347,7 +346,7 @@ final class Forks {
         ErrorCode code = ErrorCode.BRANCH_CANCELLED;
         Event.Resume resume =
             phase instanceof Phase.Leaving ? Event.Resume.LEAVING : Event.Resume.ENTERING;
-        drive.halt(place, resume, code, code.explained(), "");
+        drive.halt(place, resume, code, code.cause() + ".", "");
         held = true;
       }
     }

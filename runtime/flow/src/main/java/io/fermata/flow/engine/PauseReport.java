@@ -30,7 +30,7 @@ public final class PauseReport {
     }
     for (Place place : state.inOrder()) {
       PlaceState at = state.at(place);
-      if (at.phase() instanceof Phase.Asking) {
+      if (at.phase() instanceof Phase.Asking || unchecked(at)) {
         questions.addAll(at.open());
         if (at.context() != null) {
           contexts.add(at.context());
@@ -39,6 +39,11 @@ public final class PauseReport {
     }
     String context = contexts.isEmpty() ? null : String.join("\n", contexts);
     return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
+  }
+
+  /** Whether an answer could not be checked, so that another one can be given. */
+  private static boolean unchecked(PlaceState at) {
+    return at.phase() instanceof Phase.Halted halted && halted.code() == ErrorCode.VALIDATOR_FAILED;
   }
 
   /** What a call comes to: where the run stands, and which of the call's answers were refused. */
@@ -53,9 +58,16 @@ public final class PauseReport {
     Phase.Halted halted = halted(state);
     if (halted != null) {
       return new Outcome.Failure(
-          halted.code().wireName(), halted.message(), halted.field(), List.of(), open);
+          halted.code().wireName(), repaired(halted), halted.field(), List.of(), open);
     }
     return open == null ? waiting(state) : open;
+  }
+
+  /** What stopped the run, and what a client can do about it. */
+  private static String repaired(Phase.Halted halted) {
+    String cause = halted.message().strip();
+    String end = cause.isEmpty() || ".!?".indexOf(cause.charAt(cause.length() - 1)) < 0 ? "." : "";
+    return cause + end + " " + halted.code().repair() + ".";
   }
 
   /** The stop that somebody has to decide about, or else the one that others follow from. */
@@ -90,9 +102,19 @@ public final class PauseReport {
     if (violations.isEmpty()) {
       return null;
     }
-    String message = String.join(" ", violations.stream().map(Violation::message).toList());
     return new Outcome.Failure(
-        ErrorCode.ANSWER_REJECTED.wireName(), message, violations.get(0).field(), violations, null);
+        ErrorCode.ANSWER_REJECTED.wireName(),
+        message(violations),
+        violations.get(0).field(),
+        violations,
+        null);
+  }
+
+  /** The author's text; of several rejections a line each, with the field in front. */
+  private static String message(List<Violation> violations) {
+    return violations.size() == 1
+        ? violations.get(0).message()
+        : String.join("\n", violations.stream().map(v -> v.field() + ": " + v.message()).toList());
   }
 
   private static Outcome waiting(RunState state) {

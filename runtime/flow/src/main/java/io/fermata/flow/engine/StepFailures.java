@@ -2,7 +2,6 @@ package io.fermata.flow.engine;
 
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.ErrorCode;
-import io.fermata.flow.event.Place;
 import io.fermata.flow.json.Texts;
 
 /** What the client reads of a failure in an author's code. */
@@ -11,11 +10,15 @@ final class StepFailures {
 
   private StepFailures() {}
 
-  /** Only the message of a {@link StepException} is meant for the client. */
-  static String message(Place place, ErrorCode code, Throwable cause) {
+  /**
+   * The cause. Only the message of a {@link StepException} is meant for the client.
+   *
+   * @param subject the step, or the field whose answer was checked
+   */
+  static String message(String subject, ErrorCode code, Throwable cause) {
     if (cause instanceof StepException meant && meant.getMessage() != null) {
       return Texts.shortened(meant.getMessage(), LONGEST_MESSAGE);
     }
-    return code.cause() + ": " + place.undone().node() + ". " + code.repair() + ".";
+    return code.cause() + ": " + subject + ".";
   }
 }

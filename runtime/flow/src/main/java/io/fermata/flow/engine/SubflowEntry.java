@@ -101,8 +101,7 @@ final class SubflowEntry {
   private void tooMany(Place place, int items, int bound) {
     ErrorCode code = ErrorCode.TOO_MANY_BRANCHES;
     String message =
-        "The list of %s has %d items and may have %d. %s."
-            .formatted(place.node(), items, bound, code.repair());
+        "The list of %s has %d items and may have %d.".formatted(place.node(), items, bound);
     drive.halt(place, Event.Resume.ENTERING, code, message, "");
   }
 

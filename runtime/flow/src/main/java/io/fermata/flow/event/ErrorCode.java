@@ -26,7 +26,8 @@ public enum ErrorCode {
       "Continue without stateUpdates to try again; tell the flow's author"),
   VALIDATOR_FAILED(
       "The flow could not check an answer",
-      "Continue without stateUpdates to check again; tell the flow's author"),
+      "Continue without stateUpdates to check it again, or send another answer; tell the flow's"
+          + " author"),
   DECISION_FAILED(
       "The flow could not decide where to go on",
       "Continue without stateUpdates to decide again; tell the flow's author"),

@@ -308,9 +308,24 @@ public sealed interface Event {
   /** An action ended its flow early. */
   record Broken(Place place, String reason, String end) implements Event {}
 
-  /** A place cannot go on by itself. */
-  record Stopped(Place place, Resume resume, ErrorCode code, String message, String detail)
-      implements Event {}
+  /**
+   * A place cannot continue by itself.
+   *
+   * @param message the cause, for clients; how to repair it is added where a client reads it
+   * @param field the answer that it is about; null if it is about none
+   */
+  record Stopped(
+      Place place,
+      Resume resume,
+      ErrorCode code,
+      String message,
+      String detail,
+      @Nullable String field)
+      implements Event {
+    public Stopped(Place place, Resume resume, ErrorCode code, String message, String detail) {
+      this(place, resume, code, message, detail, null);
+    }
+  }
 
   /** Where a stopped place takes up again. */
   enum Resume {

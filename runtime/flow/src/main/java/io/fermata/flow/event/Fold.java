@@ -444,7 +444,8 @@ public final class Fold {
   // --- standing still and going back ----------------------------------------------------------
 
   private static PlaceState stopped(PlaceState at, Event.Stopped e) {
-    String field = at.phase() instanceof Phase.Working working ? working.field() : null;
+    String checked = at.phase() instanceof Phase.Working working ? working.field() : null;
+    String field = e.field() == null ? checked : e.field();
     Phase before = at.phase() instanceof Phase.Halted halted ? halted.before() : at.phase();
     return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field, before));
   }

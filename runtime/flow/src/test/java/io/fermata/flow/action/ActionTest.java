@@ -117,7 +117,7 @@ class ActionTest {
   }
 
   @Test
-  void theMessageOfAStepExceptionIsForTheClient() {
+  void theMessageOfAStepExceptionIsForTheClientWithTheNextStep() {
     Driver talk =
         drive(
             talk()
@@ -127,7 +127,8 @@ class ActionTest {
                       throw new StepException("We are closed that day.");
                     }),
             "act");
-    assertThat(failure(talk.start()).message()).isEqualTo("We are closed that day.");
+    assertThat(failure(talk.start()).message())
+        .isEqualTo("We are closed that day. Continue without stateUpdates to try that step again.");
   }
 
   @Test
@@ -143,7 +144,8 @@ class ActionTest {
                               throw new StepException("Closed.");
                             })),
             "act");
-    assertThat(failure(talk.start()).message()).isEqualTo("Closed.");
+    assertThat(failure(talk.start()).message())
+        .isEqualTo("Closed. Continue without stateUpdates to try that step again.");
   }
 
   @Test

@@ -97,7 +97,7 @@ class ValidatorTest {
       talk.start();
       Outcome.Failure refused = failure(talk.proceed("a", "bad1", "b", "bad2"));
       assertThat(violated(refused)).containsExactly("a", "b");
-      assertThat(refused.message()).isEqualTo("Not bad1. Not bad2.");
+      assertThat(refused.message()).isEqualTo("a: Not bad1.\nb: Not bad2.");
       assertThat(asked(refused)).containsExactly("a", "b", "c");
     }
   }
@@ -130,7 +130,11 @@ class ValidatorTest {
       talk.start();
       Outcome.Failure failed = failure(talk.proceed("a", "throw", "c", "z"));
       assertThat(failed.code()).isEqualTo("validator_failed");
-      assertThat(failed.message()).doesNotContain("secret");
+      assertThat(failed.message())
+          .contains("check an answer: a", "send another answer")
+          .doesNotContain("secret");
+      assertThat(failed.field()).isEqualTo("a");
+      assertThat(asked(failed)).contains("a");
       assertThat(talk.state.data()).isEqualTo(Driver.object("a", "throw", "c", "z"));
       checked.clear();
       assertThat(code(talk.proceed())).isEqualTo("validator_failed");

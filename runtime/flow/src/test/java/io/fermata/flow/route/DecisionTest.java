@@ -399,7 +399,8 @@ class DecisionTest {
                       throw new StepException("We are closed.");
                     })
                 .compile());
-    assertThat(failure(talk.start("a", "x")).message()).isEqualTo("We are closed.");
+    assertThat(failure(talk.start("a", "x")).message())
+        .startsWith("We are closed. Continue without stateUpdates to decide again");
   }
 
   // --- all rules ------------------------------------------------------------------------------
