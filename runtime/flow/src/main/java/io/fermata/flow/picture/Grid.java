@@ -1,71 +1,94 @@
 package io.fermata.flow.picture;
 
-import io.fermata.flow.picture.Layers.Box;
-import io.fermata.flow.picture.Layers.Link;
-import io.fermata.flow.picture.Layers.Size;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collections;
+import java.util.Comparator;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
-import java.util.TreeSet;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Boxes, labels and passing ways in rows: every box in a row below those that lead to it. */
+/**
+ * Boxes and the ways between them in rows from top to bottom, after Sugiyama: every box below those
+ * that lead to it, in an order in which few ways cross. Labels have rows of their own, so that
+ * nothing covers them.
+ */
 final class Grid {
+  /** A longer way runs at the side, as ways back do: it would need a cell in every row. */
+  private static final int LONGEST = 60;
+
+  private static final int SWEEPS = 9;
+
+  final List<Cell> boxes = new ArrayList<>();
+  final List<Way> ways = new ArrayList<>();
+  final List<Row> rows = new ArrayList<>();
+
   /** What takes room in a row: a box, a label, or a way that passes by. */
   static final class Cell {
-    final Size size;
+    final double width;
+    final double height;
     final boolean box;
     int row;
     int order;
+
+    /** The middle, across. */
     double x;
+
+    /** The top. */
     double y;
+
     final List<Cell> above = new ArrayList<>();
     final List<Cell> below = new ArrayList<>();
+    final List<Way> out = new ArrayList<>();
+    final List<Way> in = new ArrayList<>();
 
-    Cell(Size size, boolean box, int row) {
-      this.size = size;
+    Cell(double width, double height, boolean box) {
+      this.width = width;
+      this.height = height;
       this.box = box;
-      this.row = row;
-    }
-
-    double left() {
-      return x - size.width() / 2;
-    }
-
-    double right() {
-      return x + size.width() / 2;
-    }
-
-    double top() {
-      return y - size.height() / 2;
     }
 
     double bottom() {
-      return y + size.height() / 2;
-    }
-
-    Box place() {
-      return new Box(left(), top(), size.width(), size.height());
+      return y + height;
     }
   }
 
-  /** A link on its way through the rows. */
-  static final class Chain {
-    final Link link;
-    final boolean back;
+  /** Cells side by side, from left to right. */
+  static final class Row {
     final List<Cell> cells = new ArrayList<>();
-    @Nullable Cell label;
-    double out;
-    double in;
-    boolean left;
-    double lane;
+    double left;
+    double right;
+    double top;
+    double bottom;
 
-    Chain(Link link, boolean back) {
-      this.link = link;
-      this.back = back;
+    /** How many ways turn to the side below it, and how many come from there above it. */
+    int leaving;
+
+    int arriving;
+  }
+
+  /** A way to a box, and the cells it leads through; one at the side leaves them before the end. */
+  static final class Way {
+    final Cell to;
+    final @Nullable Cell label;
+    final List<Cell> cells = new ArrayList<>();
+    boolean aside;
+    double lane;
+    double start;
+    double end;
+    int leaving;
+    int arriving;
+
+    /** What to draw, in pieces that the label interrupts; slanting parts are to be curved. */
+    final List<List<Point>> lines = new ArrayList<>();
+
+    Way(Cell from, Cell to, @Nullable Cell label) {
+      this.to = to;
+      this.label = label;
+      cells.add(from);
+      from.out.add(this);
+      to.in.add(this);
     }
 
     Cell last() {
@@ -73,125 +96,93 @@ final class Grid {
     }
   }
 
-  /** The boxes, in the order in which they were given. */
-  final List<Cell> boxes = new ArrayList<>();
+  record Point(double x, double y) {}
 
-  /** The links, in the order in which they were given. */
-  final List<Chain> chains = new ArrayList<>();
-
-  final List<List<Cell>> rows = new ArrayList<>();
-
-  private final List<Size> sizes;
-  private final List<Link> links;
-  private final int[] rowOf;
-  private final boolean[] back;
-
-  Grid(List<Size> sizes, List<Link> links) {
-    this.sizes = sizes;
-    this.links = links;
-    this.rowOf = new int[sizes.size()];
-    this.back = new boolean[links.size()];
+  /** Puts the first box at the top and the last, if nothing leads out of it, at the bottom. */
+  void arrange() {
     rank();
-    fill();
+    boxes.forEach(this::enter);
+    ways.forEach(this::enter);
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+      boolean down = sweep % 2 == 0;
+      for (int r = 0; r < rows.size(); r++) {
+        order(rows.get(down ? r : rows.size() - 1 - r).cells, down);
+      }
+    }
   }
 
-  /** Boxes get the even rows, as far down as the longest way to them; the odd ones are labels'. */
+  /** As far down as the longest way to a box, in which a label takes a row as a box does. */
   private void rank() {
-    List<Integer> order = sorted();
-    for (int box : order) {
-      for (int i = 0; i < links.size(); i++) {
-        Link link = links.get(i);
-        if (link.from() == box && !back[i]) {
-          rowOf[link.to()] = Math.max(rowOf[link.to()], rowOf[box] + 2);
-        }
+    Set<Cell> placed = new HashSet<>();
+    int deepest = 0;
+    for (Cell box : sorted()) {
+      placed.add(box);
+      deepest = Math.max(deepest, box.row);
+      for (Way way : box.out) {
+        int row = box.row + (way.label == null ? 1 : 2);
+        way.to.row = placed.contains(way.to) ? way.to.row : Math.max(way.to.row, row);
       }
     }
-    int last = rowOf.length - 1;
-    if (links.stream().noneMatch(link -> link.from() == last)) {
-      rowOf[last] = Math.max(rowOf[last], Arrays.stream(rowOf).max().orElse(0));
-    }
-    TreeSet<Integer> used = new TreeSet<>();
-    Arrays.stream(rowOf).forEach(used::add);
-    for (Link link : links) {
-      if (link.label() != null) {
-        used.add(rowOf[link.from()] + 1);
-      }
-    }
-    List<Integer> dense = new ArrayList<>(used);
-    for (int i = 0; i < rowOf.length; i++) {
-      rowOf[i] = dense.indexOf(rowOf[i]);
-    }
-    dense.forEach(row -> rows.add(new ArrayList<>()));
+    Cell last = boxes.get(boxes.size() - 1);
+    last.row = last.out.isEmpty() ? deepest : last.row;
   }
 
-  /** The boxes in an order in which no link but the ways back leads up; finds those. */
-  private List<Integer> sorted() {
-    int[] state = new int[sizes.size()];
-    List<Integer> order = new ArrayList<>();
-    for (int box = 0; box < state.length; box++) {
-      if (state[box] == 0) {
-        visit(box, state, order);
+  /** The boxes in an order in which only ways back lead up: a search in depth, reversed. */
+  private Deque<Cell> sorted() {
+    Deque<Cell> sorted = new ArrayDeque<>();
+    Deque<Cell> path = new ArrayDeque<>(boxes);
+    Set<Cell> seen = new HashSet<>();
+    Set<Cell> done = new HashSet<>();
+    while (!path.isEmpty()) {
+      Cell box = path.element();
+      if (seen.add(box)) {
+        box.out.stream().map(way -> way.to).filter(to -> !seen.contains(to)).forEach(path::push);
+      } else if (done.add(path.pop())) {
+        sorted.push(box);
       }
     }
-    Collections.reverse(order);
-    return order;
+    return sorted;
   }
 
-  private void visit(int first, int[] state, List<Integer> order) {
-    int[] next = new int[sizes.size()];
-    Deque<Integer> open = new ArrayDeque<>(List.of(first));
-    state[first] = 1;
-    while (!open.isEmpty()) {
-      int box = open.peek();
-      int i = next[box]++;
-      if (i == links.size()) {
-        state[box] = 2;
-        order.add(open.pop());
-      } else if (links.get(i).from() == box) {
-        int to = links.get(i).to();
-        back[i] = state[to] == 1;
-        if (state[to] == 0) {
-          state[to] = 1;
-          open.push(to);
-        }
-      }
+  private void enter(Cell cell) {
+    while (rows.size() <= cell.row) {
+      rows.add(new Row());
+    }
+    List<Cell> row = rows.get(cell.row).cells;
+    cell.order = row.size();
+    row.add(cell);
+  }
+
+  private void enter(Way way) {
+    int from = way.last().row;
+    way.aside = way.to.row <= from || way.to.row > from + LONGEST;
+    int end = !way.aside ? way.to.row : way.label == null ? from + 1 : from + 2;
+    for (int row = from + 1; row < end; row++) {
+      Cell cell = row == from + 1 && way.label != null ? way.label : new Cell(8, 0, false);
+      cell.row = row;
+      enter(cell);
+      connect(way, cell);
+    }
+    if (!way.aside) {
+      connect(way, way.to);
     }
   }
 
-  private void fill() {
-    for (int i = 0; i < sizes.size(); i++) {
-      boxes.add(cell(sizes.get(i), true, rowOf[i]));
-    }
-    for (int i = 0; i < links.size(); i++) {
-      Link link = links.get(i);
-      Chain chain = new Chain(link, back[i]);
-      chains.add(chain);
-      int first = rowOf[link.from()] + 1;
-      int end = back[i] ? (link.label() == null ? first : first + 1) : rowOf[link.to()];
-      chain.cells.add(boxes.get(link.from()));
-      for (int row = first; row < end; row++) {
-        boolean labelled = row == first && link.label() != null;
-        Size size =
-            labelled && link.label() != null ? link.label() : new Size(Columns.WAYS_APART / 2, 0);
-        Cell cell = cell(size, false, row);
-        chain.cells.add(cell);
-        if (labelled) {
-          chain.label = cell;
-        }
-      }
-      if (!back[i]) {
-        chain.cells.add(boxes.get(link.to()));
-      }
-      for (int c = 1; c < chain.cells.size(); c++) {
-        chain.cells.get(c - 1).below.add(chain.cells.get(c));
-        chain.cells.get(c).above.add(chain.cells.get(c - 1));
-      }
+  private static void connect(Way way, Cell next) {
+    way.last().below.add(next);
+    next.above.add(way.last());
+    way.cells.add(next);
+  }
+
+  /** Sorts a row by where that stands which its cells are connected with. */
+  private static void order(List<Cell> row, boolean down) {
+    row.sort(Comparator.comparingDouble(cell -> middle(cell, down ? cell.above : cell.below)));
+    for (int c = 0; c < row.size(); c++) {
+      row.get(c).order = c;
     }
   }
 
-  private Cell cell(Size size, boolean box, int row) {
-    Cell cell = new Cell(size, box, row);
-    rows.get(row).add(cell);
-    return cell;
+  private static double middle(Cell cell, List<Cell> others) {
+    return others.stream().mapToInt(other -> other.order).average().orElse(cell.order);
   }
 }

@@ -170,9 +170,10 @@ final class Mermaid {
   /** Whatever Mermaid, its Markdown or HTML could take for a sign is written as a number. */
   private static String escaped(String text) {
     StringBuilder escaped = new StringBuilder();
-    text.codePoints()
+    Lettering.sound(text.replaceAll("\\s", " "))
+        .codePoints()
         .limit(LONGEST)
-        .map(letter -> Character.isWhitespace(letter) ? ' ' : Lettering.sound(letter))
+        .map(letter -> Character.isWhitespace(letter) ? ' ' : letter)
         .forEach(
             letter -> {
               if (letter > 0x7F

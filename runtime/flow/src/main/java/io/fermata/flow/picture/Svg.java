@@ -1,24 +1,27 @@
 package io.fermata.flow.picture;
 
-import io.fermata.flow.picture.Layers.Box;
-import io.fermata.flow.picture.Layers.Point;
-import io.fermata.flow.picture.Layout.Line;
+import io.fermata.flow.picture.Grid.Cell;
+import io.fermata.flow.picture.Grid.Point;
+import io.fermata.flow.picture.Grid.Way;
+import io.fermata.flow.picture.Layout.Edge;
+import io.fermata.flow.picture.Layout.Node;
+import io.fermata.flow.picture.Lettering.Line;
+import io.fermata.flow.picture.Lettering.Tone;
 import io.fermata.flow.picture.Picture.Arrow;
 import io.fermata.flow.picture.Picture.Kind;
-import io.fermata.flow.picture.Picture.Now;
 import io.fermata.flow.picture.Picture.Shape;
-import io.fermata.flow.picture.Picture.Style;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
 
 /** Draws a picture as SVG. */
 final class Svg {
   private static final double MARGIN = 24;
-  private static final double HEAD = 46;
-  private static final double ROUND = 8;
+  private static final double CORNER = 8;
+  private static final double ROUND = 13;
 
+  /** What a run left on a node gives it a colour, --on, and a ground, --under. */
   private static final String STYLE =
       """
       .fermata{--paper:#ffffff;--ink:#1f2937;--faint:#6b7280;--line:#94a3b8;--card:#ffffff;\
@@ -34,180 +37,116 @@ final class Svg {
       .fermata text{fill:var(--ink);font-size:11.5px;white-space:pre}
       .fermata .title{font-size:14px;font-weight:600}
       .fermata .heading{font-size:18px;font-weight:700}
-      .fermata .detail{fill:var(--faint)}
-      .fermata .condition{fill:var(--faint);font-style:italic}
+      .fermata .detail,.fermata .label,.fermata .condition{fill:var(--faint)}
+      .fermata .condition{font-style:italic}
       .fermata .seen{fill:var(--went)}
-      .fermata .note{fill:var(--went);font-weight:600}
-      .fermata .node>rect,.fermata .node>circle{fill:var(--card);stroke:var(--edge);\
-      stroke-width:1.5}
-      .fermata .node.flow>rect,.fermata .node.each>rect{fill:var(--box);stroke-dasharray:none}
-      .fermata .icon{fill:none;stroke:var(--faint);stroke-width:1.5;stroke-linecap:round;\
-      stroke-linejoin:round}
-      .fermata .node>circle.dot{fill:var(--bar);stroke:var(--bar)}
-      .fermata .node.fork>rect,.fermata .node.join>rect{fill:var(--bar);stroke:var(--bar)}
-      .fermata .node.fork>text,.fermata .node.join>text{fill:var(--bar-ink)}
-      .fermata .way{fill:none;stroke:var(--line);stroke-width:1.5}
-      .fermata .tip{fill:var(--line)}
+      .fermata .note{fill:var(--on,var(--went));font-weight:600}
+      .fermata .visited{--on:var(--went);--under:var(--went-card)}
+      .fermata .visited.flow,.fermata .visited.each{--under:var(--box)}
+      .fermata .sleeps{--on:var(--sleep);--under:var(--sleep-card);--width:3}
+      .fermata .waits{--on:var(--wait);--under:var(--wait-card);--width:3}
+      .fermata .works{--on:var(--work);--under:var(--work-card);--width:3}
+      .fermata .halted{--on:var(--halt);--under:var(--halt-card);--width:3}
+      .fermata .flow,.fermata .each{--card:var(--box)}
+      .fermata .front,.fermata .behind,.fermata .ring{fill:var(--under,var(--card));\
+      stroke:var(--on,var(--edge));stroke-width:var(--width,1.5)}
+      .fermata .icon{fill:none;stroke:var(--on,var(--faint));stroke-width:1.5;\
+      stroke-linecap:round;stroke-linejoin:round}
+      .fermata .dot,.fermata .bar{fill:var(--on,var(--bar))}
+      .fermata .bar~.detail{fill:var(--bar-ink)}
+      .fermata .way{fill:none;stroke:var(--on,var(--line));stroke-width:var(--width,1.5)}
+      .fermata .tip{fill:var(--on,var(--line))}
       .fermata .late .way{stroke-dasharray:6 4}
       .fermata .early .way{stroke-dasharray:2 4}
-      .fermata .taken .way{stroke:var(--went);stroke-width:2.5}
-      .fermata .taken .tip{fill:var(--went)}
-      .fermata .visited>rect{fill:var(--went-card);stroke:var(--went)}
-      .fermata .visited.flow>rect,.fermata .visited.each>rect{fill:var(--box)}
-      .fermata .visited>.icon{stroke:var(--went)}
-      .fermata .visited>circle{stroke:var(--went)}
-      .fermata .visited>circle.dot,.fermata .visited.fork>rect,.fermata .visited.join>rect{\
-      fill:var(--went);stroke:var(--went)}
-      .fermata .sleeps>rect{fill:var(--sleep-card);stroke:var(--sleep);stroke-width:3}
-      .fermata .sleeps>.note{fill:var(--sleep)}
-      .fermata .sleeps>.icon{stroke:var(--sleep)}
-      .fermata .waits>rect{fill:var(--wait-card);stroke:var(--wait);stroke-width:3}
-      .fermata .waits>.note{fill:var(--wait)}
-      .fermata .waits>.icon{stroke:var(--wait)}
-      .fermata .works>rect{fill:var(--work-card);stroke:var(--work);stroke-width:3}
-      .fermata .works>.note{fill:var(--work)}
-      .fermata .works>.icon{stroke:var(--work)}
-      .fermata .halted>rect{fill:var(--halt-card);stroke:var(--halt);stroke-width:3}
-      .fermata .halted>circle{stroke:var(--halt);stroke-width:3}
-      .fermata .halted>.note{fill:var(--halt)}
-      .fermata .halted>.icon{stroke:var(--halt)}
-      .fermata .undone>rect{stroke-dasharray:5 3}
-      .fermata .undone>.note{fill:var(--wait)}
+      .fermata .taken{--on:var(--went);--width:2.5}
+      .fermata .undone .front{stroke-dasharray:5 3}
+      .fermata .undone .note{fill:var(--wait)}
       .fermata .dropped{opacity:.45;filter:grayscale(1)}
       """;
 
-  private final Picture picture;
-  private final Layout layout;
   private final StringBuilder out = new StringBuilder();
 
-  private Svg(Picture picture) {
-    this.picture = picture;
-    this.layout = new Layout(picture);
-  }
+  private Svg() {}
 
   static String render(Picture picture) {
-    Svg svg = new Svg(picture);
-    svg.draw();
+    Svg svg = new Svg();
+    svg.draw(picture, new Layout(picture, ""));
     return svg.out.toString();
   }
 
-  private void draw() {
-    double head =
-        Math.max(
-            Lettering.width(picture.title(), 18) * 1.05,
-            Lettering.width(picture.subtitle(), Layout.SMALL));
-    double width = Math.max(head, layout.size().width()) + 2 * MARGIN;
-    double height = layout.size().height() + HEAD + 2 * MARGIN;
-    out.append("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fermata\" role=\"img\" width=\"")
-        .append(number(width))
-        .append("\" height=\"")
-        .append(number(height))
-        .append("\" viewBox=\"0 0 ")
-        .append(number(width))
-        .append(' ')
-        .append(number(height))
-        .append("\" style=\"max-width:100%;height:auto\">\n");
-    element("title", picture.title());
-    element("desc", picture.subtitle());
+  private void draw(Picture picture, Layout layout) {
+    List<Line> head =
+        List.of(new Line(picture.title(), Tone.HEADING), new Line(picture.subtitle(), Tone.DETAIL));
+    double width = Math.max(Layout.width(head), layout.wiring.width) + 2 * MARGIN;
+    double top = MARGIN + Layout.height(head);
+    double height = top + layout.wiring.height + MARGIN;
+    write("<svg xmlns='http://www.w3.org/2000/svg' class='fermata' role='img'");
+    write(" width='%s' height='%s' viewBox='0 0 %s %s'", width, height, width, height);
+    write(" style='max-width:100%%;height:auto'>\n");
+    write("<title>%s</title><desc>%s</desc>", picture.title(), picture.subtitle());
     out.append("<style>\n").append(STYLE).append("</style>\n");
-    out.append("<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
-    text(MARGIN, MARGIN + 14, "heading", picture.title());
-    text(MARGIN, MARGIN + 32, "detail", picture.subtitle());
-    double left = (width - layout.size().width()) / 2;
-    out.append("<g transform=\"translate(")
-        .append(number(left))
-        .append(' ')
-        .append(number(MARGIN + HEAD))
-        .append(")\">\n");
-    for (Shape shape : picture.shapes()) {
-      shape(shape, Objects.requireNonNull(layout.boxes().get(shape.path())));
+    write("<rect class='paper' width='100%%' height='100%%'/>\n");
+    lines(head, MARGIN, MARGIN, "start");
+    inside(layout, (width - layout.wiring.width) / 2, top);
+    write("</svg>\n");
+  }
+
+  private void inside(Layout layout, double x, double y) {
+    write("<g transform='translate(%s %s)'>\n", x, y);
+    for (Node node : layout.nodes) {
+      shape(node);
+      if (node.inner() != null) {
+        inside(node.inner(), node.innerLeft(), node.innerTop());
+      }
     }
-    layout.wires().forEach(this::wire);
-    out.append("</g>\n</svg>\n");
+    layout.edges.forEach(this::arrow);
+    write("</g>\n");
   }
 
   // --- shapes ---------------------------------------------------------------------------------
 
-  private void shape(Shape shape, Box box) {
-    List<String> classes = new ArrayList<>(List.of("node", word(shape.kind())));
-    if (shape.mark().visits() > 0) {
-      classes.add("visited");
-    }
-    if (shape.mark().now() != Now.NOWHERE) {
-      classes.add(word(shape.mark().now()));
-    }
-    if (shape.mark().dropped()) {
-      classes.add("dropped");
-    }
-    if (shape.mark().undone()) {
-      classes.add("undone");
-    }
-    out.append("<g class=\"").append(String.join(" ", classes)).append("\" data-node=\"");
-    out.append(escaped(shape.path())).append("\">");
-    element("title", describe(shape));
+  private void shape(Node node) {
+    Shape shape = node.shape();
+    Picture.Mark mark = shape.mark();
+    String look = mark.visits() > 0 ? " visited" : "";
+    look += mark.now() == Picture.Now.NOWHERE ? "" : " " + word(mark.now());
+    look += (mark.dropped() ? " dropped" : "") + (mark.undone() ? " undone" : "");
+    write("<g class='node %s%s' data-node='%s'>", word(shape.kind()), look, shape.path());
+    List<String> title = new ArrayList<>(List.of(shape.label() + Layout.times(mark.visits())));
+    title.addAll(shape.details());
+    title.addAll(mark.notes());
+    write("<title>%s</title>", String.join("\n", title));
+    Cell cell = node.cell();
     if (shape.kind().bounds()) {
-      dot(shape, box);
+      double inset = shape.kind() == Kind.END ? cell.width * 0.22 : 0;
+      rect("ring", cell, 0, 0, ROUND);
+      rect("dot", cell, inset, inset, ROUND);
+    } else if (shape.kind().branches()) {
+      rect("bar", cell, 0, 0, ROUND);
+      lines(node.text(), cell.x, cell.y + 3.5, "middle");
     } else {
-      card(shape, box);
+      card(node, cell);
     }
-    out.append("</g>\n");
+    write("</g>\n");
   }
 
-  private static String describe(Shape shape) {
-    List<String> told =
-        new ArrayList<>(List.of(shape.label() + Layout.times(shape.mark().visits())));
-    told.addAll(shape.details());
-    told.addAll(shape.mark().notes());
-    return String.join("\n", told);
+  private void card(Node node, Cell cell) {
+    double x = cell.x - cell.width / 2 + Layout.PAD;
+    double y = cell.y + Layout.PAD - 2;
+    if (node.shape().kind() == Kind.EACH) {
+      rect("behind", cell, 4, 0, CORNER);
+    }
+    rect("front", cell, 0, 0, CORNER);
+    write("<path class='icon' transform='translate(%s %s)'", x - 1, y + 1);
+    write(" d='%s'/>", icon(node.shape().kind()));
+    lines(node.text(), x + Layout.ICON, y, "start");
   }
 
-  private void dot(Shape shape, Box box) {
-    double y = box.y() + box.height() / 2;
-    double radius = box.width() / 2;
-    if (shape.kind() == Kind.START) {
-      circle("dot", box.middle(), y, radius);
-    } else {
-      circle("ring", box.middle(), y, radius);
-      circle("dot", box.middle(), y, radius * 0.55);
-    }
-  }
-
-  private void circle(String look, double x, double y, double radius) {
-    out.append("<circle class=\"").append(look).append("\" cx=\"").append(number(x));
-    out.append("\" cy=\"").append(number(y)).append("\" r=\"").append(number(radius));
-    out.append("\"/>");
-  }
-
-  private void card(Shape shape, Box box) {
-    boolean bar = shape.kind().branches();
-    if (shape.kind() == Kind.EACH) {
-      rect("behind", box.plus(4, 4), ROUND);
-    }
-    rect("front", box, bar ? Math.min(11, box.height() / 2) : ROUND);
-    List<Line> lines = layout.text(shape);
-    double y = box.y() + (bar ? 3.5 : Layout.PAD - 2);
-    if (!bar) {
-      out.append("<path class=\"icon\" transform=\"translate(");
-      out.append(number(box.x() + Layout.PAD - 1)).append(' ').append(number(y + 1));
-      out.append(")\" d=\"").append(icon(shape.kind())).append("\"/>");
-    }
-    for (Line line : lines) {
-      double x = bar ? box.middle() : box.x() + Layout.PAD + Layout.ICON;
-      String look = word(line.tone()) + (bar ? "\" text-anchor=\"middle" : "");
-      text(x, y + line.height() - 4.5, look, line.text());
-      y += line.height();
-    }
-  }
-
-  private void rect(String look, Box box, double round) {
-    out.append("<rect class=\"")
-        .append(look)
-        .append("\" x=\"")
-        .append(number(box.x()))
-        .append("\" y=\"")
-        .append(number(box.y()));
-    out.append("\" width=\"").append(number(box.width())).append("\" height=\"");
-    out.append(number(box.height())).append("\" rx=\"").append(number(round)).append("\"/>");
+  /** The outline of a cell, moved, and smaller on all sides. */
+  private void rect(String look, Cell cell, double off, double inset, double round) {
+    write("<rect class='%s' rx='%s'", look, round);
+    write(" x='%s' y='%s'", cell.x - cell.width / 2 + off, cell.y + off);
+    write(" width='%s' height='%s'/>", cell.width - 2 * inset, cell.height - 2 * inset);
   }
 
   /** A sign of 16 by 16 for each kind of node. */
@@ -224,91 +163,99 @@ final class Svg {
     };
   }
 
-  // --- ways -----------------------------------------------------------------------------------
+  // --- arrows ---------------------------------------------------------------------------------
 
-  private void wire(Layout.Placed placed) {
-    Arrow arrow = placed.arrow();
-    List<String> classes = new ArrayList<>(List.of("edge"));
-    if (arrow.style() != Style.ONWARD) {
-      classes.add(word(arrow.style()));
-    }
+  private void arrow(Edge edge) {
+    Arrow arrow = edge.arrow();
+    String look = arrow.style() == Picture.Style.ONWARD ? "" : " " + word(arrow.style());
+    look += (arrow.taken() > 0 ? " taken" : "") + (arrow.dropped() ? " dropped" : "");
+    write("<g class='edge%s' data-from='%s' data-to='%s'>", look, arrow.from(), arrow.to());
+    List<String> title = new ArrayList<>(arrow.label());
+    title.addAll(arrow.seen());
     if (arrow.taken() > 0) {
-      classes.add("taken");
+      title.add("taken " + (arrow.taken() == 1 ? "once" : arrow.taken() + " times"));
     }
-    if (arrow.dropped()) {
-      classes.add("dropped");
+    write(title.isEmpty() ? "" : "<title>%s</title>", String.join("\n", title));
+    Way way = edge.way();
+    way.lines.forEach(line -> write("<path class='way' d='%s'/>", path(line)));
+    write("<path class='tip' d='M%s %sl-4.5-9h9z'/>", way.end, way.to.y);
+    if (way.label != null) {
+      lines(edge.text(), way.label.x, way.label.y + 2, "middle");
     }
-    out.append("<g class=\"").append(String.join(" ", classes)).append("\" data-from=\"");
-    out.append(escaped(arrow.from())).append("\" data-to=\"").append(escaped(arrow.to()));
-    out.append("\">");
-    describe(arrow);
-    List<List<Point>> lines = placed.wire().lines();
-    for (int i = 0; i < lines.size(); i++) {
-      boolean last = i == lines.size() - 1;
-      out.append("<path class=\"way\" d=\"").append(Pen.path(lines.get(i), last)).append("\"/>");
-    }
-    List<Point> end = lines.get(lines.size() - 1);
-    Point tip = end.get(end.size() - 1);
-    out.append("<path class=\"tip\" d=\"M").append(number(tip.x())).append(' ');
-    out.append(number(tip.y())).append("l-4.5-9h9z\"/>");
-    Box label = placed.wire().label();
-    if (label != null) {
-      double y = label.y() + 2;
-      for (Line line : Layout.text(arrow)) {
-        String look = word(line.tone()) + "\" text-anchor=\"middle";
-        text(label.middle(), y + line.height() - 4, look, line.text());
-        y += line.height();
-      }
-    }
-    out.append("</g>\n");
+    write("</g>\n");
   }
 
-  private void describe(Arrow arrow) {
-    List<String> told = new ArrayList<>(arrow.label());
-    told.addAll(arrow.seen());
-    if (arrow.taken() > 0) {
-      told.add("taken " + (arrow.taken() == 1 ? "once" : arrow.taken() + " times"));
+  /** Slants are curves, corners round. */
+  private static String path(List<Point> line) {
+    Point from = line.get(0);
+    StringBuilder path = new StringBuilder("M" + text(from));
+    for (int i = 1; i < line.size(); i++) {
+      Point to = line.get(i);
+      Point next = line.get(Math.min(i + 1, line.size() - 1));
+      double half = (from.y() + to.y()) / 2;
+      if (slants(from, to)) {
+        path.append("C").append(text(new Point(from.x(), half)));
+        path.append(" ").append(text(new Point(to.x(), half))).append(" ").append(text(to));
+      } else if (to.equals(next) || slants(to, next)) {
+        path.append("L").append(text(to));
+      } else {
+        path.append("L").append(text(near(to, from))).append("Q").append(text(to));
+        path.append(" ").append(text(near(to, next)));
+      }
+      from = to;
     }
-    if (!told.isEmpty()) {
-      element("title", String.join("\n", told));
-    }
+    return path.toString();
+  }
+
+  private static boolean slants(Point from, Point to) {
+    return from.x() != to.x() && from.y() != to.y();
+  }
+
+  /** The point where the rounding of a corner begins, on the way to another point. */
+  private static Point near(Point corner, Point other) {
+    double dx = other.x() - corner.x();
+    double dy = other.y() - corner.y();
+    double part = Math.min(0.5, CORNER / Math.hypot(dx, dy));
+    return new Point(corner.x() + dx * part, corner.y() + dy * part);
+  }
+
+  private static String text(Point point) {
+    return number(point.x()) + " " + number(point.y());
   }
 
   // --- writing --------------------------------------------------------------------------------
 
-  private void text(double x, double y, String look, String text) {
-    out.append("<text x=\"").append(number(x)).append("\" y=\"").append(number(y));
-    out.append("\" class=\"").append(look).append("\">").append(escaped(text)).append("</text>");
+  private void lines(List<Line> lines, double x, double top, String anchor) {
+    double y = top;
+    for (Line line : lines) {
+      y += line.tone().height;
+      write("<text x='%s' y='%s' class='%s'", x, y - 4.5, word(line.tone()));
+      write(" text-anchor='%s'>%s</text>", anchor, line.text());
+    }
   }
 
-  private void element(String name, String text) {
-    out.append('<').append(name).append('>').append(escaped(text));
-    out.append("</").append(name).append('>');
+  /** Writes values into a pattern: numbers rounded, and of texts only what XML can say. */
+  private void write(String pattern, Object... values) {
+    out.append(
+        pattern.replace('\'', '"').formatted(Arrays.stream(values).map(Svg::safe).toArray()));
+  }
+
+  private static String safe(Object value) {
+    return value instanceof Double number
+        ? number(number)
+        : Lettering.sound(value.toString())
+            .replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+            .replace("\"", "&quot;");
+  }
+
+  private static String number(double value) {
+    String number = "" + Math.round(value * 10) / 10.0;
+    return number.endsWith(".0") ? number.substring(0, number.length() - 2) : number;
   }
 
   private static String word(Enum<?> value) {
     return value.name().toLowerCase(Locale.ROOT);
-  }
-
-  static String number(double value) {
-    double rounded = Math.round(value * 10) / 10.0;
-    return rounded == Math.rint(rounded) ? "" + (long) rounded : "" + rounded;
-  }
-
-  /** Also replaces what XML cannot say. */
-  private static String escaped(String text) {
-    StringBuilder escaped = new StringBuilder();
-    text.codePoints()
-        .forEach(
-            letter -> {
-              switch (letter) {
-                case '&' -> escaped.append("&amp;");
-                case '<' -> escaped.append("&lt;");
-                case '>' -> escaped.append("&gt;");
-                case '"' -> escaped.append("&quot;");
-                default -> escaped.appendCodePoint(Lettering.sound(letter));
-              }
-            });
-    return escaped.toString();
   }
 }

@@ -3,17 +3,19 @@ package io.fermata.flow.picture;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Pictured;
-import io.fermata.flow.picture.Layers.Box;
-import io.fermata.flow.picture.Layers.Point;
+import io.fermata.flow.picture.Grid.Cell;
+import io.fermata.flow.picture.Grid.Point;
 import io.fermata.flow.picture.Picture.Arrow;
 import io.fermata.flow.picture.Picture.Kind;
 import io.fermata.flow.picture.Picture.Shape;
 import io.fermata.flow.picture.Picture.Style;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** In a picture nothing covers anything else. */
@@ -26,6 +28,24 @@ class LayoutTest {
     for (int seed = 0; seed < 150; seed++) {
       check("seed " + seed, random(new Random(seed)));
     }
+  }
+
+  @Test
+  @Tag("slow")
+  void aWayThatPassesTenThousandRowsTakesNoRoomInEach() {
+    List<Shape> shapes = new ArrayList<>();
+    List<Arrow> arrows = new ArrayList<>();
+    for (int i = 0; i < 10_000; i++) {
+      shapes.add(new Shape("n" + i, "", Kind.ACT, "n" + i, List.of()));
+      arrows.add(new Arrow("n" + i, "n" + (i + 1), Style.ONWARD, -1, List.of()));
+      arrows.add(new Arrow("n" + i, "n10000", Style.LATE, -1, List.of("late")));
+      arrows.add(new Arrow("n" + i, "n" + i / 2, Style.ONWARD, -1, List.of("again")));
+    }
+    shapes.add(new Shape("n10000", "", Kind.END, "End", List.of()));
+    Layout layout = new Layout(new Picture("Long", "", shapes, arrows), "");
+    assertThat(layout.edges).hasSameSizeAs(arrows);
+    assertThat(layout.edges.stream().mapToInt(edge -> edge.way().cells.size()).sum())
+        .isLessThan(10 * arrows.size());
   }
 
   /** Any graph at all, ways to itself and to a beginning included, with boxes in boxes. */
@@ -59,38 +79,87 @@ class LayoutTest {
     }
   }
 
+  private record Box(double x, double y, double width, double height) {
+    double right() {
+      return x + width;
+    }
+
+    double bottom() {
+      return y + height;
+    }
+
+    Box plus(double dx, double dy) {
+      return new Box(x + dx, y + dy, width, height);
+    }
+  }
+
+  /** An arrow, its label if it has one, and the parts of its way. */
+  private record Placed(Arrow arrow, @Nullable Box label, List<Box> parts) {}
+
+  /** Where everything is on the whole paper. */
+  private static final class Paper {
+    final Map<String, Box> boxes = new LinkedHashMap<>();
+    final List<Layout.Node> nodes = new ArrayList<>();
+    final List<Placed> ways = new ArrayList<>();
+    final Box paper;
+
+    Paper(Layout layout) {
+      paper = new Box(0, 0, layout.wiring.width, layout.wiring.height);
+      add(layout, 0, 0);
+    }
+
+    private void add(Layout layout, double dx, double dy) {
+      for (Layout.Node node : layout.nodes) {
+        nodes.add(node);
+        boxes.put(node.shape().path(), box(node.cell()).plus(dx, dy));
+        if (node.inner() != null) {
+          add(node.inner(), dx + node.innerLeft(), dy + node.innerTop());
+        }
+      }
+      for (Layout.Edge edge : layout.edges) {
+        List<Box> parts = new ArrayList<>();
+        for (List<Point> line : edge.way().lines) {
+          for (int i = 1; i < line.size(); i++) {
+            parts.add(around(line.get(i - 1), line.get(i)).plus(dx, dy));
+          }
+        }
+        Cell label = edge.way().label;
+        ways.add(new Placed(edge.arrow(), label == null ? null : box(label).plus(dx, dy), parts));
+      }
+    }
+
+    private static Box box(Cell cell) {
+      return new Box(cell.x - cell.width / 2, cell.y, cell.width, cell.height);
+    }
+  }
+
   private static void check(String name, Picture picture) {
-    Layout layout = new Layout(picture);
-    assertThat(layout.boxes()).as(name).hasSameSizeAs(picture.shapes());
-    assertThat(layout.wires()).as(name).hasSameSizeAs(picture.arrows());
-    Map<String, Box> boxes = layout.boxes();
-    boxes.forEach(
+    Paper paper = new Paper(new Layout(picture, ""));
+    assertThat(paper.boxes).as(name).hasSameSizeAs(picture.shapes());
+    assertThat(paper.ways).as(name).hasSameSizeAs(picture.arrows());
+    paper.boxes.forEach(
         (path, box) -> {
-          assertThat(within(box, layout)).as(name + ": " + path + " is on the paper").isTrue();
-          boxes.forEach((other, there) -> separate(name, path, box, other, there));
+          assertThat(within(box, paper.paper)).as(name + ": " + path + " is on it").isTrue();
+          paper.boxes.forEach((other, there) -> separate(name, path, box, other, there));
         });
-    for (Layout.Placed placed : layout.wires()) {
-      way(name, placed, layout);
+    for (Placed placed : paper.ways) {
+      way(name, placed, paper);
     }
-    picture.shapes().forEach(shape -> assertThat(fits(shape, layout)).as(name + shape).isTrue());
+    paper.nodes.forEach(node -> assertThat(fits(node)).as(name + node.shape()).isTrue());
   }
 
-  private static boolean fits(Shape shape, Layout layout) {
-    Box box = Objects.requireNonNull(layout.boxes().get(shape.path()));
-    double width = layout.text(shape).stream().mapToDouble(Layout.Line::width).max().orElse(0);
-    double height = layout.text(shape).stream().mapToDouble(Layout.Line::height).sum();
-    if (layout.text(shape).isEmpty()) {
-      return true;
-    }
-    double left = shape.kind().branches() ? 0 : Layout.PAD + Layout.ICON;
-    return left + width <= box.width() && height <= box.height();
+  private static boolean fits(Layout.Node node) {
+    double left = node.shape().kind().branches() ? 0 : Layout.PAD + Layout.ICON;
+    return node.text().isEmpty()
+        || (left + Layout.width(node.text()) <= node.cell().width
+            && Layout.height(node.text()) <= node.cell().height);
   }
 
-  private static boolean within(Box box, Layout layout) {
+  private static boolean within(Box box, Box paper) {
     return box.x() > -0.5
         && box.y() > -0.5
-        && box.right() < layout.size().width() + 0.5
-        && box.bottom() < layout.size().height() + 0.5;
+        && box.right() < paper.right() + 0.5
+        && box.bottom() < paper.bottom() + 0.5;
   }
 
   private static void separate(String name, String path, Box box, String other, Box there) {
@@ -106,29 +175,23 @@ class LayoutTest {
     }
   }
 
-  private static void way(String name, Layout.Placed placed, Layout layout) {
+  private static void way(String name, Placed placed, Paper paper) {
     Arrow arrow = placed.arrow();
     String way = name + ": the way from " + arrow.from() + " to " + arrow.to() + " on ";
     String box = arrow.from().substring(0, Math.max(0, arrow.from().lastIndexOf('/')));
-    List<Box> parts = new ArrayList<>();
-    if (placed.wire().label() != null) {
-      parts.add(placed.wire().label());
+    List<Box> parts = new ArrayList<>(placed.parts());
+    if (placed.label() != null) {
+      parts.add(placed.label());
     }
-    for (List<Point> line : placed.wire().lines()) {
-      for (int i = 1; i < line.size(); i++) {
-        parts.add(around(line.get(i - 1), line.get(i)));
-      }
-    }
-    layout
-        .boxes()
-        .forEach(
-            (path, there) -> {
-              if (!path.equals(box) && !box.startsWith(path + "/")) {
-                parts.forEach(part -> assertThat(meet(part, there)).as(way + path).isFalse());
-              }
-            });
-    for (Layout.Placed other : layout.wires()) {
-      Box label = other.wire().label();
+    parts.forEach(part -> assertThat(within(part, paper.paper)).as(way + "paper").isTrue());
+    paper.boxes.forEach(
+        (path, there) -> {
+          if (!path.equals(box) && !box.startsWith(path + "/")) {
+            parts.forEach(part -> assertThat(meet(part, there)).as(way + path).isFalse());
+          }
+        });
+    for (Placed other : paper.ways) {
+      Box label = other.label();
       if (label != null && !other.equals(placed)) {
         parts.forEach(part -> assertThat(meet(part, label)).as(way + "a label").isFalse());
       }
