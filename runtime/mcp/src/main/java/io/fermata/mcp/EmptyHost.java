@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
-/** A host without flows. Its handles and signatures are void after a restart. */
+/** A host without flows. Its handles and signatures are invalid after a restart. */
 public final class EmptyHost implements ToolHost {
   private final Handles handles = Handles.ofProcess();
 

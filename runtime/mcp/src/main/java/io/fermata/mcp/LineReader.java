@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Splits a stream into lines of bytes, and skips lines that are too long without storing them. */
 final class LineReader {
-  /** Stands for a line that was too long. */
+  /** Marks a line that was too long. */
   static final byte[] TOO_LONG = new byte[0];
 
   private final InputStream in;

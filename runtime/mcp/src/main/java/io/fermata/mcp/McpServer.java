@@ -34,7 +34,7 @@ public final class McpServer implements AutoCloseable {
   private static final Duration GRACE = Duration.ofSeconds(5);
 
   private final Vertx vertx;
-  private final GracefulShutdown drain;
+  private final GracefulShutdown shutdown;
   private final HandlerExecutor workers;
   private final McpChanges changes;
   private final String host;
@@ -43,64 +43,63 @@ public final class McpServer implements AutoCloseable {
 
   McpServer(
       Vertx vertx,
-      GracefulShutdown drain,
+      GracefulShutdown shutdown,
       HandlerExecutor workers,
       McpChanges changes,
       String host,
       int port) {
     this.vertx = vertx;
-    this.drain = drain;
+    this.shutdown = shutdown;
     this.workers = workers;
     this.changes = changes;
     this.host = host;
     this.port = port;
   }
 
-  /** Begins to set up a server for a host's tools. */
+  /** A builder of a server for a host's tools. */
   public static McpServerBuilder serving(ToolHost host) {
     return new McpServerBuilder(host);
   }
 
-  /** Begins to set up a server that has no flows, only what is registered with it. */
+  /** A builder of a server without flows, which offers only what is registered with it. */
   public static McpServerBuilder plain() {
     return new McpServerBuilder(new EmptyHost());
   }
 
-  /** Changes what is offered, and tells the clients that listen. */
+  /** Changes what is offered, and notifies subscribed clients. */
   public McpChanges changes() {
     return changes;
   }
 
-  /** The port it listens on: the one asked for, or the one it was given. */
+  /** The port that the server listens on. */
   public int port() {
     return port;
   }
 
-  /** Where clients find it, as seen from this machine. */
+  /** The address of the endpoint, as seen from this machine. */
   public URI endpoint() {
     return URI.create("http://" + host + ":" + port + HttpVerticle.PATH);
   }
 
-  /** As {@link #drain}, within a few seconds. */
+  /** Shuts down as {@link #drain} does, with a timeout of five seconds. */
   @Override
   public void close() {
     drain(GRACE);
   }
 
   /**
-   * Ends in good order. From now on {@code /health/ready} is 503, new calls are refused as {@code
-   * shutting_down}, and the streams of those who listen end. Calls under way get their answers;
-   * those of flows and agents that take longer are {@linkplain ToolHost#handBack() handed back}:
-   * their clients are told that the work goes on, and ask for its outcome later. Close the host
-   * after it.
+   * Shuts down gracefully. From now on {@code /health/ready} is 503, new calls are rejected as
+   * {@code shutting_down}, and event streams end. Calls in flight are answered. Calls of flows and
+   * agents that take longer are {@linkplain ToolHost#handBack() handed back}: their clients learn
+   * that the work continues and ask for its outcome later. Close the host after the server.
    *
-   * @param patience how long calls under way may take
+   * @param timeout how long calls in flight may take
    */
-  public void drain(Duration patience) {
+  public void drain(Duration timeout) {
     if (!ended.compareAndSet(false, true)) {
       return;
     }
-    drain.run(patience);
+    shutdown.run(timeout);
     try {
       vertx
           .close()

@@ -92,35 +92,36 @@ public final class McpServerBuilder {
     this.telemetry = host.telemetry();
   }
 
-  /** What the server calls itself; {@code fermata} unless said otherwise. */
+  /** The name of the server; {@code fermata} by default. */
   public McpServerBuilder name(String serverName) {
     this.name = serverName;
     return this;
   }
 
-  /** The version of what is served. */
+  /** The version of the server. */
   public McpServerBuilder version(String serverVersion) {
     this.version = serverVersion;
     return this;
   }
 
-  /** What a model should know about the server as a whole, beyond what the tools say. */
+  /**
+   * Instructions for models about the server as a whole, in addition to the descriptions of tools.
+   */
   public McpServerBuilder instructions(String text) {
     this.instructions = text;
     return this;
   }
 
   /**
-   * The address to listen on; {@code 127.0.0.1} unless said otherwise. Any address that other
-   * machines can reach needs an {@linkplain #apiKey API key} or an {@linkplain #oauth issuer} of
-   * tokens.
+   * The address to listen on; {@code 127.0.0.1} by default. Any address that other machines can
+   * reach needs an {@linkplain #apiKey API key} or an {@linkplain #oauth issuer} of tokens.
    */
   public McpServerBuilder address(String listenAddress) {
     this.address = listenAddress;
     return this;
   }
 
-  /** The port to listen on, 0 for any that is free; 8080 unless said otherwise. */
+  /** The port to listen on, 0 for any free one; 8080 by default. */
   public McpServerBuilder port(int listenPort) {
     if (listenPort < 0 || listenPort > 65_535) {
       throw new IllegalArgumentException("A port is a number from 0 to 65535, not " + listenPort);
@@ -130,9 +131,9 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Web origins that may call besides those of this machine, as {@code https://app.example.com}.
-   * Their pages may read what they are answered, and those of no other origin; name one of this
-   * machine, too, if its pages should.
+   * Web origins that may call, besides those of this machine, as {@code https://app.example.com}.
+   * Only pages of these origins may read the answers; add an origin of this machine, too, if its
+   * pages should.
    */
   public McpServerBuilder allowedOrigins(String... moreOrigins) {
     origins.addAll(List.of(moreOrigins));
@@ -140,7 +141,7 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Host names, without port, that clients reach this server under besides those of this machine
+   * Host names, without port, under which clients reach this server, besides those of this machine
    * and that of its {@linkplain OAuth#resource resource}.
    */
   public McpServerBuilder allowedHosts(String... moreHosts) {
@@ -149,17 +150,17 @@ public final class McpServerBuilder {
   }
 
   /**
-   * A key that clients may present as {@code Authorization: Bearer}. From the first key on, nobody
-   * comes in without one.
+   * A key that clients may present as {@code Authorization: Bearer}. Once there is a key, every
+   * request needs one.
    *
-   * @param principal who presents it; sessions of different principals never meet
+   * @param principal the owner of the key; principals never see each other's sessions
    */
   public McpServerBuilder apiKey(String principal, String key) {
     if (principal.isBlank() || key.isBlank()) {
       throw new IllegalArgumentException("An API key needs a principal and a key, neither blank");
     } else if (ISSUED.matcher(principal).lookingAt()) {
       throw new IllegalArgumentException(
-          "The principal %s is named as one that an issuer vouches for: leave out the http(s)://"
+          "The principal %s looks like one of a token issuer: leave out http(s)://"
               .formatted(principal));
     }
     keys.add(principal, key.strip());
@@ -167,7 +168,7 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Takes the access tokens of an issuer, beside API keys. Nobody comes in without one or the
+   * Accepts the access tokens of an issuer, besides API keys. Every request then needs one or the
    * other.
    */
   public McpServerBuilder oauth(OAuth accepted) {
@@ -175,13 +176,13 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /** What one principal may take up over HTTP. */
+  /** The limits of one principal over HTTP. */
   public McpServerBuilder perPrincipal(PrincipalLimits most) {
     this.limits = most;
     return this;
   }
 
-  /** Offers a tool beside those of the host. */
+  /** Offers a tool besides those of the host. */
   public McpServerBuilder tool(McpTool tool) {
     requireNew(offers.tools(), tool.name(), "tool");
     offers = offers.with(tool);
@@ -211,7 +212,8 @@ public final class McpServerBuilder {
 
   private static void requireNew(Map<String, ?> offered, String name, String what) {
     if (offered.containsKey(name)) {
-      throw new IllegalArgumentException("There are two %ss named %s".formatted(what, name));
+      throw new IllegalArgumentException(
+          "There are two %ss named %s: rename one".formatted(what, name));
     }
   }
 
@@ -228,8 +230,8 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Lets meters count and spans time what the server does, in place of those of its host: for one
-   * that has no host.
+   * Sets the meters and spans of the server, in place of those of its host: for a server without a
+   * host.
    */
   public McpServerBuilder telemetry(Telemetry... all) {
     this.telemetry = Telemetry.of(all);
@@ -237,28 +239,31 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Shows metrics at {@code /metrics}, to those who may call.
+   * Serves metrics at {@code /metrics} to authenticated authenticator.
    *
-   * @param text what is shown, in the text format of Prometheus; called on a thread that may block
+   * @param text the metrics in the text format of Prometheus; called on a thread that may block
    */
   public McpServerBuilder metrics(Supplier<String> text) {
     this.metrics = text;
     return this;
   }
 
-  /** How many event streams of threads, and of changes, one principal may have open at a time. */
+  /**
+   * How many event streams of threads, and how many of changes, one principal may have open at a
+   * time.
+   */
   public McpServerBuilder maxStreams(int limit) {
     this.maxStreams = limit;
     return this;
   }
 
   /**
-   * How many handlers given to {@code call} run at a time on a JDK before 21; 64 unless said
-   * otherwise. From 21 on each has a virtual thread, and this changes nothing.
+   * How many {@code call} handlers run at a time on a JDK before 21; 64 by default. On newer JDKs
+   * each has a virtual thread, and this setting has no effect.
    */
   public McpServerBuilder handlerThreads(int limit) {
     if (limit < 1) {
-      throw new IllegalArgumentException("Handlers need a thread at least, not " + limit);
+      throw new IllegalArgumentException("handlerThreads must be at least 1, not " + limit);
     }
     this.handlerThreads = limit;
     return this;
@@ -271,8 +276,8 @@ public final class McpServerBuilder {
   }
 
   /**
-   * How long a connection may be silent before it is closed; two minutes unless said otherwise. A
-   * call under way is silent, so this must be longer than the host lets a call take.
+   * How long a connection may be silent before it is closed; two minutes by default. A connection
+   * is silent while a call runs, so this must be longer than the host's timeout of calls.
    */
   public McpServerBuilder idleTimeout(Duration limit) {
     this.idleTimeout = limit;
@@ -282,8 +287,8 @@ public final class McpServerBuilder {
   /**
    * Serves over HTTP.
    *
-   * @throws IllegalStateException if the address is open to others without authentication, or the
-   *     port cannot be had
+   * @throws IllegalStateException if other machines can reach the address without authentication,
+   *     or the port is not available
    */
   public McpServer start() {
     requireAuthenticationOutside();
@@ -306,30 +311,30 @@ public final class McpServerBuilder {
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
     Core core = new Core();
-    GracefulShutdown drain = new GracefulShutdown(core.gate, host, core.subscriptions::close);
-    return McpStdio.start(core.protocol, core.methods.changes(), drain, core::close, in, out);
+    GracefulShutdown shutdown = new GracefulShutdown(core.gate, host, core.subscriptions::close);
+    return McpStdio.start(core.protocol, core.methods.changes(), shutdown, core::close, in, out);
   }
 
   /** What all transports share. */
   private final class Core {
     private final HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     private final CallQuotas quotas = new CallQuotas(limits, System::nanoTime);
-    private final ToolScopes permits = permits();
+    private final ToolScopes scopes = scopes();
     private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
     private final RequestGate gate = new RequestGate();
     private final Subscriptions subscriptions = new Subscriptions(new StreamQuota(maxStreams));
     private final MethodTable methods =
         new MethodTable(
-            new MethodTable.Parts(
+            new MethodTable.Dependencies(
                 host,
                 new ServerIdentity(name, version, instructions),
                 offers,
                 subscriptions,
                 workers,
                 gate,
-                connected.patience(),
+                connected.responseTimeout(),
                 quotas,
-                permits,
+                scopes,
                 telemetry));
     private final LegacyProtocol legacy =
         LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
@@ -346,8 +351,8 @@ public final class McpServerBuilder {
       return;
     }
     throw new IllegalStateException(
-        ("The address %s can be reached from other machines, and nothing says who may call:"
-                + " register an API key, name an issuer of tokens, or listen on 127.0.0.1.")
+        ("The address %s is reachable from other machines, but the server has no authentication:"
+                + " add an API key or an issuer of tokens, or listen on 127.0.0.1.")
             .formatted(address));
   }
 
@@ -388,15 +393,15 @@ public final class McpServerBuilder {
         new HttpVerticle.Access(
             new OriginGuard(servedHosts(), origins),
             new Cors(origins),
-            callers(core.permits.challenge()),
+            authenticator(core.scopes.challenge()),
             core.quotas,
             oauth == null ? null : new ProtectedResource(oauth, name));
     AtomicInteger connections = new AtomicInteger();
-    ConcurrentLinkedQueue<HttpVerticle> edges = new ConcurrentLinkedQueue<>();
+    ConcurrentLinkedQueue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     vertx
         .deployVerticle(
             () -> {
-              HttpVerticle edge =
+              HttpVerticle verticle =
                   new HttpVerticle(
                       core.protocol,
                       sessions,
@@ -407,8 +412,8 @@ public final class McpServerBuilder {
                       core.connected,
                       connections,
                       listening);
-              edges.add(edge);
-              return edge;
+              verticles.add(verticle);
+              return verticle;
             },
             new DeploymentOptions().setInstances(loops()))
         .toCompletionStage()
@@ -420,37 +425,37 @@ public final class McpServerBuilder {
         core.workers,
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
-        edges.element().port());
+        verticles.element().port());
   }
 
   private List<HttpRoute> routes(StreamQuota streams, Core core) {
     List<HttpRoute> routes = new ArrayList<>();
     if (threads != null) {
-      routes.add(new ThreadsApi(threads, streams, core.connected, core.quotas, core.permits));
+      routes.add(new ThreadsApi(threads, streams, core.connected, core.quotas, core.scopes));
     }
     if (runs != null) {
-      routes.add(new RunsApi(runs, core.quotas, core.permits));
+      routes.add(new RunsApi(runs, core.quotas, core.scopes));
     }
     return routes;
   }
 
-  private Authenticator callers(AuthChallenge challenge) {
+  private Authenticator authenticator(AuthChallenge challenge) {
     if (oauth == null) {
       return new Authenticator(keys, null, challenge);
     }
-    IssuerKeys issued =
+    IssuerKeys issuerKeys =
         new IssuerKeys(
             oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), System::nanoTime);
-    // The first caller need not wait, and a misconfiguration is logged at start.
-    issued.latest();
+    // So the first caller does not wait, and a misconfiguration is logged at start.
+    issuerKeys.latest();
     return new Authenticator(
         keys,
         new AccessTokens(
-            oauth, issued, challenge, System::currentTimeMillis, AccessTokens.threads()),
+            oauth, issuerKeys, challenge, System::currentTimeMillis, AccessTokens.threads()),
         challenge);
   }
 
-  private ToolScopes permits() {
+  private ToolScopes scopes() {
     if (oauth == null) {
       return ToolScopes.NONE;
     }
@@ -460,7 +465,7 @@ public final class McpServerBuilder {
     for (String named : oauth.scopesOf().keySet()) {
       if (!known.contains(named)) {
         throw new IllegalArgumentException(
-            "Scopes are named for \"%s\", which is no flow, agent or display tool of this server"
+            "scopesOf names \"%s\", which is not a flow, an agent or a display tool of this server"
                 .formatted(named));
       }
     }
@@ -489,7 +494,7 @@ public final class McpServerBuilder {
   private IllegalStateException cannotListen(@Nullable Throwable cause) {
     String next =
         cause instanceof BindException
-            ? "the port is in use or the address is not this machine's:"
+            ? "the port is in use or the address is not one of this machine:"
                 + " stop the other server, or choose another port"
             : String.valueOf(cause == null ? null : cause.getMessage());
     return new IllegalStateException(

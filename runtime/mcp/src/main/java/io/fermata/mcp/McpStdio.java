@@ -40,25 +40,25 @@ import org.slf4j.LoggerFactory;
  */
 public final class McpStdio implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpStdio.class);
-  private static final int MAX_UNDER_WAY = 256;
+  private static final int MAX_RUNNING = 256;
 
-  /** How many may be open, with those that wait for the client. */
+  /** How many requests may be open, including those that wait for the client. */
   private static final int MAX_OPEN = 1_024;
 
   private static final int SECONDS_TO_FINISH = 30;
-  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
+  private static final Duration WRITE_TIMEOUT = Duration.ofSeconds(2);
 
   private final McpDispatcher protocol;
   private final OutputStream out;
   private final LineReader lines;
 
-  /** Requests that still want an answer, each with its progress. */
+  /** Requests that are not answered yet, each with its progress. */
   private final Map<JsonNode, OutboundQueue> open = new ConcurrentHashMap<>();
 
-  /** What works for the client: where there is no room, nothing more is read. */
-  private final Semaphore underWay = new Semaphore(MAX_UNDER_WAY);
+  /** One permit per running request: while all are taken, no further line is read. */
+  private final Semaphore running = new Semaphore(MAX_RUNNING);
 
-  /** What is not over, be it that it works or waits for what is yet to be read. */
+  /** One permit per open request: it runs, or waits for a message of the client. */
   private final Semaphore all = new Semaphore(MAX_OPEN);
 
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -67,29 +67,29 @@ public final class McpStdio implements AutoCloseable {
   private final ExecutorService writer =
       Executors.newSingleThreadExecutor(task -> daemon(task, "fermata-mcp-writer"));
 
-  /** Brings the writer back to a request that had progress. */
+  /** Runs the writer again for a request that had progress. */
   private final Executor later =
       CompletableFuture.delayedExecutor(OutboundQueue.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
-  private final MessageSource.Connection peer =
+  private final MessageSource.Connection connection =
       new MessageSource.Connection(
           AuthenticatedCaller.LOCAL,
-          new OutboundQueue(woken -> writer.execute(() -> tell(woken, () -> {}))));
+          new OutboundQueue(woken -> writer.execute(() -> writeProgress(woken, () -> {}))));
   private final McpChanges changes;
   private final GracefulShutdown drain;
-  private final Runnable closing;
+  private final Runnable onClose;
 
   private McpStdio(
       McpDispatcher protocol,
       McpChanges changes,
       GracefulShutdown drain,
-      Runnable closing,
+      Runnable onClose,
       InputStream in,
       OutputStream out) {
     this.protocol = protocol;
     this.changes = changes;
     this.drain = drain;
-    this.closing = closing;
+    this.onClose = onClose;
     this.out = out;
     this.lines = new LineReader(in);
   }
@@ -97,33 +97,33 @@ public final class McpStdio implements AutoCloseable {
   /**
    * Begins to serve.
    *
-   * @param closing what to close with it
+   * @param onClose what to close with it
    */
   static McpStdio start(
       McpDispatcher protocol,
       McpChanges changes,
       GracefulShutdown drain,
-      Runnable closing,
+      Runnable onClose,
       InputStream in,
       OutputStream out) {
-    McpStdio edge = new McpStdio(protocol, changes, drain, closing, in, out);
-    daemon(edge::read, "fermata-mcp-reader").start();
-    return edge;
+    McpStdio server = new McpStdio(protocol, changes, drain, onClose, in, out);
+    daemon(server::read, "fermata-mcp-reader").start();
+    return server;
   }
 
-  /** The room that a message takes until there is nothing more to say about it. */
-  private final class Room {
+  /** The permits that a message holds until its last output is written. */
+  private final class Permits {
     private final AtomicBoolean works = new AtomicBoolean(true);
 
-    /** It waits for the client, and keeps nobody from being read meanwhile. */
-    void releaseSlot() {
+    /** The message waits for the client, so other messages may be read meanwhile. */
+    void stopRunning() {
       if (works.compareAndSet(true, false)) {
-        underWay.release();
+        running.release();
       }
     }
 
     void leave() {
-      releaseSlot();
+      stopRunning();
       all.release();
     }
   }
@@ -134,38 +134,39 @@ public final class McpStdio implements AutoCloseable {
     return thread;
   }
 
-  private OutboundQueue progress(Room room) {
-    return new OutboundQueue(woken -> writer.execute(() -> tell(woken, room::releaseSlot)));
+  private OutboundQueue progress(Permits permits) {
+    return new OutboundQueue(
+        woken -> writer.execute(() -> writeProgress(woken, permits::stopRunning)));
   }
 
-  /** Changes what is offered, and tells the client. */
+  /** Changes what is offered, and notifies the client. */
   public McpChanges changes() {
     return changes;
   }
 
-  /** Waits until the input has ended and the calls under way are answered. */
+  /** Waits until the input has ended and the calls in flight are answered. */
   public void awaitEnd() throws InterruptedException {
     ended.await();
   }
 
   /**
-   * Ends in good order, as {@link McpServer#drain} does: new calls are refused, and those under way
-   * are answered or handed back.
+   * Shuts down gracefully, as {@link McpServer#drain} does: new calls are rejected, and those in
+   * flight are answered or handed back.
    *
-   * @param patience how long calls under way may take
+   * @param timeout how long calls in flight may take
    */
-  public void drain(Duration patience) {
-    drain.run(patience);
+  public void drain(Duration timeout) {
+    drain.run(timeout);
     try {
-      // An answer that is there is not yet written.
-      boolean written = all.tryAcquire(MAX_OPEN, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
+      // An answer that is complete may not be written yet.
+      boolean written = all.tryAcquire(MAX_OPEN, WRITE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
       close();
       if (written) {
         // The reader waits for the same permits.
         all.release(MAX_OPEN);
       }
-      if (!written || !writer.awaitTermination(LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS)) {
-        LOG.warn("The client did not read all output within {}", LAST_WORDS);
+      if (!written || !writer.awaitTermination(WRITE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
+        LOG.warn("The client did not read all output within {}", WRITE_TIMEOUT);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -173,11 +174,11 @@ public final class McpStdio implements AutoCloseable {
     }
   }
 
-  /** Stops answering. The streams stay open: they are the caller's. */
+  /** Stops answering. The streams belong to the caller and stay open. */
   @Override
   public void close() {
     writer.shutdown();
-    closing.run();
+    onClose.run();
     ended.countDown();
   }
 
@@ -188,7 +189,7 @@ public final class McpStdio implements AutoCloseable {
         receive(line);
         line = lines.next();
       }
-      // These wait for a client that is not there any more.
+      // These requests wait for a client that is gone.
       open.values().stream()
           .filter(OutboundQueue::needsKeepAlive)
           .forEach(OutboundQueue::disconnect);
@@ -197,7 +198,7 @@ public final class McpStdio implements AutoCloseable {
         all.release(MAX_OPEN);
       } else {
         LOG.warn(
-            "The input has ended, and some calls were not answered within {} s", SECONDS_TO_FINISH);
+            "The input has ended, but some calls were not answered within {} s", SECONDS_TO_FINISH);
       }
     } catch (IOException e) {
       LOG.warn("Cannot read the input: {}", e.getMessage());
@@ -214,15 +215,15 @@ public final class McpStdio implements AutoCloseable {
     try {
       if (line == LineReader.TOO_LONG) {
         throw RpcException.invalidRequest(
-            "The line is longer than " + JsonRpcCodec.MAX_BYTES + " bytes.");
+            "The line exceeds " + JsonRpcCodec.MAX_BYTES + " bytes: send a shorter message.");
       }
       message = JsonRpcCodec.read(line);
     } catch (RpcException refusal) {
       refused = refusal;
     }
     if (RpcMessage.isResponse(message)) {
-      // Those under way may be waiting for it, so it waits for none of them.
-      protocol.answer(message, peer, null);
+      // A running request may wait for this response, so it must not wait for a permit.
+      protocol.answer(message, connection, null);
       return;
     }
     OutboundQueue cancelled = open.remove(cancelled(message));
@@ -233,19 +234,19 @@ public final class McpStdio implements AutoCloseable {
       refuse(message);
       return;
     }
-    underWay.acquire();
-    Room room = new Room();
+    running.acquire();
+    Permits permits = new Permits();
     try {
       if (refused != null) {
         throw refused;
       }
-      receive(message, room);
+      receive(message, permits);
     } catch (RpcException refusal) {
-      write(List.of(JsonRpcCodec.error(NullNode.getInstance(), refusal)), room);
+      write(List.of(JsonRpcCodec.error(NullNode.getInstance(), refusal)), permits);
     }
   }
 
-  /** Says that there is too much to do; who does not hear that is not read on. */
+  /** Rejects a message as overloaded. No further line is read until the error is written. */
   private void refuse(JsonNode message) throws InterruptedException {
     if (notification(message)) {
       return;
@@ -256,19 +257,20 @@ public final class McpStdio implements AutoCloseable {
     try {
       writer.submit(() -> writeNow(List.of(error))).get();
     } catch (RejectedExecutionException | ExecutionException closed) {
-      // There is nobody to tell any more.
+      // The client is gone.
     }
   }
 
-  private void receive(JsonNode message, Room room) {
+  private void receive(JsonNode message, Permits permits) {
     JsonNode id = message.path("id");
-    OutboundQueue progress = progress(room);
+    OutboundQueue progress = progress(permits);
     if (!id.isMissingNode() && open.putIfAbsent(id, progress) != null) {
-      throw RpcException.invalidRequest("The id is that of another request under way.");
+      throw RpcException.invalidRequest(
+          "Another request in flight has this id: choose another one.");
     }
     protocol
-        .answer(message, peer, progress)
-        .whenComplete((answer, never) -> answered(message, id, progress, answer, room));
+        .answer(message, connection, progress)
+        .whenComplete((answer, never) -> answered(message, id, progress, answer, permits));
   }
 
   private static JsonNode cancelled(JsonNode message) {
@@ -278,14 +280,14 @@ public final class McpStdio implements AutoCloseable {
   }
 
   private void answered(
-      JsonNode message, JsonNode id, OutboundQueue progress, Response answer, Room room) {
+      JsonNode message, JsonNode id, OutboundQueue progress, Response answer, Permits permits) {
     boolean wanted = id.isMissingNode() ? !notification(message) : open.remove(id, progress);
     List<byte[]> last = progress.end();
     if (answer.body != null && wanted) {
       last.add(answer.body);
-      write(last, room);
+      write(last, permits);
     } else {
-      room.leave();
+      permits.leave();
     }
   }
 
@@ -294,31 +296,31 @@ public final class McpStdio implements AutoCloseable {
     return message.isObject() && !message.has("id") && message.path("method").isTextual();
   }
 
-  /** Writes the progress of a request, and looks for more until there is none for a while. */
-  private void tell(OutboundQueue progress, Runnable waits) {
+  /** Writes the progress of a request, and looks for more until there is none. */
+  private void writeProgress(OutboundQueue progress, Runnable waiting) {
     if (progress.needsKeepAlive()) {
-      waits.run();
+      waiting.run();
     }
     List<byte[]> notifications = progress.take();
     if (!notifications.isEmpty()) {
       writeNow(notifications);
-      later.execute(() -> tell(progress, waits));
+      later.execute(() -> writeProgress(progress, waiting));
     }
   }
 
-  /** Writes the last that there is to say about a message. */
-  private void write(List<byte[]> messages, Room room) {
+  /** Writes the last output for a message. */
+  private void write(List<byte[]> messages, Permits permits) {
     try {
       writer.execute(
           () -> {
             try {
               writeNow(messages);
             } finally {
-              room.leave();
+              permits.leave();
             }
           });
     } catch (RejectedExecutionException closed) {
-      room.leave();
+      permits.leave();
     }
   }
 

@@ -1,4 +1,4 @@
-/** MCP over Streamable HTTP and over stdio: {@link io.fermata.mcp.McpServer} is the way in. */
+/** MCP over Streamable HTTP and over stdio: {@link io.fermata.mcp.McpServer} is the entry point. */
 @NullMarked
 package io.fermata.mcp;
 

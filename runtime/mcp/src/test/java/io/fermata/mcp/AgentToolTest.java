@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** An agent as a model finds it: as one tool. */
+/** An agent as a model sees it: one tool. */
 @Timeout(120)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Tag("slow")
@@ -111,7 +111,7 @@ class AgentToolTest {
   }
 
   @Test
-  void aCallThatTakesLongerIsToldHowToWaitAndMayBeStopped() {
+  void aSlowCallSaysHowToWaitAndMayBeStopped() {
     JsonNode working = call("\"action\":\"send\",\"message\":\"work\"");
     assertThat(working.path("status").asText()).isEqualTo("working");
     assertThat(working.path("code").asText()).isEqualTo("still_working");
@@ -164,7 +164,7 @@ class AgentToolTest {
   }
 
   @Test
-  void progressIsToldToThoseWhoAskForIt() throws Exception {
+  void progressIsSentToClientsThatAskForIt() throws Exception {
     Events events =
         client("alice")
             .listen(

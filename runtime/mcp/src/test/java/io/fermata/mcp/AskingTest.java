@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 
-/** One handler that asks, and how clients of either era meet its questions. */
+/** A handler that asks, with clients of each revision. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class AskingTest {
   record Name(String name) {}
@@ -176,7 +176,7 @@ class AskingTest {
   }
 
   @Test
-  void anElderClientThatRepliesSomethingElseIsToldSo() throws Exception {
+  void anOlderClientThatRepliesSomethingElseIsRefused() throws Exception {
     Wired client = session(FORMS);
     Events events = calling(client);
     JsonNode asked = events.next();
@@ -187,7 +187,7 @@ class AskingTest {
   }
 
   @Test
-  void anElderClientThatCannotBeAskedIsToldWhatIsMissing() {
+  void anOlderClientThatCannotBeAskedIsRefusedWithWhatIsMissing() {
     assertThat(session("{}").request("tools/call", ASKING).message()).contains("elicitation");
     assertThat(
             session(FORMS)

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * The protocol's own conformance suite, against a server of plain tools and of flows. It needs npm
- * on the PATH; the Node that it runs on comes with it on Linux, and must be 22 or newer elsewhere.
+ * on the PATH. On Linux it brings its own Node; elsewhere Node 22 or newer must be installed.
  */
 @Tag("tools")
 class ConformanceTest {
@@ -52,7 +52,7 @@ class ConformanceTest {
     String printed;
     try (Fermata host = EverythingJobs.host();
         McpServer server = EverythingServer.builder(host).port(0).start()) {
-      // What is not scored may fail, which the status would tell, too.
+      // Scenarios that are not scored may fail, which would also change the exit status.
       printed =
           run(
               1,
@@ -75,7 +75,7 @@ class ConformanceTest {
     assertThat(passed).as(printed).containsAll(scenarios).contains(beyond.split(";"));
   }
 
-  /** The suite names what a revision requires of servers, one a line. */
+  /** The suite lists the requirements of a revision for servers, one per line. */
   private static List<String> required(String revision) throws IOException {
     return Files.readAllLines(
             CLIENTS.resolve(SUITE).resolve("requirements").resolve(revision + ".yaml"))

@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** An answer that a client reads as it comes: a stream of events, or one JSON text. */
+/** An answer that a client reads as it arrives: a stream of events, or one JSON text. */
 public final class Events {
   private final HttpResponse<InputStream> raw;
   private final BufferedReader lines;
@@ -37,7 +37,7 @@ public final class Events {
     return header("Content-Type").equals("text/event-stream");
   }
 
-  /** The whole of an answer that is plain JSON. */
+  /** The body of an answer that is plain JSON. */
   public JsonNode plain() throws IOException {
     assertThat(header("Content-Type")).isEqualTo("application/json");
     return Wired.JSON.readTree(lines);
@@ -65,7 +65,7 @@ public final class Events {
     return Wired.JSON.readTree(data.substring("data: ".length()));
   }
 
-  /** A heartbeat, or the event that opens a stream that is kept. */
+  /** A heartbeat, or the event that opens a resumable stream. */
   private void skip(String line) throws IOException {
     if (line.startsWith("id: ")) {
       lastId = line.substring("id: ".length());
@@ -82,7 +82,7 @@ public final class Events {
     return lastId;
   }
 
-  /** Goes away before the end. */
+  /** Disconnects before the end. */
   public void breakOff() throws IOException {
     lines.close();
   }

@@ -85,7 +85,7 @@ final class EverythingJobs {
     return FlowTool.of("failing_job", flow.description(), flow);
   }
 
-  /** What it waits for never comes, so there is no result of the tool that could be told. */
+  /** It waits for a signal that never arrives, so the tool has no result. */
   private static FlowTool protocolErrorJob() {
     Flow<Nothing> flow =
         Flow.of("protocol_error_job", Nothing.class)

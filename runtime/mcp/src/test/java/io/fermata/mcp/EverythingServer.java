@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** The server that the conformance suite looks for, written as any author would. */
+/** The server that the conformance suite expects, written as an author would. */
 public final class EverythingServer {
   private static final byte[] PNG =
       Base64.getDecoder()
@@ -37,7 +37,7 @@ public final class EverythingServer {
 
   private EverythingServer() {}
 
-  /** Serves until it is killed, for trying out clients by hand. */
+  /** Serves until it is killed, to try out clients by hand. */
   public static void main(String[] args) throws InterruptedException {
     Fermata host = EverythingJobs.host();
     if (args.length == 0) {
@@ -50,7 +50,7 @@ public final class EverythingServer {
 
   public static McpServerBuilder builder(ToolHost host) {
     McpServerBuilder builder = McpServer.serving(host).name("everything").version("1");
-    Stream.of(contents(), tells(), asks(), rounds(), changes(), schemas())
+    Stream.of(contents(), notifies(), asks(), rounds(), changes(), schemas())
         .flatMap(List::stream)
         .forEach(builder::tool);
     resources(builder);
@@ -90,7 +90,7 @@ public final class EverythingServer {
             .call(call -> McpResult.error("This tool intentionally returns an error for testing")));
   }
 
-  private static List<McpTool> tells() {
+  private static List<McpTool> notifies() {
     return List.of(
         McpTool.of("test_tool_with_logging", "Logs")
             .call(
@@ -111,11 +111,11 @@ public final class EverythingServer {
         McpTool.of("test_reconnection", "Lets its client go and come back")
             .call(
                 call -> {
-                  call.letGo();
+                  call.releaseConnection();
                   Thread.sleep(100);
                   return McpResult.text("It came back.");
                 }),
-        McpTool.of("test_tool_with_progress", "Tells how far it is")
+        McpTool.of("test_tool_with_progress", "Reports progress")
             .call(
                 call -> {
                   call.progress(0, 100);
@@ -144,18 +144,22 @@ public final class EverythingServer {
             .input(Message.class)
             .call(
                 call ->
-                    told(call.ask("user", form(call.argument("message"), "username", "string")))),
+                    described(
+                        call.ask("user", form(call.argument("message"), "username", "string")))),
         McpTool.of("test_elicitation_sep1034_defaults", "Asks with defaults")
-            .call(call -> told(call.ask("user", McpAsk.form("Please review", parsed(DEFAULTS))))),
+            .call(
+                call ->
+                    described(call.ask("user", McpAsk.form("Please review", parsed(DEFAULTS))))),
         McpTool.of("test_elicitation_sep1330_enums", "Asks with choices")
-            .call(call -> told(call.ask("user", McpAsk.form("Please choose", parsed(CHOICES))))),
+            .call(
+                call -> described(call.ask("user", McpAsk.form("Please choose", parsed(CHOICES))))),
         McpTool.of("test_missing_capability", "Needs the client's model")
             .call(call -> McpResult.text(call.ask("said", McpAsk.model("Hello", 10)).text())),
         McpTool.of("test_streaming_elicitation", "Asks the user for a name")
-            .call(call -> told(call.ask("user", NAME))));
+            .call(call -> described(call.ask("user", NAME))));
   }
 
-  private static McpResult told(McpReply reply) {
+  private static McpResult described(McpReply reply) {
     return McpResult.text(
         "Elicitation completed: action=%s, content=%s".formatted(reply.action(), reply.content()));
   }

@@ -28,12 +28,12 @@ import java.util.function.Consumer;
 public final class FakeHost implements ToolHost {
   static final String PAGE = "<!doctype html><title>Plans</title><p>Plans: ☕ 𝄐</p>";
 
-  /** What the widget shows. */
+  /** The data of the widget. */
   record Plans(BigDecimal price) {}
 
-  /** A call that goes on until a test has it answered. */
+  /** A call that runs until a test answers it. */
   public record Work(Consumer<ToolProgress> progress, CompletableFuture<ToolReply> reply) {
-    public void tells(String node, String name, JsonNode payload) {
+    public void emits(String node, String name, JsonNode payload) {
       progress.accept(new ToolProgress(node, name, payload));
     }
 
@@ -52,10 +52,10 @@ public final class FakeHost implements ToolHost {
     }
   }
 
-  /** How it is at the moment. */
+  /** Its current health. */
   public volatile Health health = Health.GOOD;
 
-  /** Whether it says nothing of that. */
+  /** Whether it does not report its health. */
   public volatile boolean silent;
 
   private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
@@ -73,7 +73,7 @@ public final class FakeHost implements ToolHost {
         contract("noop", "Answers at once"),
         contract("echo", "Says how it was called"),
         contract("slow", "Takes its time"),
-        contract("working", "Works until it is told to end"),
+        contract("working", "Works until the test ends it"),
         contract("wrong", "Ends in an error"),
         contract("failing", "Breaks its promise never to fail"),
         contract("throwing", "Throws"));
@@ -116,7 +116,7 @@ public final class FakeHost implements ToolHost {
     begun.add(work);
     works.add(work);
     if (call.arguments().path("atOnce").asBoolean()) {
-      work.tells("search", "offers", Json.object().put("found", 3));
+      work.emits("search", "offers", Json.object().put("found", 3));
       work.streams("at once");
       work.ends();
     }

@@ -33,7 +33,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** An authorization server on a socket: it signs, rotates its keys, hangs, dies and comes back. */
+/** An authorization server on a socket: it signs, rotates its keys, hangs, stops and restarts. */
 public final class Issuer implements AutoCloseable {
   public static final String AUDIENCE = "http://localhost/mcp";
 
@@ -54,16 +54,16 @@ public final class Issuer implements AutoCloseable {
     this.keys = List.of(keys);
   }
 
-  /** One whose metadata are where OAuth has them. */
+  /** An issuer with its metadata at OAuth's address. */
   public static Issuer running(JWK... keys) {
     return running("", "/.well-known/oauth-authorization-server", keys);
   }
 
   /**
-   * An issuer that runs.
+   * A running issuer.
    *
    * @param path the path of its name
-   * @param metadata the one place where its metadata are
+   * @param metadata the only path of its metadata
    */
   public static Issuer running(String path, String metadata, JWK... keys) {
     HttpServer first = listening(0);
@@ -135,7 +135,7 @@ public final class Issuer implements AutoCloseable {
     server = starting;
   }
 
-  /** Takes requests and answers none until it is let go on. */
+  /** Accepts requests but answers none until it is resumed. */
   public CountDownLatch hangs() {
     CountDownLatch until = new CountDownLatch(1);
     hanging = until;
@@ -171,17 +171,17 @@ public final class Issuer implements AutoCloseable {
     exchange.close();
   }
 
-  /** A good token of somebody's. */
+  /** A valid token of a subject. */
   public String token(String subject, String... scopes) {
     return token(claims -> claims.subject(subject).claim("scope", String.join(" ", scopes)));
   }
 
-  /** A token that is good but for what is changed in it. */
+  /** A token that is valid except for a change. */
   public String token(Consumer<JWTClaimsSet.Builder> change) {
     return signed(key(), change);
   }
 
-  /** A token that is good but for its key and what is changed in it. */
+  /** A token that is valid except for its key and a change. */
   public String signed(JWK with, Consumer<JWTClaimsSet.Builder> change) {
     JWSAlgorithm algorithm = with instanceof ECKey ? JWSAlgorithm.ES256 : JWSAlgorithm.RS256;
     JWSHeader header =
@@ -203,7 +203,7 @@ public final class Issuer implements AutoCloseable {
     }
   }
 
-  /** What a good token says, but for what is changed. */
+  /** The claims of a valid token, with a change. */
   public JWTClaimsSet claims(Consumer<JWTClaimsSet.Builder> change) {
     JWTClaimsSet.Builder claims =
         new JWTClaimsSet.Builder()

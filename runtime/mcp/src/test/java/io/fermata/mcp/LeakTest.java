@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What goes wrong inside is told to the log, and to no client. */
+/** Internal failures are logged, and no client sees them. */
 @Timeout(120)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class LeakTest {
@@ -207,7 +207,7 @@ class LeakTest {
     assertThat(said.body().isMissingNode()).isFalse();
   }
 
-  private void bothErasTellNothing(String method, String name, String params) {
+  private void noRevisionRevealsAnything(String method, String name, String params) {
     tellsNothing(of("ann").with("MCP-Protocol-Version", "2025-11-25").request(method, params));
     Wired modern = of("ann");
     if (!name.isEmpty()) {
@@ -232,7 +232,7 @@ class LeakTest {
   void aToolThatFailsDoesNotSayWhy(String tool) {
     String call = "\"name\":\"" + tool + "\",\"arguments\":{}";
 
-    bothErasTellNothing("tools/call", tool, call);
+    noRevisionRevealsAnything("tools/call", tool, call);
     Wired.Said said =
         of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", call);
     assertThat(said.result().path("isError").asBoolean() || said.body().has("error")).isTrue();
@@ -241,14 +241,14 @@ class LeakTest {
   @ParameterizedTest
   @ValueSource(strings = {"test://throws", "test://things/7"})
   void aResourceThatCannotBeReadDoesNotSayWhy(String uri) {
-    bothErasTellNothing("resources/read", uri, "\"uri\":\"" + uri + "\"");
+    noRevisionRevealsAnything("resources/read", uri, "\"uri\":\"" + uri + "\"");
   }
 
   @Test
   void aPromptThatFailsDoesNotSayWhyNorDoItsProposals() {
-    bothErasTellNothing(
+    noRevisionRevealsAnything(
         "prompts/get", "throws", "\"name\":\"throws\",\"arguments\":{\"whom\":\"x\"}");
-    bothErasTellNothing(
+    noRevisionRevealsAnything(
         "completion/complete",
         "",
         "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"throws\"},"
@@ -262,7 +262,7 @@ class LeakTest {
         "\"name\":\"%s\",\"arguments\":{\"action\":\"start\",\"intent\":\"t\",\"stateUpdates\":{\"name\":\"x\"}}"
             .formatted(flow);
 
-    bothErasTellNothing("tools/call", flow, start);
+    noRevisionRevealsAnything("tools/call", flow, start);
     Wired.Said said =
         of("ann").with("MCP-Protocol-Version", "2025-11-25").request("tools/call", start);
     assertThat(said.result().at("/structuredContent/status").asText()).isEqualTo("error");
@@ -305,7 +305,7 @@ class LeakTest {
   }
 
   @Test
-  void nobodyIsToldAnythingOfTheRunOfAnother() {
+  void nobodySeesTheRunOfAnother() {
     String start =
         "\"name\":\"decides\",\"arguments\":{\"action\":\"start\",\"intent\":\"a secret of ann\"}";
     Wired.Said anns =

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.MDC;
 
-/** What those hear of a server who time, count and log its calls. */
+/** Metrics, spans and logs of a server's calls. */
 @Timeout(30)
 class McpTelemetryTest {
   private static final String TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -96,7 +96,7 @@ class McpTelemetryTest {
   }
 
   @Test
-  void aPlainToolGoesOnTheTraceOfTheRequestAndWhatItsHandlerBeginsIsWithinIt() throws Exception {
+  void aPlainToolContinuesTheTraceOfTheRequestAndSpansOfItsHandlerAreWithinIt() throws Exception {
     call(new Wired(server), "add", "\"traceparent\":\"" + traceparent(TRACE) + "\"");
 
     SpanData called = span("tools/call add");

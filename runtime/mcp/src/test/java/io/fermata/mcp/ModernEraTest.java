@@ -13,7 +13,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a client of revision 2026-07-28 meets. */
+/** The server as clients of revision 2026-07-28 see it. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class ModernEraTest {
   private final FakeHost host = new FakeHost();
@@ -143,11 +143,11 @@ class ModernEraTest {
     assertThat(said.code()).isEqualTo(-32602);
     assertThat(said.message()).isEqualTo("Unknown tool: nope; did you mean noop?");
     assertThat(call("something_else", "").message())
-        .isEqualTo("Unknown tool: something_else; tools/list tells which there are.");
+        .isEqualTo("Unknown tool: something_else; tools/list lists the tools.");
   }
 
   @Test
-  void whoShakesHandsIsToldToDiscover() {
+  void aHandshakeOfTheModernRevisionIsReferredToDiscovery() {
     assertThat(client().modern("initialize", "").message()).contains("server/discover");
     assertThat(client().modern("ping", "").message()).isEqualTo("Method not found: ping");
   }

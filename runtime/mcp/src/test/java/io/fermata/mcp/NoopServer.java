@@ -1,6 +1,6 @@
 package io.fermata.mcp;
 
-/** Serves the fake host until it is killed, for trying out clients and for measuring by hand. */
+/** Serves the fake host until it is killed, to try out clients and to measure by hand. */
 final class NoopServer {
   private NoopServer() {}
 

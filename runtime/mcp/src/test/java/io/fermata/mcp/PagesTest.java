@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 
-/** How tools and their pages are told to clients that render them. */
+/** How tools and their pages are described to clients that render them. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class PagesTest {
   private static final String URI = "ui://fermata/weather.html";
@@ -92,7 +92,7 @@ class PagesTest {
   }
 
   @Test
-  void aPageTellsWhatItNeedsWithItsOneContent() {
+  void aPageDeclaresWhatItNeedsWithItsOneContent() {
     JsonNode contents =
         client()
             .with("Mcp-Name", URI)

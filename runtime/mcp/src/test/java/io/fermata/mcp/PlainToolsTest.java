@@ -26,7 +26,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 
-/** What authors register beside flows, and what becomes of it where something goes wrong. */
+/** The features that authors register besides flows, and their failures. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class PlainToolsTest {
   record Sum(int a, int b) {}
@@ -173,7 +173,7 @@ class PlainToolsTest {
   }
 
   @Test
-  void aFailureTellsNothingOfItsCause() {
+  void aFailureRevealsNothingOfItsCause() {
     JsonNode result = call("fail", "{}");
 
     assertThat(result.path("isError").asBoolean()).isTrue();
@@ -231,7 +231,7 @@ class PlainToolsTest {
   }
 
   @Test
-  void aClientOfASessionCallsItsCallOff() throws Exception {
+  void aClientOfASessionCancelsItsCall() throws Exception {
     Wired client = session();
     Events events =
         client
@@ -283,10 +283,10 @@ class PlainToolsTest {
   }
 
   @Test
-  void aModernClientHearsMessagesOfTheLevelItNames() throws Exception {
-    JsonNode heard = firstOfLogging("info");
-    assertThat(heard.path("method").asText()).isEqualTo("notifications/message");
-    assertThat(heard.at("/params/data").asText()).isEqualTo("working");
+  void aModernClientReceivesMessagesOfTheLevelItNames() throws Exception {
+    JsonNode logged = firstOfLogging("info");
+    assertThat(logged.path("method").asText()).isEqualTo("notifications/message");
+    assertThat(logged.at("/params/data").asText()).isEqualTo("working");
 
     assertThat(firstOfLogging("warning").has("result")).isTrue();
   }

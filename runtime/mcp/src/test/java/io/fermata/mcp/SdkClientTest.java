@@ -13,18 +13,18 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** A client of another vendor finds its way. */
+/** The official MCP client for Java. */
 class SdkClientTest {
   @Test
-  void theJavaSdkListsAndCallsToolsAndHearsOfProgress() throws InterruptedException {
+  void theJavaSdkListsAndCallsToolsAndReceivesProgress() throws InterruptedException {
     FakeHost host = new FakeHost();
-    BlockingQueue<String> heard = new LinkedBlockingQueue<>();
+    BlockingQueue<String> progress = new LinkedBlockingQueue<>();
     try (McpServer server = McpServer.serving(host).name("fake").port(0).start();
         McpSyncClient client =
             McpClient.sync(
                     HttpClientStreamableHttpTransport.builder("http://localhost:" + server.port())
                         .build())
-                .progressConsumer(progress -> heard.add(progress.message()))
+                .progressConsumer(update -> progress.add(update.message()))
                 .build()) {
       McpSchema.InitializeResult welcome = client.initialize();
       assertThat(welcome.serverInfo().name()).isEqualTo("fake");
@@ -47,7 +47,7 @@ class SdkClientTest {
               });
       client.callTool(McpSchema.CallToolRequest.builder("working").progressToken("t").build());
       work.join();
-      assertThat(heard.poll(60, TimeUnit.SECONDS)).isEqualTo("Good day");
+      assertThat(progress.poll(60, TimeUnit.SECONDS)).isEqualTo("Good day");
     }
   }
 }

@@ -7,7 +7,7 @@ import java.net.BindException;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** Which servers start, and whom they let in. */
+/** Which servers start, and which callers they admit. */
 class StartTest {
   private final FakeHost host = new FakeHost();
 
@@ -34,7 +34,7 @@ class StartTest {
     assertThatThrownBy(() -> McpServer.serving(host).address("0.0.0.0").port(0).start())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("0.0.0.0")
-        .hasMessageContaining("register an API key");
+        .hasMessageContaining("add an API key");
   }
 
   @Test
@@ -74,7 +74,7 @@ class StartTest {
   }
 
   @Test
-  void callsUnderWayFinishBeforeTheServerCloses() throws Exception {
+  void callsInFlightFinishBeforeTheServerCloses() throws Exception {
     McpServer server = McpServer.serving(host).port(0).start();
     var call =
         CompletableFuture.supplyAsync(

@@ -8,7 +8,7 @@ import io.fermata.flow.json.Json;
 import java.net.URI;
 import java.util.Set;
 
-/** A client that takes tasks, and can show forms unless it is told otherwise. */
+/** A client that accepts tasks, and shows forms by default. */
 public final class TaskClient {
   static final String TASKS = "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}";
   private static final Set<String> OVER = Set.of("completed", "failed", "cancelled");
@@ -45,7 +45,7 @@ public final class TaskClient {
     return wired.send(wired.modernMessage(method, name, params, capabilities));
   }
 
-  /** A stream of what becomes of tasks. */
+  /** A stream of task notifications. */
   public Events listen(String... ids) throws Exception {
     Wired wired = wired();
     String params = "\"notifications\":{\"taskIds\":" + Json.text(Json.tree(ids)) + "}";
@@ -58,7 +58,7 @@ public final class TaskClient {
     return say("tools/call", tool, "\"name\":\"%s\",\"arguments\":%s".formatted(tool, arguments));
   }
 
-  /** What a call comes to that may be kept waiting, in a stream then. */
+  /** The result of a call that may wait, over a stream. */
   public JsonNode waited(String tool, String params) throws Exception {
     Wired wired = wired();
     String all = "\"name\":\"" + tool + "\",\"arguments\":{}" + params;
@@ -92,7 +92,7 @@ public final class TaskClient {
     return responses;
   }
 
-  /** The task when it has that status. */
+  /** The task once it has this status. */
   public JsonNode when(String id, String status) throws InterruptedException {
     JsonNode task = get(id);
     for (int i = 0; i < 600 && !task.path("status").asText().equals(status); i++) {

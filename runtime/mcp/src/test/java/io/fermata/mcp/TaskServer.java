@@ -18,13 +18,13 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * A host whose runs work until there is a file that lets them, and then ask; also as a process of
- * its own, to be killed.
+ * A host whose runs work until a file exists, and then ask; also as a separate process, to be
+ * killed.
  */
 public final class TaskServer {
   record Order(String dish, String sauce) {}
 
-  /** What no form asks for. */
+  /** A value that no form can ask for. */
   record Parcel(List<String> things) {}
 
   private final Path directory;
@@ -58,7 +58,7 @@ public final class TaskServer {
         .start();
   }
 
-  /** Lets whatever works go on. */
+  /** Lets the working runs continue. */
   public void release() throws Exception {
     Files.writeString(directory.resolve("gate"), "open");
   }
@@ -67,7 +67,7 @@ public final class TaskServer {
     return Files.exists(directory.resolve("undone"));
   }
 
-  /** How often something was heated. */
+  /** How many times something was heated. */
   public int heated() {
     return directory.toFile().list((folder, name) -> name.startsWith("heated-")).length;
   }

@@ -20,13 +20,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A task is what its name says it is in every process that has the store. */
+/** A task id is valid in every process that has the store. */
 @Timeout(180)
 @Tag("slow")
 class TaskSurvivalTest {
   @TempDir Path directory;
 
-  /** A server in a process of its own. */
+  /** A server in a separate process. */
   private final class Server implements AutoCloseable {
     private final Process process;
     private final BufferedReader out;
@@ -47,7 +47,7 @@ class TaskSurvivalTest {
       return new TaskClient(URI.create("http://localhost:" + port + "/mcp"));
     }
 
-    /** Says something over the standard streams and yields the result. */
+    /** Sends a request over the standard streams and returns the result. */
     JsonNode ask(String method, String params) throws IOException {
       String message =
           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s,%s}}\n"
@@ -63,7 +63,7 @@ class TaskSurvivalTest {
       return Wired.JSON.readTree(out.readLine()).path("result");
     }
 
-    /** As {@code kill -9}: nothing of it runs any more when this returns. */
+    /** As {@code kill -9}: the process has ended when this returns. */
     void kill() {
       process.destroyForcibly().onExit().join();
     }

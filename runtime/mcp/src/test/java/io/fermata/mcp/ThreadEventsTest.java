@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a client hears of a thread while it goes on, and after it was away. */
+/** The event stream of a thread, live and after a client was disconnected. */
 @Timeout(120)
 @Tag("slow")
 class ThreadEventsTest {
@@ -35,28 +35,28 @@ class ThreadEventsTest {
     desk.close();
   }
 
-  private static List<String> types(List<Desk.Heard> heard) {
-    return heard.stream().map(Desk.Heard::type).toList();
+  private static List<String> types(List<Desk.StreamEvent> events) {
+    return events.stream().map(Desk.StreamEvent::type).toList();
   }
 
-  private static List<String> ids(List<Desk.Heard> heard) {
-    return heard.stream().map(Desk.Heard::id).toList();
+  private static List<String> ids(List<Desk.StreamEvent> events) {
+    return events.stream().map(Desk.StreamEvent::id).toList();
   }
 
-  private List<Desk.Heard> story(String thread) {
+  private List<Desk.StreamEvent> story(String thread) {
     try (Desk.Listening listening = alice.listen(thread + "/events")) {
       return listening.upTo("stopped");
     }
   }
 
   @Test
-  void aTurnIsToldAsItHappens() {
+  void aTurnIsStreamedAsItHappens() {
     String thread = alice.thread();
     try (Desk.Listening listening = alice.listen(thread + "/events")) {
       alice.says(thread, "hello");
 
-      List<Desk.Heard> heard = listening.upTo("stopped");
-      assertThat(types(heard))
+      List<Desk.StreamEvent> events = listening.upTo("stopped");
+      assertThat(types(events))
           .containsSubsequence(
               "thread.created",
               "message.received",
@@ -65,24 +65,24 @@ class ThreadEventsTest {
               "message.created",
               "step.ended",
               "stopped");
-      Desk.Heard step =
-          heard.stream().filter(it -> it.type().equals("step.ended")).findFirst().orElseThrow();
+      Desk.StreamEvent step =
+          events.stream().filter(it -> it.type().equals("step.ended")).findFirst().orElseThrow();
       assertThat(step.data().path("model").asText()).isEqualTo("scripted");
       assertThat(step.data().at("/usage/outputTokens").asLong()).isPositive();
       assertThat(step.data().at("/usage").has("cost")).isTrue();
-      assertThat(ids(heard)).doesNotHaveDuplicates();
+      assertThat(ids(events)).doesNotHaveDuplicates();
     }
   }
 
   @Test
-  void whatAModelSaysIsHeardWhileItSaysIt() {
+  void aModelsTextIsStreamedWhileItIsWritten() {
     String thread = alice.thread();
     try (Desk.Listening listening = alice.listen(thread + "/events?after=now")) {
       alice.says(thread, "hello");
 
       StringBuilder said = new StringBuilder();
       String messageId = "";
-      Desk.Heard next = listening.next();
+      Desk.StreamEvent next = listening.next();
       while (next != null && !next.type().equals("stopped")) {
         if (next.type().equals("delta")) {
           assertThat(next.id()).isEmpty();
@@ -100,10 +100,10 @@ class ThreadEventsTest {
   }
 
   @Test
-  void whereverAClientBreaksOffItHearsExactlyTheRest() {
+  void aClientThatDisconnectsAnywhereReceivesExactlyTheRest() {
     String thread = alice.thread();
     alice.says(thread, "take a note");
-    List<Desk.Heard> all = story(thread);
+    List<Desk.StreamEvent> all = story(thread);
 
     for (int i = 0; i < all.size() - 1; i++) {
       Desk.Client back = desk.alice().with("Last-Event-ID", all.get(i).id());
@@ -116,11 +116,11 @@ class ThreadEventsTest {
   @Test
   void aClientThatWasAwayMissesNothingEvenOverARestart() {
     String thread = alice.thread();
-    List<Desk.Heard> heard = new ArrayList<>();
+    List<Desk.StreamEvent> events = new ArrayList<>();
     try (Desk.Listening listening = alice.listen(thread + "/events")) {
       alice.says(thread, "hello");
       for (int i = 0; i < 4; i++) {
-        heard.add(nextOfJournal(listening));
+        events.add(nextOfJournal(listening));
       }
     }
     alice.says(thread, "take a note");
@@ -128,33 +128,33 @@ class ThreadEventsTest {
     alice = desk.alice();
     alice.says(thread, "hello again");
 
-    String last = heard.get(heard.size() - 1).id();
+    String last = events.get(events.size() - 1).id();
     try (Desk.Listening listening =
         desk.alice().with("Last-Event-ID", last).listen(thread + "/events")) {
       for (int turns = 0; turns < 3; turns++) {
-        heard.addAll(listening.upTo("stopped"));
+        events.addAll(listening.upTo("stopped"));
       }
     }
-    List<Desk.Heard> whole = new ArrayList<>();
+    List<Desk.StreamEvent> whole = new ArrayList<>();
     try (Desk.Listening listening = alice.listen(thread + "/events")) {
       for (int turns = 0; turns < 3; turns++) {
         whole.addAll(listening.upTo("stopped"));
       }
     }
-    assertThat(heard).isEqualTo(whole);
-    assertThat(told(whole)).isEqualTo(listed(thread));
+    assertThat(events).isEqualTo(whole);
+    assertThat(messages(whole)).isEqualTo(listed(thread));
   }
 
-  private static Desk.Heard nextOfJournal(Desk.Listening listening) {
-    Desk.Heard next = Objects.requireNonNull(listening.next());
+  private static Desk.StreamEvent nextOfJournal(Desk.Listening listening) {
+    Desk.StreamEvent next = Objects.requireNonNull(listening.next());
     while (next.id().isEmpty()) {
       next = Objects.requireNonNull(listening.next());
     }
     return next;
   }
 
-  private static List<String> told(List<Desk.Heard> heard) {
-    return heard.stream()
+  private static List<String> messages(List<Desk.StreamEvent> events) {
+    return events.stream()
         .filter(it -> it.type().equals("message.created"))
         .map(it -> it.data().at("/message/id").asText())
         .toList();
@@ -178,14 +178,14 @@ class ThreadEventsTest {
 
     String after = view.path("offset").asText();
     try (Desk.Listening listening = alice.listen(thread + "/events?after=" + after)) {
-      List<Desk.Heard> heard = listening.upTo("stopped");
-      assertThat(heard.get(0).type()).isEqualTo("message.received");
-      assertThat(heard.get(0).data().at("/message/content").asText()).isEqualTo("take a note");
+      List<Desk.StreamEvent> events = listening.upTo("stopped");
+      assertThat(events.get(0).type()).isEqualTo("message.received");
+      assertThat(events.get(0).data().at("/message/content").asText()).isEqualTo("take a note");
     }
   }
 
   @Test
-  void aClientThatReadsLateHearsEverythingFromTheJournal() {
+  void aClientThatReadsLateReceivesEverythingFromTheJournal() {
     String thread = alice.thread();
     alice.says(thread, "hello");
     try (Desk.Listening slow = alice.listen(thread + "/events")) {
@@ -195,7 +195,7 @@ class ThreadEventsTest {
         alice.says(thread, i + " " + much);
       }
       for (int i = 0; i < 30; i++) {
-        List<Desk.Heard> turn = slow.upTo("stopped");
+        List<Desk.StreamEvent> turn = slow.upTo("stopped");
         assertThat(turn.get(0).data().at("/message/content").asText()).startsWith(i + " ");
       }
     }
@@ -209,9 +209,12 @@ class ThreadEventsTest {
             .header("Location");
     alice.says(thread, "take a note");
 
-    List<Desk.Heard> all = story(thread);
+    List<Desk.StreamEvent> all = story(thread);
     String everything =
-        all.stream().map(Desk.Heard::data).map(JsonNode::toString).collect(Collectors.joining());
+        all.stream()
+            .map(Desk.StreamEvent::data)
+            .map(JsonNode::toString)
+            .collect(Collectors.joining());
     assertThat(everything).doesNotContain("in storage", "in env", "TOKEN", "secret");
     assertThat(types(all)).contains("file.written", "custom", "call.began", "call.ended");
     assertThat(all)
@@ -227,7 +230,7 @@ class ThreadEventsTest {
   void theStreamOfAThreadThatIsDeletedSaysSoAndEnds() {
     String thread = alice.thread();
     try (Desk.Listening listening = alice.listen(thread + "/events")) {
-      // What nobody has heard by then is deleted with the rest.
+      // Events that no client has received by then are deleted with the rest.
       assertThat(types(listening.upTo("thread.created"))).startsWith("thread.created");
       alice.send("DELETE", thread, null).is(204);
 
@@ -243,7 +246,7 @@ class ThreadEventsTest {
     try (Desk.Listening listening = alice.listen(thread + "/events?after=now")) {
       desk.restart();
 
-      Desk.Heard last = Objects.requireNonNull(listening.next());
+      Desk.StreamEvent last = Objects.requireNonNull(listening.next());
       assertThat(last.type()).isEqualTo("closed");
       assertThat(last.data().path("code").asText()).isEqualTo("shutting_down");
       assertThat(listening.next()).isNull();

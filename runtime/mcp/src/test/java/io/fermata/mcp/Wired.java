@@ -13,14 +13,14 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** A client that says exactly what a test wants it to say. */
+/** A client that sends exactly what a test wants. */
 public final class Wired {
   public static final String META =
       "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
           + "\"io.modelcontextprotocol/clientCapabilities\":{}}";
   public static final ObjectMapper JSON = new ObjectMapper();
 
-  /** What came back. */
+  /** A response. */
   public record Said(int status, HttpResponse<byte[]> raw, JsonNode body) {
     public JsonNode result() {
       return body.path("result");
@@ -62,7 +62,7 @@ public final class Wired {
     return this;
   }
 
-  /** Goes to another path of the server. */
+  /** Uses another path of the server. */
   public Wired at(String path) {
     endpoint = endpoint.resolve(path);
     return this;
@@ -74,9 +74,9 @@ public final class Wired {
   }
 
   /**
-   * Opens a session of a revision before 2026-07-28, to which all belongs that is sent from now on.
+   * Opens a session of a revision before 2026-07-28, for all messages from now on.
    *
-   * @param capabilities what the client can do
+   * @param capabilities the capabilities of the client
    */
   public Wired session(String version, String capabilities) {
     Said welcome =
@@ -91,7 +91,7 @@ public final class Wired {
     return headers.getOrDefault(name, "");
   }
 
-  /** A modern request of a client that can do something, with headers that mirror it. */
+  /** A modern request of a client with capabilities, with headers that mirror its body. */
   public String modernMessage(String rpcMethod, String name, String params, String capabilities) {
     with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", rpcMethod);
     if (!name.isEmpty()) {
@@ -135,7 +135,7 @@ public final class Wired {
     return sendTo(endpoint.resolve(path), HttpRequest.BodyPublishers.ofString(body));
   }
 
-  /** Sends a message, and yields its answer as soon as that begins. */
+  /** Sends a message, and returns its answer as soon as it begins. */
   public CompletableFuture<Events> listen(String body) {
     HttpRequest request =
         request(

@@ -41,13 +41,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Verifies access tokens: JWTs that the issuer signed for this server. A new token is verified on a
- * thread of its own, once for all requests that carry it meanwhile; verified ones are cached.
+ * separate thread, once for all concurrent requests that carry it. Verified tokens are cached.
  */
 public final class AccessTokens {
   /** How far the clocks of the issuer and this server may differ. */
   public static final Duration LEEWAY = Duration.ofSeconds(30);
 
-  /** Some issuers say of a token that does not end that it ends in the year 292278994. */
+  /** Some issuers write the year 292278994 into tokens that do not expire. */
   private static final Instant NEVER = Instant.ofEpochMilli(Long.MAX_VALUE);
 
   /** With a symmetric algorithm, everyone who can verify a token could also sign one. */
@@ -63,7 +63,7 @@ public final class AccessTokens {
           JWSAlgorithm.ES384,
           JWSAlgorithm.ES512);
 
-  /** Other kinds of tokens that an issuer signs are not for presenting to anybody. */
+  /** Issuers also sign tokens of other types, which must not be accepted from a caller. */
   private static final Set<String> TYPES = Set.of("jwt", "at+jwt", "application/at+jwt");
 
   private static final int MAX_SUBJECT = 255;
@@ -85,11 +85,11 @@ public final class AccessTokens {
   private final LongSupplier clock;
   private final Executor threads;
 
-  /** Those that are being checked, by their digests. */
-  private final Map<String, CompletableFuture<AuthenticatedCaller>> underWay =
+  /** Checks in flight, by the digest of the token. */
+  private final Map<String, CompletableFuture<AuthenticatedCaller>> inFlight =
       new ConcurrentHashMap<>();
 
-  /** By the digests of the tokens, the one longest unheard of first. */
+  /** Verified tokens by their digests, least recently used first. */
   private final Map<String, Verified> good =
       new LinkedHashMap<>(16, 0.75f, true) {
         @Override
@@ -99,8 +99,8 @@ public final class AccessTokens {
       };
 
   /**
-   * @param clock tells the time in milliseconds
-   * @param threads where tokens are checked; it may reject some
+   * @param clock the time in milliseconds
+   * @param threads verifies tokens; it may reject one
    */
   public AccessTokens(
       OAuth oauth, IssuerKeys keys, AuthChallenge challenge, LongSupplier clock, Executor threads) {
@@ -112,7 +112,7 @@ public final class AccessTokens {
     this.threads = threads;
   }
 
-  /** The threads that verify tokens; they end when there is nothing to do. */
+  /** The threads that verify tokens; they end when idle. */
   public static Executor threads() {
     int count = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
     ThreadPoolExecutor threads =
@@ -147,7 +147,7 @@ public final class AccessTokens {
       return CompletableFuture.completedFuture(remembered);
     }
     CompletableFuture<AuthenticatedCaller> check = new CompletableFuture<>();
-    CompletableFuture<AuthenticatedCaller> before = underWay.putIfAbsent(digest, check);
+    CompletableFuture<AuthenticatedCaller> before = inFlight.putIfAbsent(digest, check);
     if (before != null) {
       return before.copy();
     }
@@ -155,22 +155,22 @@ public final class AccessTokens {
       threads.execute(
           () ->
               check(token, known, digest)
-                  .whenComplete((caller, failure) -> over(digest, check, caller, failure)));
+                  .whenComplete((caller, failure) -> complete(digest, check, caller, failure)));
     } catch (RejectedExecutionException e) {
-      over(digest, check, null, RpcException.overloaded());
+      complete(digest, check, null, RpcException.overloaded());
     }
     return check.copy();
   }
 
-  private void over(
+  private void complete(
       String digest,
       CompletableFuture<AuthenticatedCaller> check,
       @Nullable AuthenticatedCaller caller,
       @Nullable Throwable failure) {
-    underWay.remove(digest);
+    inFlight.remove(digest);
     if (caller == null) {
       check.completeExceptionally(
-          failure == null ? new IllegalStateException("Nobody was found") : failure);
+          failure == null ? new IllegalStateException("The token names no caller") : failure);
     } else {
       check.complete(caller);
     }
@@ -254,7 +254,7 @@ public final class AccessTokens {
     }
   }
 
-  /** The time at which it expires, in milliseconds. */
+  /** The time at which the token expires, in milliseconds. */
   private long current(JWTClaimsSet claims) {
     Instant now = Instant.ofEpochMilli(clock.getAsLong());
     Date end = claims.getExpirationTime();
@@ -274,7 +274,7 @@ public final class AccessTokens {
     return until.isBefore(NEVER) ? until.toEpochMilli() : NEVER.toEpochMilli();
   }
 
-  /** An issuer has no fragment, so no two principals look the same. */
+  /** An issuer has no fragment, so the {@code #} keeps principals distinct. */
   private String principal(JWTClaimsSet claims) {
     String subject = claims.getSubject();
     if (subject == null
@@ -288,15 +288,15 @@ public final class AccessTokens {
   }
 
   private static Set<String> scopes(JWTClaimsSet claims) {
-    Object said =
+    Object claim =
         claims.getClaim("scope") == null ? claims.getClaim("scp") : claims.getClaim("scope");
-    if (said instanceof String text) {
+    if (claim instanceof String text) {
       return Arrays.stream(text.split(" "))
           .filter(each -> !each.isEmpty())
           .collect(Collectors.toSet());
     }
     Set<String> scopes = new HashSet<>();
-    if (said instanceof Collection<?> each) {
+    if (claim instanceof Collection<?> each) {
       each.forEach(scope -> scopes.add(String.valueOf(scope)));
     }
     return scopes;

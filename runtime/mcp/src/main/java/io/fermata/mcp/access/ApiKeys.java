@@ -19,14 +19,14 @@ public final class ApiKeys {
     return hashes.isEmpty();
   }
 
-  /** Who presents this key, or null if that is nobody we know. */
+  /** The caller that this key belongs to; null if the key is unknown. */
   @Nullable AuthenticatedCaller caller(String key) {
     if (isEmpty()) {
       return null;
     }
     byte[] presented = Digests.sha256(key);
     AuthenticatedCaller found = null;
-    // All are compared, so the time taken tells nothing about which came close.
+    // All keys are compared, so that the time taken reveals nothing about them.
     for (int i = 0; i < hashes.size(); i++) {
       if (MessageDigest.isEqual(hashes.get(i), presented)) {
         found = callers.get(i);

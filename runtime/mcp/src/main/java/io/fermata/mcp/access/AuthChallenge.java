@@ -10,33 +10,33 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rejects callers with a {@code WWW-Authenticate} header that says how to authenticate.
  *
- * @param metadata where the metadata of this server is; null if there is no issuer of tokens
- * @param scopes what every caller needs
+ * @param metadata the address of this server's metadata; null without an issuer of tokens
+ * @param scopes the scopes that every caller needs
  */
 public record AuthChallenge(@Nullable String metadata, Set<String> scopes) {
   private static final CharSequence HEADER = "www-authenticate";
 
-  /** Nothing was presented. */
+  /** The request has no credentials. */
   RpcException missing(String reason) {
     return refusal(401, reason, null, scopes, null);
   }
 
   /**
-   * What was presented is not good.
+   * The credentials are invalid.
    *
-   * @param why in words without quotes; null if there is no more to say than that
+   * @param why the reason, without quotes; null if there is none to give
    */
   RpcException invalid(String reason, @Nullable String why) {
     return refusal(401, reason, "invalid_token", scopes, why);
   }
 
-  /** What was presented is good, and not enough. */
+  /** The credentials are valid but lack a scope. */
   RpcException lacking(Set<String> needed) {
     Set<String> all = new TreeSet<>(scopes);
     all.addAll(needed);
     return refusal(
         403,
-        "The token lacks a scope that this needs: " + String.join(" ", all),
+        "The token lacks a scope. Get one with these scopes: " + String.join(" ", all),
         "insufficient_scope",
         all,
         null);

@@ -26,31 +26,34 @@ public final class Authenticator {
     this.challenge = challenge;
   }
 
-  /** Who presents these headers {@code Authorization}; fails with a refusal if nobody we know. */
+  /**
+   * The caller that the {@code Authorization} headers authenticate; fails with a refusal if they
+   * authenticate nobody.
+   */
   public CompletionStage<AuthenticatedCaller> of(List<String> authorization) {
     if (keys.isEmpty() && tokens == null) {
       return LOCAL;
     } else if (authorization.isEmpty()) {
-      return CompletableFuture.failedFuture(challenge.missing(next()));
+      return CompletableFuture.failedFuture(challenge.missing(nextStep()));
     } else if (authorization.size() > 1) {
       return CompletableFuture.failedFuture(
           RpcException.http(400, "A request must have one Authorization header."));
     }
     String header = authorization.get(0);
     if (!header.regionMatches(true, 0, SCHEME, 0, SCHEME.length())) {
-      return CompletableFuture.failedFuture(challenge.invalid(next(), null));
+      return CompletableFuture.failedFuture(challenge.invalid(nextStep(), null));
     }
     String presented = header.substring(SCHEME.length()).strip();
     AuthenticatedCaller known = keys.caller(presented);
     if (known != null) {
       return CompletableFuture.completedFuture(known);
     } else if (tokens == null) {
-      return CompletableFuture.failedFuture(challenge.invalid(next(), null));
+      return CompletableFuture.failedFuture(challenge.invalid(nextStep(), null));
     }
     return tokens.caller(presented);
   }
 
-  private String next() {
+  private String nextStep() {
     return tokens == null
         ? "Send a known API key: Authorization: Bearer <key>"
         : "Send an access token of " + tokens.issuer() + ": Authorization: Bearer <token>";
@@ -59,7 +62,7 @@ public final class Authenticator {
   /**
    * Returns the caller, if it has the scopes that every call needs.
    *
-   * @throws RpcException if the caller lacks a scope that everybody needs
+   * @throws RpcException if the caller lacks one of them
    */
   public AuthenticatedCaller admitted(AuthenticatedCaller caller) {
     Set<String> needed = challenge.scopes();

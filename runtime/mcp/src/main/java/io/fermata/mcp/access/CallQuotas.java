@@ -10,18 +10,18 @@ import java.util.function.Supplier;
 
 /** Limits the calls of each principal, per second and in flight. */
 public final class CallQuotas {
-  /** From so many on, those that have not been heard of for a while are looked for. */
-  private static final int MANY = 10_000;
+  /** The number of buckets from which on idle ones are evicted. */
+  private static final int EVICTION_THRESHOLD = 10_000;
 
   private final PrincipalLimits limits;
   private final LongSupplier nanos;
-  private final PrincipalCounts underWay;
+  private final PrincipalCounts inFlight;
   private final Map<String, TokenBucket> buckets = new ConcurrentHashMap<>();
 
   public CallQuotas(PrincipalLimits limits, LongSupplier nanos) {
     this.limits = limits;
     this.nanos = nanos;
-    this.underWay = new PrincipalCounts(limits.callsUnderWay());
+    this.inFlight = new PrincipalCounts(limits.callsInFlight());
   }
 
   public PrincipalLimits limits() {
@@ -31,7 +31,7 @@ public final class CallQuotas {
   /**
    * Counts calls that arrived.
    *
-   * @throws RpcException if they are more than the principal may make now
+   * @throws RpcException if they exceed the principal's rate
    */
   public void countArrivals(String principal, int calls) {
     if (limits.callsPerSecond() == Double.POSITIVE_INFINITY) {
@@ -41,8 +41,7 @@ public final class CallQuotas {
     double wait = bucket(principal, now).take(calls, now);
     if (wait > 0) {
       throw RpcException.tooManyCalls(
-          "There were too many calls: send fewer than %s per second."
-              .formatted(shown(limits.callsPerSecond())),
+          "Too many calls: send at most %s per second.".formatted(shown(limits.callsPerSecond())),
           (long) Math.ceil(wait));
     }
   }
@@ -56,8 +55,8 @@ public final class CallQuotas {
     if (known != null) {
       return known;
     }
-    if (buckets.size() >= MANY) {
-      // One that is full knows nothing that a new one does not.
+    if (buckets.size() >= EVICTION_THRESHOLD) {
+      // A full bucket is the same as a new one.
       buckets.values().removeIf(each -> each.full(now));
     }
     return buckets.computeIfAbsent(
@@ -65,23 +64,23 @@ public final class CallQuotas {
   }
 
   /**
-   * Counts a call for as long as it is under way.
+   * Runs a call, and counts it while it is in flight.
    *
-   * @throws RpcException if the principal has as many under way as it may
+   * @throws RpcException if the principal has too many calls in flight
    */
   public <T> CompletionStage<T> during(String principal, Supplier<CompletionStage<T>> call) {
-    if (!underWay.tryEnter(principal, 1)) {
+    if (!inFlight.tryEnter(principal, 1)) {
       throw RpcException.tooManyCalls(
-          "%d calls are under way already: wait for one to end.".formatted(underWay.max()), 1);
+          "%d calls are in flight already: wait for one to end.".formatted(inFlight.max()), 1);
     }
     CompletionStage<T> answer;
     try {
       answer = call.get();
     } catch (RuntimeException | Error e) {
-      underWay.leave(principal, 1);
+      inFlight.leave(principal, 1);
       throw e;
     }
-    answer.whenComplete((result, failure) -> underWay.leave(principal, 1));
+    answer.whenComplete((result, failure) -> inFlight.leave(principal, 1));
     return answer;
   }
 }

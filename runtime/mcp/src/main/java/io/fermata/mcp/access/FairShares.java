@@ -25,12 +25,12 @@ public final class FairShares<K, V> {
   private final Map<K, Held<V>> entries = new LinkedHashMap<>();
   private final Map<String, Set<K>> ofPrincipal = new HashMap<>();
 
-  /** The principals by how many entries they have. */
+  /** The principals by their number of entries. */
   private final TreeMap<Integer, Set<String>> bySize = new TreeMap<>();
 
   /**
    * @param each how many entries one principal may have
-   * @param all how many there may be
+   * @param all how many entries there may be in total
    * @param dropped is called with each evicted entry and its principal
    */
   public FairShares(int each, int all, BiConsumer<String, V> dropped) {
@@ -63,7 +63,7 @@ public final class FairShares<K, V> {
   }
 
   /**
-   * Drops the eldest that nobody needs any more where one more of a principal would be too much.
+   * Makes room for one more entry of a principal: if there is none, drops the eldest spent entry.
    *
    * @return whether there is room for one more
    */
@@ -97,7 +97,7 @@ public final class FairShares<K, V> {
     return held.value();
   }
 
-  /** Removes the eldest for as long as they are like this. */
+  /** Removes the eldest entries while they match. */
   public void removeEldestWhile(Predicate<V> old) {
     while (!entries.isEmpty()) {
       Map.Entry<K, Held<V>> eldest = entries.entrySet().iterator().next();

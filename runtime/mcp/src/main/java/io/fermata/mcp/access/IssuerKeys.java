@@ -15,24 +15,27 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The public keys of an issuer. They are fetched on a thread of their own, for which only those
- * wait who need a key that is not known; while the issuer is away, those that are known hold.
+ * The public keys of an issuer, fetched on a separate thread. Only a caller that needs an unknown
+ * key waits for a fetch. While the issuer is unavailable, known keys stay valid.
  */
 public final class IssuerKeys {
   private static final Logger LOG = LoggerFactory.getLogger(IssuerKeys.class);
 
-  /** When they are looked at again, without anybody waiting. */
+  /** The age at which keys are refreshed in the background. */
   static final Duration FRESH = Duration.ofMinutes(5);
 
-  /** How long they hold if the issuer stays away: nobody could withdraw one. */
+  /** How long keys stay valid while the issuer is unavailable, when it cannot withdraw one. */
   static final Duration KEPT = Duration.ofHours(24);
 
-  /** Tokens with unknown keys are for anybody to make up, and must not trouble the issuer. */
+  /**
+   * Limits fetches: anybody can make up tokens with unknown keys, and they must not flood the
+   * issuer.
+   */
   public static final int BURST = 3;
 
   static final int SECONDS_BETWEEN = 10;
 
-  /** The keys as they were at a time; equal to none but itself. */
+  /** The keys of one fetch, compared by identity. */
   static final class Known {
     private final JWKSet keys;
     private final long since;
@@ -57,10 +60,10 @@ public final class IssuerKeys {
 
   private volatile @Nullable Known known;
   private volatile boolean failing;
-  private @Nullable CompletableFuture<Known> underWay;
+  private @Nullable CompletableFuture<Known> inFlight;
 
   /**
-   * @param source fetches the keys, and may take its time
+   * @param source fetches the keys; it may block
    */
   public IssuerKeys(String issuer, Callable<JWKSet> source, LongSupplier nanos) {
     this.issuer = issuer;
@@ -76,7 +79,10 @@ public final class IssuerKeys {
     return thread;
   }
 
-  /** The keys that are known now; null if there are none. */
+  /**
+   * The keys that are known and still valid; null if there are none. Old ones are refreshed in the
+   * background.
+   */
   @Nullable Known known() {
     Known now = known;
     if (now == null) {
@@ -90,8 +96,8 @@ public final class IssuerKeys {
   }
 
   /**
-   * The keys as the issuer has them now, or as it had them a moment ago. Fails with a refusal if
-   * they cannot be had.
+   * The keys as the issuer publishes them now, or the known ones if there were too many fetches of
+   * late. Fails with a refusal if the issuer is unavailable.
    */
   public CompletionStage<Known> latest() {
     CompletionStage<Known> fetching = fetching();
@@ -100,23 +106,23 @@ public final class IssuerKeys {
     }
     Known had = known();
     return had == null || failing
-        ? CompletableFuture.failedFuture(away())
+        ? CompletableFuture.failedFuture(unavailable())
         : CompletableFuture.completedFuture(had);
   }
 
-  private static RpcException away() {
+  private static RpcException unavailable() {
     return RpcException.issuerUnavailable(SECONDS_BETWEEN);
   }
 
-  /** Has the keys fetched; null if that was too often of late. */
+  /** Starts or joins a fetch; null if there were too many of late. */
   private synchronized @Nullable CompletionStage<Known> fetching() {
-    if (underWay != null) {
-      return underWay;
+    if (inFlight != null) {
+      return inFlight;
     } else if (fetches.take(1, nanos.getAsLong()) > 0) {
       return null;
     }
     CompletableFuture<Known> fetching = new CompletableFuture<>();
-    underWay = fetching;
+    inFlight = fetching;
     try {
       thread.execute(() -> fetch(fetching));
     } catch (RuntimeException | Error e) {
@@ -133,7 +139,7 @@ public final class IssuerKeys {
     }
   }
 
-  /** Whatever came of it, the next one may begin. */
+  /** Completes a fetch, so that the next one may begin. */
   private void ended(
       CompletableFuture<Known> fetching, @Nullable Known fetched, @Nullable Throwable failure) {
     if (fetched != null) {
@@ -141,11 +147,11 @@ public final class IssuerKeys {
     }
     failing = fetched == null;
     synchronized (this) {
-      underWay = null;
+      inFlight = null;
     }
     if (fetched == null) {
       LOG.warn("Cannot fetch the keys of the issuer {}", issuer, failure);
-      fetching.completeExceptionally(away());
+      fetching.completeExceptionally(unavailable());
     } else {
       fetching.complete(fetched);
     }

@@ -15,7 +15,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
-/** Fetches the keys of an issuer, from where its metadata says they are. */
+/** Fetches the keys of an issuer from the address in its metadata. */
 public final class IssuerMetadata implements Callable<JWKSet> {
   private static final int MILLIS_TO_ANSWER = 5_000;
   private static final int MAX_BYTES = 512 * 1024;
@@ -29,7 +29,7 @@ public final class IssuerMetadata implements Callable<JWKSet> {
   private final @Nullable URI keys;
 
   /**
-   * @param keys where the keys are; null if the issuer's metadata tells
+   * @param keys the address of the keys; null to read it from the issuer's metadata
    */
   public IssuerMetadata(String issuer, @Nullable URI keys) {
     this.issuer = issuer;
@@ -47,7 +47,7 @@ public final class IssuerMetadata implements Callable<JWKSet> {
   }
 
   private URI discovered() throws IOException {
-    IOException failure = new IOException("It has no metadata");
+    IOException failure = new IOException("The issuer publishes no metadata");
     for (URI place : places()) {
       try {
         return keysIn(text(place), place);
@@ -58,7 +58,7 @@ public final class IssuerMetadata implements Callable<JWKSet> {
     throw failure;
   }
 
-  /** Where its metadata may be, in the order in which MCP clients look. */
+  /** The addresses at which the metadata may be, in the order in which MCP clients try them. */
   private Set<URI> places() {
     URI uri = URI.create(issuer);
     String origin = uri.getScheme() + "://" + uri.getRawAuthority();
@@ -77,13 +77,13 @@ public final class IssuerMetadata implements Callable<JWKSet> {
       String claimed = String.valueOf(JsonRpcCodec.text(metadata, "issuer"));
       if (!claimed.equals(issuer)) {
         throw new IOException(
-            "%s is of the issuer %s, which is not written as %s"
+            "%s names the issuer %s, not %s"
                 .formatted(place, RpcException.abbreviate(claimed), issuer));
       }
       return TrustedUri.require(
           "jwks_uri of " + place, String.valueOf(JsonRpcCodec.text(metadata, "jwks_uri")));
     } catch (RpcException | IllegalArgumentException e) {
-      throw new IOException(place + " is no metadata of an issuer: " + e.getMessage(), e);
+      throw new IOException(place + " is not the metadata of an issuer: " + e.getMessage(), e);
     }
   }
 }

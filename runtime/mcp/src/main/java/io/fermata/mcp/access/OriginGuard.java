@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Validates {@code Host} and {@code Origin}, against web pages that are lured to a local server
- * (DNS rebinding).
+ * Validates {@code Host} and {@code Origin}, so that no web page reaches a local server through DNS
+ * rebinding.
  */
 public final class OriginGuard {
 
@@ -25,8 +25,8 @@ public final class OriginGuard {
     moreOrigins.forEach(origin -> origins.add(lower(origin)));
   }
 
-  /** Why a request may not come in, or null if it may. */
-  public @Nullable RpcException objection(List<String> hostHeaders, List<String> originHeaders) {
+  /** The reason to reject a request; null if it is allowed. */
+  public @Nullable RpcException rejection(List<String> hostHeaders, List<String> originHeaders) {
     if (hostHeaders.size() != 1) {
       return RpcException.http(400, "A request must have exactly one Host header.");
     }

@@ -16,7 +16,7 @@ public final class PrincipalCounts {
     return max;
   }
 
-  /** Adds so many, if the principal then has no more than it may. */
+  /** Adds to the count of a principal, unless it would exceed the limit. */
   public boolean tryEnter(String principal, int count) {
     boolean entered = ofPrincipal.merge(principal, count, Integer::sum) <= max;
     if (!entered) {

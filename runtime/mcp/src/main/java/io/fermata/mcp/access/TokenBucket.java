@@ -1,6 +1,6 @@
 package io.fermata.mcp.access;
 
-/** Lets so many pass at once, and so many per second after that. */
+/** A token bucket: permits a burst, and a rate per second after that. */
 final class TokenBucket {
   private static final double NANOS = 1e9;
 
@@ -17,9 +17,10 @@ final class TokenBucket {
   }
 
   /**
-   * Lets so many pass, or none of them. More than the burst pass when it is full, and are owed.
+   * Takes all of these tokens, or none. More than the burst can be taken from a full bucket, which
+   * is in debt then.
    *
-   * @return how many seconds there are to wait; 0 if they passed
+   * @return how many seconds to wait; 0 if the tokens were taken
    */
   synchronized double take(int count, long now) {
     fill(now);
@@ -31,7 +32,7 @@ final class TokenBucket {
     return 0;
   }
 
-  /** Whether it is as if nothing had ever passed. */
+  /** Whether it is as full as a new one. */
   synchronized boolean full(long now) {
     fill(now);
     return left >= burst;

@@ -7,10 +7,10 @@ import java.util.Set;
 /**
  * The scopes that a token needs, by tool.
  *
- * @param ofHost those of flows, agents and display tools, by their names
+ * @param ofHost the scopes of flows, agents and display tools, by name
  */
 public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challenge) {
-  /** Where nothing needs a scope. */
+  /** No tool needs a scope. */
   public static final ToolScopes NONE = new ToolScopes(Map.of(), new AuthChallenge(null, Set.of()));
 
   /**
@@ -39,7 +39,7 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
     return caller.hasScopes(ofHost.getOrDefault(name, Set.of()));
   }
 
-  /** Whether it depends on the flow or the agent what a caller may do. */
+  /** Whether scopes restrict which tools of the host a caller may use. */
   public boolean restrict(AuthenticatedCaller caller) {
     return caller.scopes() != null && !ofHost.isEmpty();
   }

@@ -27,12 +27,12 @@ public final class CompletionComplete implements RpcMethod {
   private static final int MAX_VALUES = 100;
 
   private final LiveCatalog changes;
-  private final HandlerRunner plain;
+  private final HandlerRunner runner;
   private final ResultWriter results;
 
-  public CompletionComplete(LiveCatalog changes, HandlerRunner plain, ResultWriter results) {
+  public CompletionComplete(LiveCatalog changes, HandlerRunner runner, ResultWriter results) {
     this.changes = changes;
-    this.plain = plain;
+    this.runner = runner;
     this.results = results;
   }
 
@@ -40,8 +40,8 @@ public final class CompletionComplete implements RpcMethod {
   public CompletionStage<RpcResult> answer(McpRequest request) {
     JsonNode argument = request.params().path("argument");
     String name = JsonRpcCodec.text(argument, "name");
-    String begun = JsonRpcCodec.text(argument, "value");
-    if (name == null || begun == null) {
+    String typed = JsonRpcCodec.text(argument, "value");
+    if (name == null || typed == null) {
       throw RpcException.invalidParams(
           "The parameter argument must have the strings name and value.");
     }
@@ -50,7 +50,7 @@ public final class CompletionComplete implements RpcMethod {
       return CompletableFuture.completedFuture(proposed(List.of(), request.revision()));
     }
     Map<String, String> others = others(request.params().path("context").path("arguments"));
-    return plain.run(
+    return runner.run(
         request,
         "completion/complete",
         name,
@@ -58,7 +58,7 @@ public final class CompletionComplete implements RpcMethod {
         false,
         call ->
             CompletableFuture.completedFuture(
-                proposed(completion.complete(begun, others), request.revision())));
+                proposed(completion.complete(typed, others), request.revision())));
   }
 
   private @Nullable McpCompletion completion(JsonNode ref, String argument) {
@@ -72,7 +72,8 @@ public final class CompletionComplete implements RpcMethod {
     } else if (template != null) {
       return template.completion(argument);
     }
-    throw RpcException.invalidParams("The parameter ref names no prompt and no resource template.");
+    throw RpcException.invalidParams(
+        "The parameter ref must name a prompt or a resource template of this server.");
   }
 
   private static Map<String, String> others(JsonNode arguments) {

@@ -21,20 +21,20 @@ import org.jspecify.annotations.Nullable;
  * a secret, there are no forms at all. Pure.
  */
 final class ElicitationForms {
-  /** The formats of texts that clients know; others are left to the flow to check. */
+  /** The text formats that clients know; the flow checks others. */
   private static final Set<String> FORMATS = Set.of("email", "uri", "date", "date-time");
 
-  /** Nothing that a form can ask. */
+  /** No forms. */
   static final ElicitationForms NONE = new ElicitationForms(Map.of());
 
   private record Form(String field, McpAsk ask) {}
 
   /**
-   * What came back.
+   * The replies of a client.
    *
-   * @param answers by field, as a call's {@code stateUpdates} has them
-   * @param declined the fields that users would not fill in
-   * @param unfit the keys of what is no reply to its form
+   * @param answers by field, in the form of {@code stateUpdates}
+   * @param declined the fields whose forms were declined
+   * @param unfit the keys of replies that do not match their forms
    */
   record Filled(ObjectNode answers, List<String> declined, List<String> unfit) {}
 
@@ -44,16 +44,16 @@ final class ElicitationForms {
     this.forms = forms;
   }
 
-  /** The forms of what a call came to, each under the name of its field. */
+  /** The forms of a reply, each under the name of its field. */
   static ElicitationForms of(ObjectNode body) {
     return of(body, field -> field);
   }
 
   /**
-   * The forms of what a call came to.
+   * The forms of a reply.
    *
-   * @param body a reply with open questions, with or without what was wrong with earlier answers
-   * @param key the name of the request that asks for a field
+   * @param body a reply with open questions, and with the violations of earlier answers, if any
+   * @param key names the request that asks for a field
    */
   static ElicitationForms of(ObjectNode body, UnaryOperator<String> key) {
     Map<String, Form> forms = new LinkedHashMap<>();
@@ -66,7 +66,7 @@ final class ElicitationForms {
       ObjectNode schema = Json.object().put("type", "object");
       schema.putObject("properties").set(field, shown);
       schema.putArray("required").add(field);
-      String message = complaint(body, field) + question.path("question").asText();
+      String message = correction(body, field) + question.path("question").asText();
       forms.put(key.apply(field), new Form(field, McpAsk.form(message, schema)));
     }
     return new ElicitationForms(forms);
@@ -81,8 +81,8 @@ final class ElicitationForms {
     return questions;
   }
 
-  /** What was wrong with the last answer, for the one who is to give a better one. */
-  private static String complaint(ObjectNode body, String field) {
+  /** What was wrong with the last answer, to be shown before the question. */
+  private static String correction(ObjectNode body, String field) {
     for (JsonNode violation : body.path("violations")) {
       if (violation.path("field").asText().equals(field)) {
         return violation.path("message").asText() + "\n";
@@ -91,7 +91,7 @@ final class ElicitationForms {
     return "";
   }
 
-  /** A field in the words that clients know; null if it is beyond them. */
+  /** A field in the restricted schema that clients know; null if it does not fit. */
   private static @Nullable ObjectNode fieldSchema(JsonNode schema, JsonNode suggestions) {
     if (schema.path("writeOnly").asBoolean()) {
       return null;
@@ -164,7 +164,7 @@ final class ElicitationForms {
     }
   }
 
-  /** Suggestions bind nobody, so they are not what a client may choose from alone. */
+  /** Suggestions are not binding, so they are part of the description and not an enum. */
   private static String described(String description, JsonNode suggestions) {
     List<String> offered = new ArrayList<>();
     suggestions.forEach(each -> offered.add(each.asText()));
@@ -175,12 +175,12 @@ final class ElicitationForms {
     return description.isEmpty() ? all : description + "\n" + all;
   }
 
-  /** Whether there is nothing that a form can ask. */
+  /** Whether there are no forms. */
   boolean isEmpty() {
     return forms.isEmpty();
   }
 
-  /** What to ask, by the names of the requests. */
+  /** The requests by name. */
   Map<String, McpAsk> asks() {
     Map<String, McpAsk> asks = new LinkedHashMap<>();
     forms.forEach((key, form) -> asks.put(key, form.ask()));
@@ -194,7 +194,7 @@ final class ElicitationForms {
     return fields;
   }
 
-  /** All of it as one form, for a user who is asked everything at once. */
+  /** All forms as one, which asks everything at once. */
   McpAsk combined() {
     List<String> messages = new ArrayList<>();
     ObjectNode schema = Json.object().put("type", "object");
@@ -216,8 +216,8 @@ final class ElicitationForms {
   }
 
   /**
-   * What came back of them. Replies to other requests are passed over, and one that was put off
-   * with {@code cancel} decides nothing.
+   * Reads the replies to these forms. Replies to other requests are ignored, and a form that was
+   * put off with {@code cancel} counts as unanswered.
    */
   Filled filled(JsonNode responses) {
     Filled filled = new Filled(Json.object(), new ArrayList<>(), new ArrayList<>());

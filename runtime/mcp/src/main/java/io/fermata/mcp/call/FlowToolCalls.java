@@ -31,7 +31,7 @@ public final class FlowToolCalls {
         : host.call(call, listener);
   }
 
-  /** The names of the questions that a run asks now, by field. */
+  /** The ids of the open questions of a run, by field. */
   CompletionStage<Map<String, String>> openQuestions(TaskRun run) {
     return tasks.tasks().view(run).thenApply(TaskView::asked);
   }

@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * any server of the same store. Pure.
  *
  * @param session the handle of its session; null if the client names the conversation itself
- * @param conversation what the client named it, if there is no handle
+ * @param conversation the client's name of the conversation, if there is no handle
  * @param runId the run that asks
- * @param seq the place in the run's journal
- * @param asked the very questions that the form is for: their names by field
+ * @param seq the position in the run's journal
+ * @param asked the ids of the questions that the form asks, by field
  */
 record FormPause(
     @Nullable String session,
@@ -32,7 +32,7 @@ record FormPause(
   private static final String RUN = "fermata/run";
   private static final String ASKED = "fermata/asked";
 
-  /** What is said of one call, and not of those that follow it. */
+  /** Keys that apply to one call only. */
   private static final Set<String> OF_ONE_CALL =
       Set.of("fermata/callId", "fermata/seq", ASKED, "fermata/resolve");
 
@@ -40,14 +40,14 @@ record FormPause(
     asked = Map.copyOf(asked);
   }
 
-  /** Where a run is after a call, before a form is shown for it. */
+  /** The pause after a call, before a form is shown. */
   static FormPause of(ToolCall call, ToolReply reply) {
     String session = JsonRpcCodec.text(reply.structured(), "sessionId");
     return new FormPause(session, session == null ? call.conversation() : null, "", 0, Map.of())
         .after(reply);
   }
 
-  /** What was {@linkplain #json() written}. */
+  /** Reads what {@link #json} wrote. */
   static FormPause of(JsonNode json) {
     Map<String, String> asked = new LinkedHashMap<>();
     json.path("asked")
@@ -77,7 +77,7 @@ record FormPause(
     return tree;
   }
 
-  /** Where the same session is after a later call, before a form is shown for it. */
+  /** The pause of the same session after a later call, before a form is shown. */
   FormPause after(ToolReply reply) {
     JsonNode run = reply.meta().path(RUN);
     return new FormPause(
@@ -90,9 +90,9 @@ record FormPause(
   }
 
   /**
-   * The same for what a call came to that asks something; null if that is not asked any more.
+   * The same with the questions of a reply; null if one of them is no longer open.
    *
-   * @param open the names of the questions that are open, by field
+   * @param open the ids of the open questions, by field
    */
   @Nullable FormPause asking(ToolReply reply, Map<String, String> open) {
     Map<String, String> names = new LinkedHashMap<>();
@@ -106,7 +106,7 @@ record FormPause(
     return new FormPause(session, conversation, runId, seq, names);
   }
 
-  /** The name of the form, which is never that of an earlier one of the run. */
+  /** The name of the form, which no earlier form of the run had. */
   String key() {
     return "answers-" + seq;
   }
@@ -115,16 +115,16 @@ record FormPause(
    * The forms for a reply. An invalid call is reported to the model, unless it is an answer that
    * the user has to correct.
    *
-   * @param formed whether the call brought what a form was filled in with
+   * @param submitted whether the call submitted a form
    */
-  static ElicitationForms forms(ObjectNode body, boolean formed) {
+  static ElicitationForms forms(ObjectNode body, boolean submitted) {
     boolean asks =
         switch (body.path("status").asText()) {
           case "interrupt" -> true;
           case "error" ->
               switch (body.path("code").asText()) {
                 case "answer_rejected" -> true;
-                case "invalid_updates" -> formed;
+                case "invalid_updates" -> submitted;
                 default -> false;
               };
           default -> false;
@@ -132,7 +132,7 @@ record FormPause(
     return asks && ofForm(body) ? ElicitationForms.of(body) : ElicitationForms.NONE;
   }
 
-  /** Whether all that is wrong is wrong with what a form would ask for. */
+  /** Whether all violations are of fields that a form would ask for. */
   private static boolean ofForm(ObjectNode body) {
     Set<String> fields = ElicitationForms.asked(body);
     for (JsonNode violation : body.path("violations")) {
@@ -144,7 +144,7 @@ record FormPause(
     return true;
   }
 
-  /** What was filled in, as far as it was asked for. */
+  /** The values that were filled in for the fields that were asked. */
   ObjectNode answers(JsonNode filled) {
     ObjectNode answers = Json.object();
     if (filled.path("action").asText().equals("accept")) {
@@ -156,7 +156,7 @@ record FormPause(
     return answers;
   }
 
-  /** The arguments of a call that brings answers. */
+  /** The arguments of a call that submits answers. */
   ObjectNode arguments(ObjectNode answers) {
     ObjectNode arguments = Json.object().put("action", "continue");
     arguments.set("stateUpdates", answers);
@@ -164,7 +164,7 @@ record FormPause(
   }
 
   /**
-   * The hints of a call that brings answers, which are good for what was asked and nothing else.
+   * The {@code _meta} of a call that submits answers, which are valid for the asked questions only.
    */
   ObjectNode meta(ObjectNode ofRequest, ObjectNode answers) {
     ObjectNode meta = ofRequest.deepCopy();
@@ -180,18 +180,18 @@ record FormPause(
     return meta;
   }
 
-  /** What a client hears of the run beside the form: enough to go on without it. */
+  /** The {@code _meta} that goes with the form: enough for a client to continue without it. */
   ObjectNode meta(ToolReply reply) {
     ObjectNode meta = reply.meta().deepCopy();
     return session == null ? meta : meta.put(SESSION, session);
   }
 
-  /** What to do where the form is not good any more. */
-  String instead() {
+  /** What a client should do if the form is no longer valid. */
+  String repair() {
     return session == null
-        ? "call with action continue alone, which tells what the run waits for"
+        ? "call with action continue, without updates, to see what the run waits for"
         : "call with action continue and the sessionId "
             + session
-            + " alone, which tells what the run waits for";
+            + ", without updates, to see what the run waits for";
   }
 }

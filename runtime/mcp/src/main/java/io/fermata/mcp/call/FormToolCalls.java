@@ -20,19 +20,19 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls flows whose questions the client shows as forms. Submitted forms drive the run on within
+ * Calls flows whose questions the client shows as forms. Submitted forms continue the run within
  * the same call, until it ends or waits for something that no form can ask.
  */
 public final class FormToolCalls {
-  /** A program that fills in forms might fill in the same for ever. */
+  /** Stops a program that fills in forms from filling in the same one forever. */
   private static final int MAX_FORMS = 100;
 
   private static final String ENDING =
-      "The server is shutting down, and the form for this was not filled in.";
+      "The server is shutting down, so the form for this was not filled in.";
 
   private static final String DECLINED = "The user declined the form for this.";
   private static final String PUT_OFF = "The user put off the form for this.";
-  private static final String UNANSWERED = "The client could not have the form for this filled in.";
+  private static final String UNANSWERED = "The client could not get the form for this filled in.";
 
   private final FlowToolCalls flows;
   private final ResultWriter results;
@@ -47,11 +47,11 @@ public final class FormToolCalls {
     this.gate = gate;
   }
 
-  /** What a form was filled in with; null if it was not, and why. */
+  /** The submitted form, or null and the reason why there is none. */
   private record Filled(@Nullable JsonNode in, String why) {}
 
-  /** A client's call, in which there may be several of the host. */
-  private record Calling(String flow, McpRequest request, Consumer<ToolProgress> listener) {
+  /** A call of a client, which may take several calls of the host. */
+  private record ClientCall(String flow, McpRequest request, Consumer<ToolProgress> listener) {
     ToolCall first() {
       return call(request.arguments(), request.meta());
     }
@@ -64,16 +64,16 @@ public final class FormToolCalls {
       return RequestStates.call("tools/call", flow, request.arguments());
     }
 
-    /** Whether forms are wanted: a client that only looks where the run is gets to see that. */
+    /** Whether to show forms: a client that asks for the status gets the status. */
     boolean wantsForms() {
       return request.capabilities().path("elicitation").isObject()
           && !"status".equals(request.arguments().path("action").textValue());
     }
   }
 
-  /** Has a flow called, and its questions put to the user. */
+  /** Calls a flow, and asks its questions in forms. */
   CompletionStage<RpcResult> call(String flow, McpRequest request) {
-    Calling calling = new Calling(flow, request, request.progressListener());
+    ClientCall calling = new ClientCall(flow, request, request.progressListener());
     String state = request.revision().modern() ? request.requestState() : null;
     if (state != null) {
       return resumed(calling, state);
@@ -88,7 +88,7 @@ public final class FormToolCalls {
    * @param forms how many were filled in during this call
    */
   private CompletionStage<RpcResult> afterReply(
-      Calling calling, ToolReply reply, FormPause pause, int forms) {
+      ClientCall calling, ToolReply reply, FormPause pause, int forms) {
     McpRequest request = calling.request();
     ElicitationForms shown =
         calling.wantsForms()
@@ -111,11 +111,11 @@ public final class FormToolCalls {
   }
 
   private CompletionStage<RpcResult> showForm(
-      Calling calling, ToolReply reply, FormPause pause, McpAsk form, int forms) {
+      ClientCall calling, ToolReply reply, FormPause pause, McpAsk form, int forms) {
     McpRequest request = calling.request();
     Client.Questions questions = request.client().questions();
     if (questions == null) {
-      String state = states.seal(pause.json(), request.principal(), calling.bound());
+      String state = states.encrypt(pause.json(), request.principal(), calling.bound());
       return now(results.inputRequired(Map.of(pause.key(), form), state, pause.meta(reply)));
     }
     CompletionStage<Filled> asking = askClient(calling, pause, form, questions);
@@ -127,7 +127,7 @@ public final class FormToolCalls {
                     : afterForm(calling, pause, filled.in(), forms, null));
   }
 
-  private RpcResult toResult(Calling calling, ToolReply reply) {
+  private RpcResult toResult(ClientCall calling, ToolReply reply) {
     return flows.toResult(calling.first(), reply, calling.request());
   }
 
@@ -137,12 +137,12 @@ public final class FormToolCalls {
 
   /** Asks the client while its call stays open. */
   private static CompletionStage<Filled> askClient(
-      Calling calling, FormPause pause, McpAsk form, Client.Questions questions) {
+      ClientCall calling, FormPause pause, McpAsk form, Client.Questions questions) {
     McpRequest request = calling.request();
-    OutboundQueue way = Objects.requireNonNull(request.progress());
+    OutboundQueue queue = Objects.requireNonNull(request.progress());
     return CompletableFuture.completedFuture(Map.of(pause.key(), form))
-        // What is refused at once is a form that is not filled in, as one refused later.
-        .thenCompose(asks -> questions.ask(asks, request.principal(), way))
+        // A refusal at once counts as a form that is not filled in, as a later one does.
+        .thenCompose(asks -> questions.ask(asks, request.principal(), queue))
         .handle(
             (replies, failure) ->
                 failure == null
@@ -150,21 +150,21 @@ public final class FormToolCalls {
                     : new Filled(null, UNANSWERED));
   }
 
-  /** Goes on with what a modern client brings along. */
-  private CompletionStage<RpcResult> resumed(Calling calling, String state) {
+  /** Continues with the state and the form that a modern client sends. */
+  private CompletionStage<RpcResult> resumed(ClientCall calling, String state) {
     McpRequest request = calling.request();
     RequestStates.Opened opened = states.open(state, request.principal(), calling.bound());
     FormPause pause = FormPause.of(opened.content());
     JsonNode filled = request.inputResponses().path(pause.key());
-    opened.use(pause.instead());
+    opened.use(pause.repair());
     return afterForm(calling, pause, filled, 0, opened);
   }
 
   /**
-   * @param opened the state that brought it; null in the older era
+   * @param opened the state that came with the form; null before 2026-07-28
    */
   private CompletionStage<RpcResult> afterForm(
-      Calling calling,
+      ClientCall calling,
       FormPause pause,
       JsonNode filled,
       int forms,
@@ -178,9 +178,9 @@ public final class FormToolCalls {
     return submit(calling, pause, pause.answers(filled))
         .thenCompose(
             reply -> {
-              // Nothing was done with the answers, so they are good for another try.
+              // The answers were not used, so the client may send them again.
               if (opened != null && TaskMethods.TRANSIENT.contains(code(reply))) {
-                opened.giveBack();
+                opened.release();
               }
               return refusal == null
                   ? afterReply(calling, reply, pause.after(reply), forms + 1)
@@ -188,8 +188,9 @@ public final class FormToolCalls {
             });
   }
 
-  /** Brings answers to the run, which may have moved on: in a branch, or by the clock. */
-  private CompletionStage<ToolReply> submit(Calling calling, FormPause pause, ObjectNode answers) {
+  /** Submits answers to the run, which may have moved on: in another branch, or by a timer. */
+  private CompletionStage<ToolReply> submit(
+      ClientCall calling, FormPause pause, ObjectNode answers) {
     McpRequest request = calling.request();
     return flows.call(
         calling.call(pause.arguments(answers), pause.meta(request.meta(), answers)),
@@ -201,16 +202,16 @@ public final class FormToolCalls {
     return reply.structured().path("code").asText();
   }
 
-  /** What is asked in the ordinary way, with a word to the model on why. */
+  /** The ordinary interrupt, with a note that says why the model has to ask. */
   private static ToolReply withNote(ToolReply reply, String why) {
     ObjectNode structured = reply.structured();
     if (reply.error() || !structured.path("status").asText().equals("interrupt")) {
       return reply;
     }
-    String hint = why + " Ask in the conversation, or leave it if the user does not want to.";
+    String hint = why + " Ask in the conversation, unless the user does not want to answer.";
     String context = structured.path("context").asText();
-    ObjectNode told = structured.deepCopy();
-    told.put("context", context.isEmpty() ? hint : hint + "\n" + context);
-    return new ToolReply(told, reply.meta());
+    ObjectNode noted = structured.deepCopy();
+    noted.put("context", context.isEmpty() ? hint : hint + "\n" + context);
+    return new ToolReply(noted, reply.meta());
   }
 }

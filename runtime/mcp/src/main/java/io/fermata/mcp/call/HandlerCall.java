@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** One round of a call: what the client sent, and what its handler asks and remembers. */
+/** One round of a call: the request, and what its handler asks and remembers. */
 final class HandlerCall implements McpCall {
   private final McpRequest request;
   private final String name;
@@ -101,8 +101,8 @@ final class HandlerCall implements McpCall {
   @Override
   public void progress(double done, double total, @Nullable String message) {
     JsonNode token = OutboundQueue.token(request.meta());
-    OutboundQueue told = request.progress();
-    if (told == null || token.isMissingNode()) {
+    OutboundQueue queue = request.progress();
+    if (queue == null || token.isMissingNode()) {
       return;
     }
     ObjectNode params = Json.object();
@@ -111,27 +111,27 @@ final class HandlerCall implements McpCall {
     if (message != null) {
       params.put("message", WellFormedText.repaired(message));
     }
-    told.offerLatest(JsonRpcCodec.notification("notifications/progress", params));
+    queue.offerLatest(JsonRpcCodec.notification("notifications/progress", params));
   }
 
   @Override
-  public void letGo() {
-    OutboundQueue way = request.progress();
-    if (way != null) {
-      way.requestRelease();
+  public void releaseConnection() {
+    OutboundQueue queue = request.progress();
+    if (queue != null) {
+      queue.requestRelease();
     }
   }
 
   @Override
   public void log(McpLevel level, Object data) {
-    OutboundQueue told = request.progress();
+    OutboundQueue queue = request.progress();
     McpLevel least = request.logLevel();
-    if (told == null || least == null || level.compareTo(least) < 0) {
+    if (queue == null || least == null || level.compareTo(least) < 0) {
       return;
     }
     ObjectNode params = Json.object().put("level", level.text).put("logger", name);
     params.set("data", Json.tree(data));
-    told.offer(JsonRpcCodec.notification("notifications/message", params));
+    queue.offer(JsonRpcCodec.notification("notifications/message", params));
   }
 
   @Override
@@ -173,12 +173,12 @@ final class HandlerCall implements McpCall {
     cancelled = true;
   }
 
-  /** What the next round has of this one. */
+  /** The inputs of the next round. */
   synchronized RoundInputs next(ObjectNode replied) {
     return new RoundInputs(replies.deepCopy(), replied, remembered);
   }
 
-  /** What the next round has of this one, before there are replies. */
+  /** The inputs of the next round, before there are replies. */
   RoundInputs next() {
     return next(Json.object());
   }

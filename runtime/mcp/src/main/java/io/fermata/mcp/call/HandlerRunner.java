@@ -21,19 +21,19 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs authors' handlers. Questions of a handler reach the client in the way of its revision, and
- * the handler runs again with the replies.
+ * Runs authors' handlers. Questions of a handler reach the client as its revision requires, and the
+ * handler runs again with the replies.
  */
 public final class HandlerRunner {
   private static final int MAX_ROUNDS = 100;
 
-  /** A handler, and what is made of its answer. */
+  /** A handler, and the conversion of its answer. */
   @FunctionalInterface
   interface Work {
     CompletionStage<RpcResult> run(McpCall call) throws Exception;
   }
 
-  /** A call in one of its rounds. */
+  /** One round of a call. */
   private record Round(
       McpRequest request,
       String method,
@@ -65,10 +65,10 @@ public final class HandlerRunner {
   }
 
   /**
-   * Has a call answered.
+   * Answers a call.
    *
-   * @param method the method that may be called again with replies
-   * @param atOnce whether the handler never waits
+   * @param method the method that the client repeats with its replies
+   * @param atOnce whether the handler never blocks
    */
   CompletionStage<RpcResult> run(
       McpRequest request,
@@ -86,7 +86,7 @@ public final class HandlerRunner {
     return state == null ? run(round, RoundInputs.of(fresh)) : resumed(round, state, fresh);
   }
 
-  /** Goes on with what the client brings along that was asked before. */
+  /** Continues with the state and the replies that the client sends. */
   private CompletionStage<RpcResult> resumed(Round round, String state, ObjectNode fresh) {
     RequestStates.Opened opened = states.open(state, round.request().principal(), round.bound());
     opened.use("make a new call");
@@ -97,18 +97,18 @@ public final class HandlerRunner {
                 Throwable cause =
                     failure instanceof CompletionException ? failure.getCause() : failure;
                 if (cause instanceof RpcException refusal && refusal.isTransient()) {
-                  opened.giveBack();
+                  opened.release();
                 }
               });
     } catch (RpcException overloaded) {
-      // Its replies were not looked at, so they are good for another try.
-      opened.giveBack();
+      // The replies were not used, so the client may send them again.
+      opened.release();
       throw overloaded;
     }
   }
 
   private CompletionStage<RpcResult> run(Round round, RoundInputs inputs) {
-    // Handlers may change what they are given; what their questions are bound to stays as it came.
+    // Handlers may change their arguments; their questions stay bound to the original ones.
     ObjectNode arguments = round.arguments().deepCopy();
     HandlerCall call = new HandlerCall(round.request(), round.name(), arguments, inputs, changes);
     CompletionStage<RpcResult> running =
@@ -127,7 +127,7 @@ public final class HandlerRunner {
     try {
       return work.run(call);
     } catch (Throwable e) {
-      // Whatever ends a handler, its caller waits for an answer.
+      // However a handler ends, its caller waits for an answer.
       return CompletableFuture.failedFuture(e);
     }
   }
@@ -146,13 +146,13 @@ public final class HandlerRunner {
                             answer.completeExceptionally(failure);
                           }
                         }));
-    OutboundQueue way = round.request().progress();
-    if (way != null) {
-      way.onDisconnect(
+    OutboundQueue queue = round.request().progress();
+    if (queue != null) {
+      queue.onDisconnect(
           () -> {
             call.cancel();
             task.cancel(true);
-            // A task that had not begun answers nothing itself.
+            // A task that has not started never completes the answer.
             answer.completeExceptionally(RpcException.cancelled());
           });
     }
@@ -173,7 +173,7 @@ public final class HandlerRunner {
       }
     }
     return CompletableFuture.failedFuture(
-        cause == null ? new IllegalStateException("A handler answered nothing") : cause);
+        cause == null ? new IllegalStateException("The handler returned null") : cause);
   }
 
   private CompletionStage<RpcResult> askClient(
@@ -182,13 +182,13 @@ public final class HandlerRunner {
     requirePossible(asks, request);
     Client.Questions questions = request.client().questions();
     if (questions == null) {
-      String state = states.seal(call.next().kept(), request.principal(), round.bound());
+      String state = states.encrypt(call.next().kept(), request.principal(), round.bound());
       return CompletableFuture.completedFuture(results.inputRequired(asks, state));
     }
-    OutboundQueue way = request.progress();
-    if (way == null) {
+    OutboundQueue queue = request.progress();
+    if (queue == null) {
       throw RpcException.invalidRequest(
-          "The server has to ask something first: send the request on its own, and accept"
+          "The server has to ask the client something: send the request outside of a batch, and accept"
               + " text/event-stream.");
     }
     if (round.number() >= MAX_ROUNDS) {
@@ -196,7 +196,7 @@ public final class HandlerRunner {
           "The handler of %s asked %d times in one call".formatted(round.name(), MAX_ROUNDS));
     }
     return questions
-        .ask(asks, request.principal(), way)
+        .ask(asks, request.principal(), queue)
         .thenCompose(replied -> run(round.next(), call.next(replied)));
   }
 

@@ -30,15 +30,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls jobs: each call is a run of its own. A client that accepts tasks gets a task as soon as the
- * run has work to do; others wait for the result. What the run asks before that is asked within the
- * call.
+ * Calls jobs: each call starts a run. A client that accepts tasks gets a task as soon as the run
+ * has work to do; others wait for the result. Questions before that are asked within the call.
  */
 public final class JobToolCalls {
-  private static final Executor SOON = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
+  private static final Executor RETRY = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
 
-  /** What the run goes on after by itself. */
-  private static final Set<String> GOING_ON =
+  /** The codes after which the run continues by itself. */
+  private static final Set<String> CONTINUES =
       Set.of(
           HostError.STILL_WORKING.wireName(),
           ErrorCode.WAITING.wireName(),
@@ -49,29 +48,29 @@ public final class JobToolCalls {
 
   private final ToolHost host;
   private final Tasks tasks;
-  private final TaskMethods calls;
+  private final TaskMethods taskMethods;
   private final ToolReplyJson replies;
-  private final HandlerRunner plain;
+  private final HandlerRunner runner;
   private final RequestGate gate;
-  private final @Nullable Duration patience;
+  private final @Nullable Duration timeout;
 
   /**
-   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   * @param timeout how long a client without a stream can wait; null for no limit
    */
   public JobToolCalls(
       ToolHost host,
-      TaskMethods calls,
+      TaskMethods taskMethods,
       ToolReplyJson replies,
-      HandlerRunner plain,
+      HandlerRunner runner,
       RequestGate gate,
-      @Nullable Duration patience) {
+      @Nullable Duration timeout) {
     this.host = host;
-    this.tasks = calls.tasks();
-    this.calls = calls;
+    this.tasks = taskMethods.tasks();
+    this.taskMethods = taskMethods;
     this.replies = replies;
-    this.plain = plain;
+    this.runner = runner;
     this.gate = gate;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   private static boolean asks(ToolReply reply) {
@@ -83,24 +82,25 @@ public final class JobToolCalls {
   }
 
   CompletionStage<RpcResult> call(ToolCall call, McpRequest request) {
-    PendingRun begun = new PendingRun(request.revision());
+    PendingRun pending = new PendingRun(request.revision());
     CompletionStage<RpcResult> answer =
-        plain
+        runner
             .run(
                 request,
                 "tools/call",
                 call.tool(),
                 call.arguments(),
                 true,
-                round -> new Round(named(call, request, round), request, round, begun).start())
-            .whenComplete((result, failure) -> begun.finished(failure));
-    CompletionStage<RpcResult> told = gate.orIfHandedBack(answer, begun::handedBack);
-    told.whenComplete((result, failure) -> begun.replied());
-    return told;
+                round ->
+                    new Round(withCallId(call, request, round), request, round, pending).start())
+            .whenComplete((result, failure) -> pending.finished(failure));
+    CompletionStage<RpcResult> reply = gate.orIfHandedBack(answer, pending::handedBack);
+    reply.whenComplete((result, failure) -> pending.replied());
+    return reply;
   }
 
-  /** Who takes no task gets back to the run of its call by the name of that, or not at all. */
-  private ToolCall named(ToolCall call, McpRequest request, McpCall round) {
+  /** Gives the call an id, by which a client without tasks finds its run again. */
+  private ToolCall withCallId(ToolCall call, McpRequest request, McpCall round) {
     if (TaskMethods.declared(request) || call.meta().path(ToolReplyJson.CALL_ID).isTextual()) {
       return call;
     }
@@ -119,7 +119,7 @@ public final class JobToolCalls {
     private @Nullable String callId;
     private @Nullable CompletableFuture<TaskView> settled;
     private boolean asks;
-    private boolean left;
+    private boolean detached;
 
     PendingRun(Revision revision) {
       this.revision = revision;
@@ -138,17 +138,17 @@ public final class JobToolCalls {
       settled = until;
     }
 
-    /** A client that disconnects ends its run, unless it was told that the run goes on. */
+    /** A client that disconnects cancels its run, unless its reply said that the run continues. */
     void abandon(TaskRun which) {
       synchronized (this) {
-        if (left) {
+        if (detached) {
           return;
         }
       }
       tasks.cancel(which);
     }
 
-    /** A client that goes away from a question leaves nobody who knows of the run. */
+    /** Cancels a run that was abandoned at a question, because nobody else knows of it. */
     void finished(@Nullable Throwable failure) {
       TaskRun asking;
       synchronized (this) {
@@ -159,20 +159,20 @@ public final class JobToolCalls {
       }
     }
 
-    /** Says that the run goes on; null if there is none yet. */
+    /** The reply that says that the run continues; null if there is no run yet. */
     synchronized @Nullable RpcResult handedBack() {
       if (run == null || callId == null) {
         return null;
       }
-      left = true;
+      detached = true;
       return replies.handedBack(callId, run, revision);
     }
 
-    /** The client has its result, and nobody waits for the run. */
+    /** The client has its reply, so nothing waits for the run any more. */
     void replied() {
       CompletableFuture<TaskView> waiting;
       synchronized (this) {
-        waiting = left ? settled : null;
+        waiting = detached ? settled : null;
       }
       if (waiting != null) {
         waiting.completeExceptionally(RpcException.interrupted());
@@ -180,19 +180,19 @@ public final class JobToolCalls {
     }
   }
 
-  /** A call in one of its rounds. */
+  /** One round of a call. */
   private final class Round {
     private final ToolCall call;
     private final McpRequest request;
     private final McpCall round;
-    private final PendingRun begun;
+    private final PendingRun pending;
     private final boolean takesTasks;
 
-    Round(ToolCall call, McpRequest request, McpCall round, PendingRun begun) {
+    Round(ToolCall call, McpRequest request, McpCall round, PendingRun pending) {
       this.call = call;
       this.request = request;
       this.round = round;
-      this.begun = begun;
+      this.pending = pending;
       this.takesTasks = TaskMethods.declared(request);
     }
 
@@ -212,38 +212,40 @@ public final class JobToolCalls {
     private TaskRun run(String runId) {
       TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
       if (!takesTasks) {
-        begun.started(run, call);
+        pending.started(run, call);
       }
       return run;
     }
 
     private CompletionStage<RpcResult> replied(ToolReply reply) {
       String runId = reply.meta().path("fermata/run").path("runId").asText();
-      if (runId.isEmpty() || !(asks(reply) || GOING_ON.contains(code(reply)))) {
+      if (runId.isEmpty() || !(asks(reply) || CONTINUES.contains(code(reply)))) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = run(runId);
       return reply.task() && takesTasks
-          ? now(calls.created(run))
+          ? now(taskMethods.created(run))
           : tasks.view(run).thenCompose(view -> settle(run, view));
     }
 
     private CompletionStage<RpcResult> settle(TaskRun run, TaskView view) {
       return switch (view.standing()) {
-        case WORKING -> takesTasks ? now(calls.created(run)) : awaitRun(run);
+        case WORKING -> takesTasks ? now(taskMethods.created(run)) : awaitRun(run);
         case STANDING -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
         case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
         case CANCELLED -> failed("The run was cancelled.");
-        case EXPIRED -> throw RpcException.failed("The run waited for too long, and has expired.");
-        case UNKNOWN -> throw RpcException.invalidParams("The run is over: make a new call.");
+        case EXPIRED ->
+            throw RpcException.failed(
+                "The run waited for too long and has expired: make a new call.");
+        case UNKNOWN -> throw RpcException.invalidParams("The run has ended: make a new call.");
         case UNREACHABLE -> throw TaskMethods.unreachable(view.reply());
       };
     }
 
     private static RpcException tooLong() {
       return RpcException.failed(
-          "This takes longer than a single answer can be waited for, and was ended: accept"
-              + " text/event-stream, or tasks.");
+          "The job was cancelled because it took longer than a client without a stream can wait:"
+              + " accept text/event-stream, or declare tasks.");
     }
 
     private void poll(TaskRun run, CompletableFuture<TaskView> settled) {
@@ -253,7 +255,7 @@ public final class JobToolCalls {
               view -> {
                 if (TaskMethods.unavailable(view)) {
                   if (!settled.isDone()) {
-                    SOON.execute(() -> poll(run, settled));
+                    RETRY.execute(() -> poll(run, settled));
                   }
                 } else if (view.standing() != TaskView.Standing.WORKING) {
                   settled.complete(view);
@@ -261,30 +263,30 @@ public final class JobToolCalls {
               });
     }
 
-    /** Who cannot look after the run has it end with the call. */
+    /** Waits for the run, and cancels it if the client cannot wait any longer. */
     private CompletionStage<RpcResult> awaitRun(TaskRun run) {
       CompletableFuture<TaskView> settled = new CompletableFuture<>();
-      begun.waits(settled);
+      pending.waits(settled);
       Runnable look = () -> poll(run, settled);
       Runnable unwatch = tasks.watch(run, look);
       look.run();
-      OutboundQueue way = request.progress();
-      if (way != null) {
-        way.keepAlive();
-        way.onDisconnect(
+      OutboundQueue queue = request.progress();
+      if (queue != null) {
+        queue.keepAlive();
+        queue.onDisconnect(
             () -> {
               if (settled.completeExceptionally(RpcException.cancelled())) {
-                begun.abandon(run);
+                pending.abandon(run);
               }
             });
-      } else if (patience != null) {
+      } else if (timeout != null) {
         // The connection has been silent since the call arrived.
-        long left = patience.toNanos() - (System.nanoTime() - begun.since);
+        long left = timeout.toNanos() - (System.nanoTime() - pending.since);
         Executor late = CompletableFuture.delayedExecutor(left, TimeUnit.NANOSECONDS);
         late.execute(
             () -> {
               if (settled.completeExceptionally(tooLong())) {
-                begun.abandon(run);
+                pending.abandon(run);
               }
             });
       }
@@ -298,26 +300,26 @@ public final class JobToolCalls {
       if (!forms.supportedBy(request.capabilities())) {
         return ended(
             run,
-            "The tool has to ask its user something that this client cannot show: use one that declares elicitation.");
+            "The tool has to ask its user a question that this client cannot show: use a client that declares elicitation.");
       }
       round.remember(
           Map.of("runId", run.runId(), "callId", call.meta().path(ToolReplyJson.CALL_ID).asText()));
-      begun.asks();
+      pending.asks();
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();
       asked.forEach((key, reply) -> responses.set(key, reply.json()));
       ElicitationForms.Filled filled = forms.filled(responses);
       return filled.answers().size() < asked.size()
-          ? ended(run, "The user did not want to answer; the work was ended.")
+          ? ended(run, "The user did not want to answer, so the job was cancelled.")
           : answered(run, view, forms, filled.answers());
     }
 
-    /** Nobody could go on with the run, so it ends with its call. */
+    /** Cancels the run, because nobody else could continue it. */
     private CompletionStage<RpcResult> ended(TaskRun run, String why) {
       return tasks.cancel(run).thenCompose(done -> failed(why));
     }
 
-    /** A run that has done much goes on; any other stands where only an operator can help. */
+    /** A run at its visit limit continues; any other stopped run needs an operator. */
     private CompletionStage<RpcResult> stopped(TaskRun run, ToolReply reply) {
       return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
           ? tasks
@@ -327,7 +329,7 @@ public final class JobToolCalls {
           : now(replies.result(call.tool(), reply, request.revision()));
     }
 
-    /** What fits its form may still not fit its field; then it is asked for again. */
+    /** A value that fits its form may still not fit its field; then the question is asked again. */
     private CompletionStage<RpcResult> answered(
         TaskRun run, TaskView view, ElicitationForms forms, ObjectNode answers) {
       return tasks

@@ -6,22 +6,22 @@ import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the views of what one client subscribed to one after the other, and only while there is room
- * for their notifications. A slow client gets the latest state, later.
+ * Runs the task views of one subscription one after the other, and only while there is room for
+ * their notifications. A slow client gets the latest state, later.
  */
 final class PacedTaskViews {
-  private final OutboundQueue way;
+  private final OutboundQueue queue;
   private final Deque<Runnable> waiting = new ArrayDeque<>();
   private boolean busy;
 
-  PacedTaskViews(OutboundQueue way) {
-    this.way = way;
+  PacedTaskViews(OutboundQueue queue) {
+    this.queue = queue;
   }
 
   /** Enqueues a view, which calls {@link #finished} when it is done. */
-  void enqueue(Runnable look) {
+  void enqueue(Runnable view) {
     synchronized (this) {
-      waiting.add(look);
+      waiting.add(view);
     }
     runNext();
   }
@@ -37,7 +37,7 @@ final class PacedTaskViews {
   private void runNext() {
     Runnable next = next();
     if (next != null) {
-      way.onRoom(next);
+      queue.onRoom(next);
     }
   }
 

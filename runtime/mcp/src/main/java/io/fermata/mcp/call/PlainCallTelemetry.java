@@ -40,8 +40,8 @@ final class PlainCallTelemetry {
     return new PlainCallTelemetry(tool, request.principal(), activity);
   }
 
-  /** Runs the handler where the call is what goes on, and where the log is about it. */
-  @SuppressWarnings("try") // What is entered is only left again.
+  /** Runs the handler within the activity of the call and with its log labels. */
+  @SuppressWarnings("try") // The resources are only closed.
   CompletionStage<McpResult> invoke(Callable<CompletionStage<McpResult>> handler) {
     try (Activity.Entered here = activity.enter();
         LogLabels labels = labels()) {
@@ -56,12 +56,12 @@ final class PlainCallTelemetry {
     return tool.atOnce() ? labels : labels.caller(principal);
   }
 
-  /** What the handler made of it, unless it is asked again with replies of the client. */
+  /** Takes the result of the handler; there is none if the handler asks the client. */
   void completed(McpResult result) {
     end = result.error() ? ERROR : Activity.End.of(Activity.End.OK);
   }
 
-  /** Does all that there is to do for the call. */
+  /** Runs all the work of the call, and ends its activity. */
   CompletionStage<RpcResult> track(Supplier<CompletionStage<RpcResult>> work) {
     if (activity == Activity.NONE) {
       return work.get();
@@ -76,10 +76,10 @@ final class PlainCallTelemetry {
   }
 
   private Activity.End end(@Nullable Throwable failure) {
-    Activity.End came = end;
+    Activity.End result = end;
     if (failure != null) {
       return Activity.End.of(Activity.End.FAILED);
     }
-    return came == null ? ASKED : came;
+    return result == null ? ASKED : result;
   }
 }

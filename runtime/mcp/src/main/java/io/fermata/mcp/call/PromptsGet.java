@@ -21,12 +21,12 @@ import java.util.concurrent.CompletionStage;
 /** The method {@code prompts/get}. */
 public final class PromptsGet implements RpcMethod {
   private final LiveCatalog changes;
-  private final HandlerRunner plain;
+  private final HandlerRunner runner;
   private final ResultWriter results;
 
-  public PromptsGet(LiveCatalog changes, HandlerRunner plain, ResultWriter results) {
+  public PromptsGet(LiveCatalog changes, HandlerRunner runner, ResultWriter results) {
     this.changes = changes;
-    this.plain = plain;
+    this.runner = runner;
     this.results = results;
   }
 
@@ -39,7 +39,7 @@ public final class PromptsGet implements RpcMethod {
     }
     ObjectNode arguments = request.arguments();
     requireComplete(prompt, arguments);
-    return plain.run(
+    return runner.run(
         request,
         "prompts/get",
         name,

@@ -35,26 +35,26 @@ public final class RequestStates {
   private static final int NONCE = 12;
   private static final int TAG_BITS = 128;
   private static final int MAX_USED = 100_000;
-  private static final int MANY = 1_000;
+  private static final int EVICTION_THRESHOLD = 1_000;
 
   private final SecretKeySpec key;
   private final LongSupplier clock;
   private final SecureRandom random = new SecureRandom();
 
-  /** When those that were taken back were made, the first taken first. */
+  /** The creation times of used states, in the order of use. */
   private final FairShares<ByteBuffer, Long> used;
 
   /**
-   * All that were made for a principal until then are refused, for it is not known any more which
-   * were used.
+   * By principal: states created until then are rejected, because it is no longer known which of
+   * them were used.
    */
   private final Map<String, Long> forgotten = new HashMap<>();
 
   /**
-   * @param each how many that were used are known of one principal
+   * @param each how many used states of one principal are remembered
    */
   public RequestStates(Handles handles, LongSupplier clock, int each) {
-    // The name has no line break, so it is not one that a session's handle is derived from.
+    // This name has no line break, so no session's handle is derived from it.
     this.key = new SecretKeySpec(sha256("AES", handles.derive("requestState")), "AES");
     this.clock = clock;
     this.used =
@@ -62,20 +62,20 @@ public final class RequestStates {
             each, MAX_USED, (principal, made) -> forgotten.merge(principal, made, Math::max));
   }
 
-  /** Seals what a call has so far. */
-  public String seal(JsonNode content, String principal, String call) {
+  /** Encrypts the state of a call. */
+  public String encrypt(JsonNode content, String principal, String call) {
     ObjectNode state = Json.object().put("made", clock.getAsLong());
     state.set("content", content);
     byte[] nonce = new byte[NONCE];
     random.nextBytes(nonce);
-    byte[] sealed =
+    byte[] encrypted =
         crypt(Cipher.ENCRYPT_MODE, nonce, JsonRpcCodec.bytes(state), bound(principal, call));
-    byte[] whole = Arrays.copyOf(nonce, NONCE + sealed.length);
-    System.arraycopy(sealed, 0, whole, NONCE, sealed.length);
+    byte[] whole = Arrays.copyOf(nonce, NONCE + encrypted.length);
+    System.arraycopy(encrypted, 0, whole, NONCE, encrypted.length);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(whole);
   }
 
-  /** What was sealed, and is good for one use. */
+  /** A decrypted state, which can be used once. */
   public final class Opened {
     private final String principal;
     private final ByteBuffer nonce;
@@ -94,37 +94,37 @@ public final class RequestStates {
     }
 
     /**
-     * Uses it.
+     * Uses the state.
      *
-     * @param instead what a client has to do if it is refused
-     * @throws RpcException if it is too old, or was used before
+     * @param repair what the client should do if the state is rejected
+     * @throws RpcException if the state is too old, or was used before
      */
-    public void use(String instead) {
+    public void use(String repair) {
       String wrong = RequestStates.this.use(principal, nonce, made);
       if (wrong != null) {
-        throw RpcException.invalidParams("The requestState " + wrong + ": " + instead + ".");
+        throw RpcException.invalidParams("The requestState " + wrong + ": " + repair + ".");
       }
     }
 
-    /** It was not used after all, and may be. */
-    void giveBack() {
-      RequestStates.this.giveBack(nonce);
+    /** Allows the state to be used after all. */
+    void release() {
+      RequestStates.this.release(nonce);
     }
   }
 
   /**
-   * Opens what was sealed.
+   * Decrypts a state.
    *
-   * @throws RpcException if it was not sealed here for this principal and call
+   * @throws RpcException if this server did not issue it for this principal and call
    */
   public Opened open(String text, String principal, String call) {
     byte[] whole = decoded(text);
     byte[] nonce = Arrays.copyOf(whole, NONCE);
-    byte[] sealed = Arrays.copyOfRange(whole, NONCE, whole.length);
+    byte[] encrypted = Arrays.copyOfRange(whole, NONCE, whole.length);
     return new Opened(
         principal,
         ByteBuffer.wrap(nonce),
-        JsonRpcCodec.read(crypt(Cipher.DECRYPT_MODE, nonce, sealed, bound(principal, call))));
+        JsonRpcCodec.read(crypt(Cipher.DECRYPT_MODE, nonce, encrypted, bound(principal, call))));
   }
 
   private static byte[] decoded(String text) {
@@ -134,7 +134,7 @@ public final class RequestStates {
         return whole;
       }
     } catch (IllegalArgumentException e) {
-      // Refused below.
+      // Rejected below.
     }
     throw foreign();
   }
@@ -144,7 +144,7 @@ public final class RequestStates {
         "The requestState was not issued by this server for this call: make a new call.");
   }
 
-  /** Takes note of a use, or says what is wrong with it. */
+  /** Records a use; returns what is wrong with the state, or null. */
   private synchronized @Nullable String use(String principal, ByteBuffer nonce, long made) {
     long now = clock.getAsLong();
     used.removeEldestWhile(eldest -> expired(eldest, now));
@@ -154,14 +154,14 @@ public final class RequestStates {
       return "was used before";
     }
     used.put(principal, nonce, made);
-    // Said of expired ones, it says nothing.
-    if (forgotten.size() > MANY) {
+    // Expired states are rejected anyway.
+    if (forgotten.size() > EVICTION_THRESHOLD) {
       forgotten.values().removeIf(latest -> expired(latest, now));
     }
     return null;
   }
 
-  private synchronized void giveBack(ByteBuffer nonce) {
+  private synchronized void release(ByteBuffer nonce) {
     used.remove(nonce);
   }
 
@@ -184,13 +184,13 @@ public final class RequestStates {
     return (principal.length() + "\n" + principal + "\n" + call).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Names a call by what a retry has to repeat. */
+  /** A digest of what a retry has to repeat. */
   static String call(String method, String name, ObjectNode arguments) {
     byte[] digest = sha256(method, name, JsonRpcCodec.json(sorted(arguments)));
     return Base64.getUrlEncoder().withoutPadding().encodeToString(digest);
   }
 
-  /** The same tree with members in one order, since clients may write them in any. */
+  /** The same tree with sorted members, because clients may write them in any order. */
   private static JsonNode sorted(JsonNode tree) {
     if (tree instanceof ObjectNode object) {
       Map<String, JsonNode> members = new TreeMap<>();

@@ -21,12 +21,12 @@ import org.jspecify.annotations.Nullable;
 /** The method {@code resources/read}. */
 public final class ResourcesRead implements RpcMethod {
   private final LiveCatalog changes;
-  private final HandlerRunner plain;
+  private final HandlerRunner runner;
   private final ResultWriter results;
 
-  public ResourcesRead(LiveCatalog changes, HandlerRunner plain, ResultWriter results) {
+  public ResourcesRead(LiveCatalog changes, HandlerRunner runner, ResultWriter results) {
     this.changes = changes;
-    this.plain = plain;
+    this.runner = runner;
     this.results = results;
   }
 
@@ -53,7 +53,7 @@ public final class ResourcesRead implements RpcMethod {
 
   private CompletionStage<RpcResult> read(
       McpRequest request, String uri, ObjectNode variables, McpHandler<McpBody> reading) {
-    return plain.run(
+    return runner.run(
         request,
         "resources/read",
         uri,
@@ -66,7 +66,7 @@ public final class ResourcesRead implements RpcMethod {
     ObjectNode fields = Json.object();
     fields.putArray("contents").add(body.json());
     if (revision.modern()) {
-      // Only its author knows how long it will be the same, and for whom.
+      // Only the author knows how long the content is valid, and for whom.
       fields.put("ttlMs", 0).put("cacheScope", "private");
     }
     return results.once(revision, fields);

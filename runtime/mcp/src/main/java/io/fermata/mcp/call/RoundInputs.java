@@ -6,11 +6,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 
 /**
- * What a call carries over from its earlier rounds.
+ * The inputs of one round of a call.
  *
- * @param replies those that were taken, by the name they were asked under
- * @param fresh those of this round, unchecked
- * @param remembered what the handler wanted to have again
+ * @param replies the replies of earlier rounds, by the keys of the questions
+ * @param fresh the replies of this round, unchecked
+ * @param remembered the value that the handler kept
  */
 public record RoundInputs(ObjectNode replies, ObjectNode fresh, JsonNode remembered) {
   public static RoundInputs none() {
@@ -21,7 +21,7 @@ public record RoundInputs(ObjectNode replies, ObjectNode fresh, JsonNode remembe
     return new RoundInputs(Json.object(), fresh, NullNode.getInstance());
   }
 
-  /** What a client was given to keep, with what it replies. */
+  /** The state that a client kept, with its new replies. */
   static RoundInputs of(JsonNode kept, ObjectNode fresh) {
     JsonNode replies = kept.path("replies");
     return new RoundInputs(
@@ -30,7 +30,7 @@ public record RoundInputs(ObjectNode replies, ObjectNode fresh, JsonNode remembe
         kept.path("remembered"));
   }
 
-  /** What a client is to keep until its next round. */
+  /** The state that a client keeps until its next round. */
   public ObjectNode kept() {
     ObjectNode kept = Json.object().set("replies", replies);
     return kept.set("remembered", remembered);

@@ -25,7 +25,7 @@ public final class SubscriptionsListen {
   private static final String WATCHED = "resourceSubscriptions";
   private static final String TASKS = "taskIds";
 
-  /** How many tasks one client may hear of in one stream. */
+  /** How many tasks one subscription may follow. */
   private static final int MAX_TASKS = 100;
 
   private final Subscriptions subscriptions;
@@ -38,10 +38,10 @@ public final class SubscriptionsListen {
     this.tasks = tasks;
   }
 
-  /** The method {@code subscriptions/listen}: it is answered when there will be nothing more. */
+  /** The method {@code subscriptions/listen}: it is answered when the subscription ends. */
   public CompletionStage<RpcResult> listen(McpRequest request) {
-    OutboundQueue way = request.progress();
-    if (way == null) {
+    OutboundQueue queue = request.progress();
+    if (queue == null) {
       throw RpcException.invalidRequest("Notifications need a stream: accept text/event-stream.");
     }
     JsonNode filter = request.params().path("notifications");
@@ -55,19 +55,19 @@ public final class SubscriptionsListen {
     List<TaskIds.Task> known = tasks(filter, request);
     Subscriptions.Subscription subscription =
         new Subscriptions.Subscription(
-            request.id(), wanted, watched, way, new CompletableFuture<>());
+            request.id(), wanted, watched, queue, new CompletableFuture<>());
     subscriptions.add(
         subscription,
         request.caller(),
         () ->
             subscription.send(
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
-    PacedTaskViews looks = new PacedTaskViews(way);
-    known.forEach(task -> TaskNotifier.start(tasks, task, request, subscription, looks));
-    return subscription.ended().thenApply(ended -> over(request));
+    PacedTaskViews views = new PacedTaskViews(queue);
+    known.forEach(task -> TaskNotifier.start(tasks, task, request, subscription, views));
+    return subscription.ended().thenApply(ended -> end(request));
   }
 
-  /** Those of the named tasks that the client was given. */
+  /** The named tasks whose ids were minted for the caller. */
   private List<TaskIds.Task> tasks(JsonNode filter, McpRequest request) {
     JsonNode named = filter.path(TASKS);
     if (named.isMissingNode()) {
@@ -76,7 +76,7 @@ public final class SubscriptionsListen {
     TaskMethods.require(request);
     if (named.size() > MAX_TASKS) {
       throw RpcException.invalidParams(
-          "A client may hear of %d tasks in a stream.".formatted(MAX_TASKS));
+          "A subscription may follow at most %d tasks: name fewer.".formatted(MAX_TASKS));
     }
     Map<String, TaskIds.Task> known = new LinkedHashMap<>();
     for (JsonNode id : named) {
@@ -103,7 +103,7 @@ public final class SubscriptionsListen {
     return params;
   }
 
-  private RpcResult over(McpRequest request) {
+  private RpcResult end(McpRequest request) {
     ObjectNode fields = Json.object();
     fields.putObject("_meta").set(Subscriptions.ID, request.id());
     return results.once(request.revision(), fields);

@@ -8,16 +8,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Task ids. An id names the run and the time of its creation, and is signed for the principal: it
- * cannot be guessed, is void for other principals, and needs no storage. It is valid for as long as
- * the key of the store. Pure.
+ * cannot be guessed, is invalid for other principals, and needs no storage. It is valid for as long
+ * as the key of the store. Pure.
  */
 public final class TaskIds {
-  /** Longer names are none of this server's. */
-  private static final int LONGEST = 400;
+  /** The server mints no ids beyond this length. */
+  private static final int MAX_LENGTH = 400;
 
   private static final int RADIX = 36;
 
-  /** A task as its name has it. */
+  /** A task as its id describes it. */
   record Task(String id, TaskRun run, long createdAt) {}
 
   private final Handles handles;
@@ -31,9 +31,9 @@ public final class TaskIds {
     return new Task(begin + ":" + signature(run.principal(), begin), run, createdAt);
   }
 
-  /** The task of that name; null if it was never given to the principal. */
+  /** The task of an id; null if the id was not minted for the principal. */
   @Nullable Task read(String id, String principal) {
-    String[] parts = id.length() > LONGEST ? new String[0] : id.split(":", -1);
+    String[] parts = id.length() > MAX_LENGTH ? new String[0] : id.split(":", -1);
     if (parts.length != 4) {
       return null;
     }

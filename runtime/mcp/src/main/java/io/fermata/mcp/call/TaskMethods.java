@@ -45,7 +45,7 @@ public final class TaskMethods {
   private final ResultWriter results;
   private final ToolReplyJson replies;
   private final LongSupplier clock;
-  private final ToolScopes permits;
+  private final ToolScopes scopes;
 
   public TaskMethods(
       Tasks tasks,
@@ -53,25 +53,25 @@ public final class TaskMethods {
       ResultWriter results,
       ToolReplyJson replies,
       LongSupplier clock,
-      ToolScopes permits) {
+      ToolScopes scopes) {
     this.tasks = tasks;
     this.ids = ids;
     this.results = results;
     this.replies = replies;
     this.clock = clock;
-    this.permits = permits;
+    this.scopes = scopes;
   }
 
-  /** Whether the client of a request takes tasks. */
+  /** Whether the client of a request accepts tasks. */
   static boolean declared(McpRequest request) {
     return request.revision().modern()
         && request.capabilities().path("extensions").path(EXTENSION).isObject();
   }
 
   /**
-   * Refuses a request that is about tasks.
+   * Requires that the client accepts tasks.
    *
-   * @throws RpcException if the client does not take any
+   * @throws RpcException if it does not declare them
    */
   static void require(McpRequest request) {
     if (!declared(request)) {
@@ -83,7 +83,7 @@ public final class TaskMethods {
 
   // --- methods ---------------------------------------------------------------------------------
 
-  /** A call whose run goes on. */
+  /** The result of a call whose run continues as a task. */
   RpcResult created(TaskRun run) {
     long now = clock.getAsLong();
     ObjectNode fields = fields(ids.mint(run, now), "working", now, null);
@@ -120,7 +120,7 @@ public final class TaskMethods {
       TaskRun run, TaskView view, ElicitationForms.Filled filled) {
     if (!filled.unfit().isEmpty()) {
       throw RpcException.invalidParams(
-          "What was sent for %s is no response to the request of that name: send what its schema asks for, or decline."
+          "The response for %s does not match its request: send what the request's schema asks for, or decline."
               .formatted(RpcException.abbreviate(String.join(", ", filled.unfit()))));
     } else if (!filled.declined().isEmpty()) {
       return tasks.cancel(run).thenApply(TaskMethods::requireAccepted);
@@ -169,18 +169,18 @@ public final class TaskMethods {
 
   private static RpcException unknown() {
     return RpcException.invalidParams(
-        "There is no such task: it was not given to you, or its time is over. Call the tool again.");
+        "There is no such task: it belongs to another caller, or is no longer kept. Call the tool again.");
   }
 
   /**
-   * The task of a name that a client was given; null if it was not.
+   * The task of an id; null if the id was not minted for the caller.
    *
-   * @throws RpcException if the caller may not use what the task is of
+   * @throws RpcException if the caller may not use the task's tool
    */
   TaskIds.@Nullable Task find(String id, AuthenticatedCaller caller) {
     TaskIds.Task task = ids.read(id, caller.principal());
     if (task != null) {
-      permits.require(task.run().tool(), caller);
+      scopes.require(task.run().tool(), caller);
     }
     return task;
   }
@@ -199,7 +199,7 @@ public final class TaskMethods {
     }
   }
 
-  /** Whether a run could not be looked at for a reason that passes by itself. */
+  /** Whether a run cannot be read for a temporary reason. */
   static boolean unavailable(TaskView view) {
     return view.standing() == TaskView.Standing.UNREACHABLE
         && TRANSIENT.contains(view.reply().structured().path("code").asText());
@@ -212,7 +212,7 @@ public final class TaskMethods {
         : RpcException.failed(reply.structured().path("error").asText());
   }
 
-  /** The open questions as forms, under names that no other question of the run has. */
+  /** The open questions as forms, under names that are unique within the run. */
   static ElicitationForms forms(TaskView view) {
     Map<String, String> asked = view.asked();
     return asked.isEmpty()
@@ -223,7 +223,7 @@ public final class TaskMethods {
   /**
    * A task as JSON.
    *
-   * @throws RpcException if there is nothing
+   * @throws RpcException if the run is unknown or cannot be read
    */
   ObjectNode taskJson(TaskIds.Task task, TaskView view, McpRequest request) {
     requireKnown(view);
@@ -272,7 +272,8 @@ public final class TaskMethods {
   }
 
   private static ObjectNode expired(TaskIds.Task task, TaskView view) {
-    RpcException why = RpcException.failed("The run waited for too long, and has expired.");
+    RpcException why =
+        RpcException.failed("The run waited for too long and has expired: make a new call.");
     ObjectNode fields = fields(task, "failed", view).put("statusMessage", why.reason);
     fields.putObject("error").put("code", why.code).put("message", why.reason);
     return fields;
@@ -283,7 +284,7 @@ public final class TaskMethods {
     return fields(task, status, changed, view.keptUntil());
   }
 
-  /** The time of a task that goes on is not limited; it is when the run has ended. */
+  /** A task has no time limit until its run has ended. */
   private static ObjectNode fields(
       TaskIds.Task task, String status, long changed, @Nullable Instant keptUntil) {
     ObjectNode fields = Json.object().put("taskId", task.id()).put("status", status);

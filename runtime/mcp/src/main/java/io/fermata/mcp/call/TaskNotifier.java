@@ -14,72 +14,72 @@ import org.jspecify.annotations.Nullable;
 
 /** Notifies a subscriber of the status of a task: at once, and after every change. */
 final class TaskNotifier {
-  /** When it looks again where it could not, each time twice as late as before, up to that. */
-  private static final long SOON_MILLIS = 250;
+  /** The first and the longest wait before a failed view is repeated; it doubles each time. */
+  private static final long MIN_RETRY_MILLIS = 250;
 
-  private static final long LATEST_MILLIS = 30_000;
+  private static final long MAX_RETRY_MILLIS = 30_000;
 
-  private static final Set<String> OVER = Set.of("completed", "failed", "cancelled");
+  private static final Set<String> FINAL = Set.of("completed", "failed", "cancelled");
 
-  private final TaskMethods calls;
+  private final TaskMethods taskMethods;
   private final TaskIds.Task task;
   private final McpRequest request;
   private final Subscriptions.Subscription listener;
-  private final PacedTaskViews looking;
+  private final PacedTaskViews views;
   private @Nullable Runnable unwatch;
   private @Nullable ObjectNode last;
-  private boolean looks;
+  private boolean viewing;
   private boolean changed;
   private boolean over;
-  private long rest = SOON_MILLIS;
+  private long retryMillis = MIN_RETRY_MILLIS;
 
   private TaskNotifier(
-      TaskMethods calls,
+      TaskMethods taskMethods,
       TaskIds.Task task,
       McpRequest request,
       Subscriptions.Subscription listener,
-      PacedTaskViews looking) {
-    this.calls = calls;
+      PacedTaskViews views) {
+    this.taskMethods = taskMethods;
     this.task = task;
     this.request = request;
     this.listener = listener;
-    this.looking = looking;
+    this.views = views;
   }
 
   /**
-   * Begins to tell.
+   * Begins to notify.
    *
-   * @param request what the client that listens sent
-   * @param looking the looks at all that it listens to
+   * @param request the request that subscribed
+   * @param views the views of all tasks of the subscription
    */
   static void start(
-      TaskMethods calls,
+      TaskMethods taskMethods,
       TaskIds.Task task,
       McpRequest request,
       Subscriptions.Subscription listener,
-      PacedTaskViews looking) {
-    TaskNotifier feed = new TaskNotifier(calls, task, request, listener, looking);
-    Runnable unwatch = calls.tasks().watch(task.run(), feed::refresh);
-    feed.watches(unwatch);
+      PacedTaskViews views) {
+    TaskNotifier notifier = new TaskNotifier(taskMethods, task, request, listener, views);
+    Runnable unwatch = taskMethods.tasks().watch(task.run(), notifier::refresh);
+    notifier.watches(unwatch);
     CompletionStage<Void> ended = listener.ended();
-    ended.whenComplete((done, failure) -> feed.end());
-    feed.refresh();
+    ended.whenComplete((done, failure) -> notifier.end());
+    notifier.refresh();
   }
 
   private synchronized void watches(Runnable ending) {
     unwatch = ending;
   }
 
-  /** One look follows the other, however often the run changes. */
+  /** Views run one after the other, however often the run changes. */
   private void refresh() {
     synchronized (this) {
-      changed = looks;
-      if (looks || over) {
+      changed = viewing;
+      if (viewing || over) {
         return;
       }
-      looks = true;
+      viewing = true;
     }
-    looking.enqueue(this::view);
+    views.enqueue(this::view);
   }
 
   private void view() {
@@ -89,10 +89,10 @@ final class TaskNotifier {
       wanted = !over;
     }
     if (!wanted) {
-      looking.finished();
+      views.finished();
       return;
     }
-    calls
+    taskMethods
         .tasks()
         .view(task.run())
         .whenComplete(
@@ -100,23 +100,23 @@ final class TaskNotifier {
               try {
                 received(view);
               } finally {
-                looking.finished();
+                views.finished();
               }
             });
   }
 
   private void received(@Nullable TaskView view) {
     if (view == null || TaskMethods.unavailable(view)) {
-      Executor later = CompletableFuture.delayedExecutor(rest, TimeUnit.MILLISECONDS);
-      rest = Math.min(2 * rest, LATEST_MILLIS);
+      Executor later = CompletableFuture.delayedExecutor(retryMillis, TimeUnit.MILLISECONDS);
+      retryMillis = Math.min(2 * retryMillis, MAX_RETRY_MILLIS);
       later.execute(this::retry);
       return;
     }
-    rest = SOON_MILLIS;
+    retryMillis = MIN_RETRY_MILLIS;
     publish(view);
     boolean again;
     synchronized (this) {
-      looks = false;
+      viewing = false;
       again = changed;
     }
     if (again) {
@@ -126,28 +126,28 @@ final class TaskNotifier {
 
   private void retry() {
     synchronized (this) {
-      looks = false;
+      viewing = false;
     }
     refresh();
   }
 
   private void publish(TaskView view) {
-    ObjectNode told;
+    ObjectNode json;
     try {
-      told = calls.taskJson(task, view, request);
+      json = taskMethods.taskJson(task, view, request);
     } catch (RpcException nothing) {
       return;
     }
-    ObjectNode stands = told.deepCopy();
-    stands.remove("lastUpdatedAt");
+    ObjectNode status = json.deepCopy();
+    status.remove("lastUpdatedAt");
     synchronized (this) {
-      if (over || stands.equals(last)) {
+      if (over || status.equals(last)) {
         return;
       }
-      last = stands;
+      last = status;
     }
-    listener.send(task.id(), "notifications/tasks", told);
-    if (OVER.contains(told.path("status").asText())) {
+    listener.send(task.id(), "notifications/tasks", json);
+    if (FINAL.contains(json.path("status").asText())) {
       end();
     }
   }

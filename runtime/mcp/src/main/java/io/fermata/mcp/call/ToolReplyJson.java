@@ -16,7 +16,7 @@ import io.fermata.session.call.ToolReply;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Replies of the host as results of tools: of flows the object, of jobs the text. */
+/** Replies of the host as results of tools: the object for flows, the text for jobs. */
 public final class ToolReplyJson {
   static final String CALL_ID = "fermata/callId";
   private static final String RUN = "fermata/run";
@@ -51,8 +51,8 @@ public final class ToolReplyJson {
     return results.ofTool(
         revision,
         McpResult.error(
-                "The server is shutting down; the work goes on. Do not start it again: the same call"
-                    + " with _meta {\"%s\": \"%s\"} gets its result.".formatted(CALL_ID, callId))
+                "The server is shutting down; the work continues. Do not start it again: repeat the call"
+                    + " with _meta {\"%s\": \"%s\"} to get its result.".formatted(CALL_ID, callId))
             .meta(RUN, named)
             .meta(CALL_ID, Json.tree(callId)));
   }
@@ -60,17 +60,17 @@ public final class ToolReplyJson {
   private static McpResult job(ToolReply reply) {
     ObjectNode body = reply.structured();
     JsonNode result = body.path("result");
-    McpResult told =
+    McpResult toolResult =
         reply.error()
             ? McpResult.error(withoutRepair(body.path("error").asText()))
             : result.path("error").asBoolean()
                 ? McpResult.error(result.path("text").asText())
                 : McpResult.text(result.path("text").asText());
     JsonNode run = reply.meta().path(RUN);
-    return run.isEmpty() ? told : told.meta(RUN, run);
+    return run.isEmpty() ? toolResult : toolResult.meta(RUN, run);
   }
 
-  /** What a caller of a flow would do next, a caller of a job cannot. */
+  /** Removes the advice for callers of flows, which a caller of a job cannot follow. */
   private static String withoutRepair(String error) {
     for (ErrorCode code : ErrorCode.values()) {
       String repair = " " + code.repair() + ".";

@@ -46,28 +46,28 @@ public final class ToolsCall implements RpcMethod {
 
   private final ResultWriter results;
   private final LiveCatalog changes;
-  private final Ways ways;
-  private final ToolScopes permits;
+  private final Kinds kinds;
+  private final ToolScopes scopes;
   private final Telemetry telemetry;
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
-  /** How the kinds of tools are called. */
-  public record Ways(
-      HandlerRunner plain, FlowToolCalls flows, FormToolCalls forms, JobToolCalls jobs) {}
+  /** The callers of each kind of tool. */
+  public record Kinds(
+      HandlerRunner runner, FlowToolCalls flows, FormToolCalls forms, JobToolCalls jobs) {}
 
   public ToolsCall(
       ToolHost host,
       ResultWriter results,
       LiveCatalog changes,
-      Ways ways,
-      ToolScopes permits,
+      Kinds kinds,
+      ToolScopes scopes,
       Telemetry telemetry) {
     this.telemetry = telemetry;
     this.results = results;
     this.changes = changes;
-    this.ways = ways;
-    this.permits = permits;
+    this.kinds = kinds;
+    this.scopes = scopes;
     this.flows =
         host.tools().stream().collect(Collectors.toMap(ToolContract::name, Function.identity()));
     this.displays =
@@ -77,14 +77,14 @@ public final class ToolsCall implements RpcMethod {
   @Override
   public CompletionStage<RpcResult> answer(McpRequest request) {
     String name = request.text("name");
-    permits.require(name, request.caller());
+    scopes.require(name, request.caller());
     ToolContract flow = flows.get(name);
     if (flow != null) {
       return flow(flow, request);
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
-      permits.require(tool.scopes(), request.caller());
+      scopes.require(tool.scopes(), request.caller());
       return plain(tool, request);
     }
     DisplayTool display = displays.get(name);
@@ -99,7 +99,7 @@ public final class ToolsCall implements RpcMethod {
     List<String> usable =
         Stream.concat(
                 Stream.concat(flows.keySet().stream(), displays.keySet().stream())
-                    .filter(known -> permits.allow(known, caller)),
+                    .filter(known -> scopes.allow(known, caller)),
                 changes.catalog().offers().tools().values().stream()
                     .filter(tool -> caller.hasScopes(tool.scopes()))
                     .map(McpTool::name))
@@ -108,7 +108,7 @@ public final class ToolsCall implements RpcMethod {
     return RpcException.invalidParams(
         Nearest.to(name, usable)
             .map(near -> reason + "; did you mean " + near + "?")
-            .orElse(reason + "; tools/list tells which there are."));
+            .orElse(reason + "; tools/list lists the tools."));
   }
 
   private CompletionStage<RpcResult> flow(ToolContract flow, McpRequest request) {
@@ -116,7 +116,7 @@ public final class ToolsCall implements RpcMethod {
       TaskMethods.require(request);
     }
     if (flow.forms()) {
-      return ways.forms().call(flow.name(), request);
+      return kinds.forms().call(flow.name(), request);
     }
     ToolCall call =
         new ToolCall(
@@ -126,11 +126,12 @@ public final class ToolsCall implements RpcMethod {
             request.meta(),
             request.session());
     if (flow.job()) {
-      return ways.jobs().call(call, request);
+      return kinds.jobs().call(call, request);
     }
-    return ways.flows()
+    return kinds
+        .flows()
         .call(call, request, request.progressListener())
-        .thenApply(reply -> ways.flows().toResult(call, reply, request));
+        .thenApply(reply -> kinds.flows().toResult(call, reply, request));
   }
 
   private RpcResult display(DisplayTool display, McpRequest request) {
@@ -151,20 +152,21 @@ public final class ToolsCall implements RpcMethod {
       return CompletableFuture.completedFuture(
           results.ofTool(request.revision(), invalidArguments(wrong)));
     }
-    PlainCallTelemetry told = PlainCallTelemetry.begin(telemetry, tool, request);
-    return told.track(
+    PlainCallTelemetry callTelemetry = PlainCallTelemetry.begin(telemetry, tool, request);
+    return callTelemetry.track(
         () ->
-            ways.plain()
+            kinds
+                .runner()
                 .run(
                     request,
                     "tools/call",
                     tool.name(),
                     arguments,
                     tool.atOnce(),
-                    call -> run(tool, call, request, told)));
+                    call -> run(tool, call, request, callTelemetry)));
   }
 
-  /** Refuses a tool that is for pages alone to a client that declares that it shows none. */
+  /** Rejects a call of a tool for pages if the client declares that it shows none. */
   private static void requireVisible(McpTool tool, McpRequest request) {
     if (tool.visibility().contains("model")
         || !request.revision().modern()
@@ -176,7 +178,7 @@ public final class ToolsCall implements RpcMethod {
     throw RpcException.missingCapability(
         needed,
         true,
-        "The tool %s is for pages alone: a client that shows them declares the extension %s."
+        "The tool %s is for pages only: a client that shows pages declares the extension %s."
             .formatted(tool.name(), ToolPage.EXTENSION));
   }
 
@@ -191,13 +193,14 @@ public final class ToolsCall implements RpcMethod {
   }
 
   private CompletionStage<RpcResult> run(
-      McpTool tool, McpCall call, McpRequest request, PlainCallTelemetry told) {
-    return told.invoke(() -> tool.handler().handle(call))
+      McpTool tool, McpCall call, McpRequest request, PlainCallTelemetry callTelemetry) {
+    return callTelemetry
+        .invoke(() -> tool.handler().handle(call))
         .handle(
             (result, failure) -> {
               McpResult answer =
                   failure == null ? checkOutput(tool, result) : failed(tool, call, failure);
-              told.completed(answer);
+              callTelemetry.completed(answer);
               return results.ofTool(request.revision(), answer);
             });
   }
@@ -209,7 +212,7 @@ public final class ToolsCall implements RpcMethod {
     }
     List<Violation> broken =
         result.structured() == null
-            ? List.of(new Violation("result", "has no structured part"))
+            ? List.of(new Violation("result", "has no structured content"))
             : tool.output().check(result.structured());
     if (broken.isEmpty()) {
       return result;

@@ -10,7 +10,7 @@ final class UnansweredException extends RuntimeException {
   private final transient Map<String, McpAsk> asks;
 
   UnansweredException(Map<String, McpAsk> asks) {
-    super("The client has to reply first: let this exception pass", null, false, false);
+    super("The client has to reply first: do not catch this exception", null, false, false);
     this.asks = asks;
   }
 

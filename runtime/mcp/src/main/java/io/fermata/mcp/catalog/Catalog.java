@@ -26,8 +26,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What can be listed, called and read at one time. The lists are written once, when the catalog is
- * made.
+ * An immutable view of everything that the server offers at one time. Its lists are serialized
+ * once.
  */
 public final class Catalog {
   private final RegisteredFeatures offers;
@@ -95,7 +95,7 @@ public final class Catalog {
     for (String name : offers.tools().keySet()) {
       if (taken.contains(name)) {
         throw new IllegalArgumentException(
-            "There is a flow, an agent or a display tool named %s already: name the tool otherwise"
+            "A flow, an agent or a display tool is already named %s: choose another name for the tool"
                 .formatted(name));
       }
     }
@@ -147,7 +147,7 @@ public final class Catalog {
     return firstPage(prompts, request);
   }
 
-  /** There is one page of everything, so no cursor was ever handed out. */
+  /** Every list is one page, so no cursor was ever handed out. */
   private static RpcResult firstPage(Map<Revision, RpcResult> lists, McpRequest request) {
     if (request.params().has("cursor")) {
       throw RpcException.invalidParams("Unknown cursor: this server lists everything on one page.");
@@ -155,12 +155,12 @@ public final class Catalog {
     return of(lists, request.revision());
   }
 
-  /** The pages of tools, by their addresses. */
+  /** The pages of tools, by URI. */
   public Map<String, ToolPage> pages() {
     return rendering;
   }
 
-  /** What the page of a tool is answered with; null if it is none. */
+  /** The result of reading the page of a tool; null if there is no such page. */
   public @Nullable RpcResult page(String uri, Revision revision) {
     return of(pages, revision).get(uri);
   }

@@ -19,7 +19,7 @@ final class DescriptorJson {
   /**
    * A flow's tool.
    *
-   * @param forWidgets whether there are widgets, which answer by calling it
+   * @param forWidgets whether there are widgets, which call the tool
    */
   static ObjectNode flow(ToolContract contract, Revision revision, boolean forWidgets) {
     ObjectNode tool =
@@ -102,7 +102,7 @@ final class DescriptorJson {
     return tool.put("description", text);
   }
 
-  /** The beginning of what an author registered: its name, and what people and models read. */
+  /** The members that all descriptors begin with: name, title and description. */
   static ObjectNode named(
       String name, @Nullable String title, @Nullable String description, Revision revision) {
     ObjectNode descriptor = object().put("name", name);

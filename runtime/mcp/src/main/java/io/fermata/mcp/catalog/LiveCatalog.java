@@ -83,7 +83,7 @@ public final class LiveCatalog implements McpChanges {
     }
     changed(kind);
     if (!before.equals(after)) {
-      // The page of a tool comes and goes with it, and is a resource.
+      // The page of a tool is a resource that is added and removed with the tool.
       changed(Subscriptions.Kind.RESOURCES);
       after.keySet().stream()
           .filter(

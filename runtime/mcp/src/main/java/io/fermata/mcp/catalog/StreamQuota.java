@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class StreamQuota {
   public static final int DEFAULT_MAX = 256;
 
-  private final PrincipalCounts tally;
+  private final PrincipalCounts counts;
 
   /** A stream that ends when the server does. */
   public interface Open {
@@ -19,25 +19,25 @@ public final class StreamQuota {
   private volatile boolean closed;
 
   public StreamQuota(int max) {
-    this.tally = new PrincipalCounts(max);
+    this.counts = new PrincipalCounts(max);
   }
 
   /** How many streams one principal may have. */
   public int max() {
-    return tally.max();
+    return counts.max();
   }
 
   public boolean closed() {
     return closed;
   }
 
-  /** Makes room for another stream, if the principal has fewer than it may. */
+  /** Counts another stream, unless the principal has reached its limit. */
   public boolean tryEnter(String principal) {
-    return tally.tryEnter(principal, 1);
+    return counts.tryEnter(principal, 1);
   }
 
   public void leave(String principal) {
-    tally.leave(principal, 1);
+    counts.leave(principal, 1);
   }
 
   public void add(Open stream) {
@@ -51,7 +51,7 @@ public final class StreamQuota {
     open.remove(stream);
   }
 
-  /** Ends all streams: each would go on for as long as its client likes. */
+  /** Ends all streams, which their clients would keep open. */
   public void close() {
     closed = true;
     open.forEach(Open::shutDown);

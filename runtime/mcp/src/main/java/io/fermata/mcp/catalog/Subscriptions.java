@@ -21,7 +21,7 @@ public final class Subscriptions implements AutoCloseable {
   /** How many resources one client may watch. */
   static final int MAX_WATCHED = 1_000;
 
-  /** How long their addresses may be together. */
+  /** The maximum total length of their URIs. */
   static final int MAX_WATCHED_TEXT = 32_768;
 
   /** A list that may change. */
@@ -44,11 +44,11 @@ public final class Subscriptions implements AutoCloseable {
     private final @Nullable JsonNode id;
     private final Set<Kind> kinds;
     private final Set<String> watched;
-    private final OutboundQueue way;
+    private final OutboundQueue queue;
     private final CompletableFuture<Void> ended;
 
     /**
-     * @param id what its notifications are tagged with; null if they are not
+     * @param id the id that its notifications carry; null for none
      * @param watched the resources it watches, which may change
      * @param ended completes when the server ends it
      */
@@ -56,12 +56,12 @@ public final class Subscriptions implements AutoCloseable {
         @Nullable JsonNode id,
         Set<Kind> kinds,
         Set<String> watched,
-        OutboundQueue way,
+        OutboundQueue queue,
         CompletableFuture<Void> ended) {
       this.id = id;
       this.kinds = kinds;
       this.watched = watched;
-      this.way = way;
+      this.queue = queue;
       this.ended = ended;
     }
 
@@ -78,17 +78,17 @@ public final class Subscriptions implements AutoCloseable {
     }
 
     synchronized void offer(String method, ObjectNode params) {
-      way.offer(notification(method, params));
+      queue.offer(notification(method, params));
     }
 
-    /** Sends what must not be lost. */
+    /** Sends a notification that must not be lost. */
     public synchronized void send(String method, ObjectNode params) {
-      way.send(notification(method, params));
+      queue.send(notification(method, params));
     }
 
     /** Sends a state that must not be lost, unless a later one replaces it. */
     public synchronized void send(String subject, String method, ObjectNode params) {
-      way.send(subject, notification(method, params));
+      queue.send(subject, notification(method, params));
     }
 
     private byte[] notification(String method, ObjectNode params) {
@@ -112,7 +112,7 @@ public final class Subscriptions implements AutoCloseable {
    * Subscribes until the client disconnects, its token expires, or the server closes.
    *
    * @param first sends the first message
-   * @throws RpcException if the principal has as many streams as it may
+   * @throws RpcException if the principal has too many streams already
    */
   public void add(Subscription subscription, AuthenticatedCaller caller, Runnable first) {
     String principal = caller.principal();
@@ -131,23 +131,23 @@ public final class Subscriptions implements AutoCloseable {
           streams.leave(principal);
         });
     caller.completeAtExpiry(subscription.ended());
-    subscription.way.keepAlive();
-    subscription.way.onDisconnect(() -> subscription.ended().complete(null));
+    subscription.queue.keepAlive();
+    subscription.queue.onDisconnect(() -> subscription.ended().complete(null));
     if (closed) {
       subscription.ended().complete(null);
     }
   }
 
   /**
-   * Requires that one client may watch so many resources.
+   * Requires that one client may watch these resources at a time.
    *
-   * @throws RpcException if these are more resources than one client may watch
+   * @throws RpcException if there are too many of them
    */
   public static void requireRoom(Set<String> watched) {
     if (watched.size() > MAX_WATCHED
         || watched.stream().mapToInt(String::length).sum() > MAX_WATCHED_TEXT) {
       throw RpcException.invalidParams(
-          "A client may watch %d resources at a time, whose addresses have %d characters together."
+          "A client may watch at most %d resources, with URIs of at most %d characters in total: watch fewer."
               .formatted(MAX_WATCHED, MAX_WATCHED_TEXT));
     }
   }
@@ -160,16 +160,16 @@ public final class Subscriptions implements AutoCloseable {
   public static String watchable(String uri) {
     if (uri.length() > McpTemplate.MAX_URI) {
       throw RpcException.invalidParams(
-          "The address of a resource has at most %d characters.".formatted(McpTemplate.MAX_URI));
+          "The URI of a resource may have at most %d characters.".formatted(McpTemplate.MAX_URI));
     }
     return uri;
   }
 
-  void publish(String method, ObjectNode params, Predicate<Subscription> whom) {
-    all.stream().filter(whom).forEach(each -> each.offer(method, params));
+  void publish(String method, ObjectNode params, Predicate<Subscription> filter) {
+    all.stream().filter(filter).forEach(each -> each.offer(method, params));
   }
 
-  /** Ends all subscriptions; their clients would keep them open. */
+  /** Ends all subscriptions, which their clients would keep open. */
   @Override
   public void close() {
     closed = true;

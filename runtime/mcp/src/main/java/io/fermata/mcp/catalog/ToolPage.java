@@ -20,7 +20,7 @@ public record ToolPage(String tool, @Nullable String title, String description, 
   public static final String TYPE = "text/html;profile=mcp-app";
   public static final String EXTENSION = "io.modelcontextprotocol/ui";
 
-  /** The most characters that ChatGPT shows of what a tool is at. */
+  /** The maximum length of a tool's status text in ChatGPT. */
   private static final int LONGEST_STATUS = 64;
 
   static Stream<ToolPage> all(List<DisplayTool> displays, RegisteredFeatures offers) {
@@ -43,13 +43,15 @@ public record ToolPage(String tool, @Nullable String title, String description, 
     return WidgetPage.uri(tool);
   }
 
-  /** How a tool names its page, for both the model and the page to call it. */
+  /**
+   * The {@code _meta} that links a tool to its page; both the model and the page may call the tool.
+   */
   ObjectNode link() {
     return link(McpTool.EVERYBODY);
   }
 
   /**
-   * How a tool names its page.
+   * The {@code _meta} that links a tool to its page.
    *
    * @param visibility who may call it
    */
@@ -95,23 +97,21 @@ public record ToolPage(String tool, @Nullable String title, String description, 
         .set("_meta", needs());
   }
 
-  /**
-   * What the client has to allow; what is not listed is forbidden, so empty lists are written, too.
-   */
+  /** What the page needs from the client. Empty lists are written, too: they forbid everything. */
   private ObjectNode needs() {
     WidgetPage.Reach reach = page.reach();
     ObjectNode meta = Json.object();
     ObjectNode ui = meta.putObject("ui");
     ObjectNode policy = ui.putObject("csp");
-    ObjectNode twin = meta.putObject("openai/widgetCSP");
+    ObjectNode chatGpt = meta.putObject("openai/widgetCSP");
     put(policy, "connectDomains", reach.connects());
-    put(twin, "connect_domains", reach.connects());
+    put(chatGpt, "connect_domains", reach.connects());
     put(policy, "resourceDomains", reach.loads());
-    put(twin, "resource_domains", reach.loads());
+    put(chatGpt, "resource_domains", reach.loads());
     put(policy, "frameDomains", reach.frames());
-    put(twin, "frame_domains", reach.frames());
+    put(chatGpt, "frame_domains", reach.frames());
     put(policy, "baseUriDomains", reach.bases());
-    put(twin, "redirect_domains", reach.leads());
+    put(chatGpt, "redirect_domains", reach.leads());
     permissions(ui, page.permissions());
     if (page.domain() != null) {
       ui.put("domain", page.domain());

@@ -95,8 +95,8 @@ final class HeaderCheck {
           header.substring(
               PREFIX.length(), Math.max(PREFIX.length(), header.length() - SUFFIX.length()));
       if (inner.length() % 4 != 0) {
-        // Java's decoder does without the padding, others do not.
-        throw new IllegalArgumentException("There is no padding");
+        // Java's decoder accepts missing padding, others do not.
+        throw new IllegalArgumentException("The padding is missing");
       }
       ByteBuffer bytes = ByteBuffer.wrap(Base64.getDecoder().decode(inner));
       return StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();

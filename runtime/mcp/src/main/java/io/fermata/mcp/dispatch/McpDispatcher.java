@@ -39,7 +39,7 @@ public final class McpDispatcher {
   private final LegacyEra legacy;
   private final RequestGate gate;
   private final Telemetry telemetry;
-  private final RevisionCheck eras;
+  private final RevisionCheck revisions;
 
   public McpDispatcher(
       MethodTable methods, LegacyEra legacy, RequestGate gate, Telemetry telemetry) {
@@ -47,7 +47,7 @@ public final class McpDispatcher {
     this.legacy = legacy;
     this.gate = gate;
     this.telemetry = telemetry;
-    this.eras = new RevisionCheck(methods);
+    this.revisions = new RevisionCheck(methods);
   }
 
   /**
@@ -77,7 +77,7 @@ public final class McpDispatcher {
   private CompletionStage<Response> single(
       JsonNode tree, MessageSource arrival, boolean batched, @Nullable OutboundQueue progress) {
     JsonNode id = RpcMessage.idOf(tree, arrival.unknownId());
-    long begun = telemetry == Telemetry.NONE ? 0 : System.nanoTime();
+    long startedAt = telemetry == Telemetry.NONE ? 0 : System.nanoTime();
     try {
       if (RpcMessage.isResponse(tree)) {
         return now(response(tree, arrival));
@@ -92,16 +92,16 @@ public final class McpDispatcher {
         }
         return now(legacy.initialize(message, arrival));
       }
-      return call(message, arrival, progress, begun);
+      return call(message, arrival, progress, startedAt);
     } catch (RpcException refusal) {
-      tell(UNKNOWN, begun, refusal);
+      report(UNKNOWN, startedAt, refusal);
       return now(Response.error(id, refusal));
     } catch (RuntimeException | IOException e) {
       return now(failed(id, e));
     }
   }
 
-  /** Only clients of the older era are sent requests, so only they respond. */
+  /** Only clients of older revisions receive requests, so only they respond. */
   private Response response(JsonNode response, MessageSource arrival) {
     if (arrival instanceof MessageSource.Post post && RevisionCheck.modernHeader(post)) {
       throw RpcException.invalidRequest(
@@ -113,15 +113,15 @@ public final class McpDispatcher {
 
   private Response notification(RpcMessage message, MessageSource arrival) {
     if (arrival instanceof MessageSource.Post post
-        && !eras.ofNotification(message, post).modern()) {
+        && !revisions.ofNotification(message, post).modern()) {
       legacy.notification(message, post);
     }
     return Response.ACCEPTED;
   }
 
   private CompletionStage<Response> call(
-      RpcMessage message, MessageSource arrival, @Nullable OutboundQueue progress, long begun) {
-    Revision revision = eras.of(message, arrival);
+      RpcMessage message, MessageSource arrival, @Nullable OutboundQueue progress, long startedAt) {
+    Revision revision = revisions.of(message, arrival);
     Client client = revision.modern() ? new ModernClient(message.meta()) : legacy.client(arrival);
     RpcMethod method = method(message.method(), revision);
     McpRequest request =
@@ -137,7 +137,7 @@ public final class McpDispatcher {
     return (revision.modern() ? answer : legacy.orCancelled(request, answer))
         .handle(
             (result, failure) -> {
-              tell(message.method(), begun, failure);
+              report(message.method(), startedAt, failure);
               return answered(message.id(), result, failure);
             });
   }
@@ -162,11 +162,11 @@ public final class McpDispatcher {
     return gate.orIfCutOff(answer).whenComplete((result, failure) -> gate.leave());
   }
 
-  private void tell(String method, long begun, @Nullable Throwable failure) {
+  private void report(String method, long startedAt, @Nullable Throwable failure) {
     if (telemetry != Telemetry.NONE) {
       String outcome =
           failure == null ? "ok" : cause(failure) instanceof RpcException ? "refused" : "failed";
-      telemetry.requested(method, outcome, System.nanoTime() - begun);
+      telemetry.requested(method, outcome, System.nanoTime() - startedAt);
     }
   }
 

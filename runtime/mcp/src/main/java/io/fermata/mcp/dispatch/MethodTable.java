@@ -51,61 +51,61 @@ public final class MethodTable {
   private final boolean tasks;
 
   /**
-   * What methods are made of: what there is to call, and what all calls have in common.
+   * The dependencies of the methods.
    *
-   * @param patience how long a client that takes no stream can wait; null for however long it takes
+   * @param timeout how long a client without a stream can wait; null for no limit
    */
-  public record Parts(
+  public record Dependencies(
       ToolHost host,
       ServerIdentity identity,
       RegisteredFeatures offers,
       Subscriptions subscriptions,
       HandlerExecutor workers,
       RequestGate gate,
-      @Nullable Duration patience,
+      @Nullable Duration timeout,
       CallQuotas quotas,
-      ToolScopes permits,
+      ToolScopes scopes,
       Telemetry telemetry) {}
 
-  public MethodTable(Parts parts) {
-    ToolHost host = parts.host();
-    RegisteredFeatures offers = parts.offers();
-    Subscriptions subscriptions = parts.subscriptions();
-    CallQuotas quotas = parts.quotas();
-    this.identity = parts.identity();
+  public MethodTable(Dependencies needs) {
+    ToolHost host = needs.host();
+    RegisteredFeatures offers = needs.offers();
+    Subscriptions subscriptions = needs.subscriptions();
+    CallQuotas quotas = needs.quotas();
+    this.identity = needs.identity();
     ResultWriter results = new ResultWriter(identity);
     this.changes = new LiveCatalog(host, offers, results, subscriptions);
     this.tasks = !host.tools().isEmpty();
     ToolReplyJson replies = new ToolReplyJson(host, results);
-    TaskMethods taskCalls =
+    TaskMethods taskMethods =
         new TaskMethods(
             host.tasks(),
             new TaskIds(host.handles()),
             results,
             replies,
             System::currentTimeMillis,
-            parts.permits());
-    SubscriptionsListen listening = new SubscriptionsListen(subscriptions, results, taskCalls);
+            needs.scopes());
+    SubscriptionsListen listening = new SubscriptionsListen(subscriptions, results, taskMethods);
     RequestStates states =
         new RequestStates(
             host.handles(), System::currentTimeMillis, quotas.limits().requestStates());
-    HandlerRunner calls = new HandlerRunner(changes, results, states, parts.workers());
-    FlowToolCalls flows = new FlowToolCalls(host, taskCalls, replies);
+    HandlerRunner calls = new HandlerRunner(changes, results, states, needs.workers());
+    FlowToolCalls flows = new FlowToolCalls(host, taskMethods, replies);
     JobToolCalls jobs =
-        new JobToolCalls(host, taskCalls, replies, calls, parts.gate(), parts.patience());
-    FormToolCalls forms = new FormToolCalls(flows, results, states, parts.gate());
-    ToolsCall.Ways ways = new ToolsCall.Ways(calls, flows, forms, jobs);
+        new JobToolCalls(host, taskMethods, replies, calls, needs.gate(), needs.timeout());
+    FormToolCalls forms = new FormToolCalls(flows, results, states, needs.gate());
+    ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, flows, forms, jobs);
     shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().tools(it)));
     shared.put(
         "tools/call",
         counted(
             quotas,
-            new ToolsCall(host, results, changes, ways, parts.permits(), parts.telemetry())));
+            new ToolsCall(host, results, changes, kinds, needs.scopes(), needs.telemetry())));
     shared.put("resources/list", RpcMethod.immediate(it -> changes.catalog().resources(it)));
     shared.put(
         "resources/templates/list", RpcMethod.immediate(it -> changes.catalog().templates(it)));
     shared.put("resources/read", counted(quotas, new ResourcesRead(changes, calls, results)));
-    // What there is none of now may be offered later, and clients only look once.
+    // Prompts may be offered later, and clients look only once.
     shared.put("prompts/list", RpcMethod.immediate(it -> changes.catalog().prompts(it)));
     shared.put("prompts/get", counted(quotas, new PromptsGet(changes, calls, results)));
     shared.put(
@@ -117,9 +117,9 @@ public final class MethodTable {
         "server/discover",
         RpcMethod.immediate(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
     modern.put("subscriptions/listen", listening::listen);
-    modern.put("tasks/get", taskCalls::get);
-    modern.put("tasks/update", taskCalls::update);
-    modern.put("tasks/cancel", taskCalls::cancel);
+    modern.put("tasks/get", taskMethods::get);
+    modern.put("tasks/update", taskMethods::update);
+    modern.put("tasks/cancel", taskMethods::cancel);
   }
 
   private static RpcMethod counted(CallQuotas quotas, RpcMethod method) {
@@ -134,7 +134,7 @@ public final class MethodTable {
     return method;
   }
 
-  /** Whether a method says by its name alone that its caller is modern. */
+  /** Whether only modern clients call a method of this name. */
   boolean modernOnly(String name) {
     return modern.containsKey(name) && !shared.containsKey(name);
   }
@@ -150,7 +150,7 @@ public final class MethodTable {
     return changes.catalog().headers(tool);
   }
 
-  /** The answer to a handshake, which the protocol core makes: it opens a session. */
+  /** The result of {@code initialize}. */
   public ObjectNode welcome(Revision agreed) {
     ObjectNode welcome = JsonNodeFactory.instance.objectNode().put("protocolVersion", agreed.text);
     welcome.set("capabilities", capabilities());
@@ -160,8 +160,7 @@ public final class MethodTable {
 
   private ObjectNode discovery(boolean widgets) {
     ObjectNode discovery = JsonNodeFactory.instance.objectNode();
-    // A client takes its pick from these and goes on without a handshake, so only modern ones
-    // count.
+    // A client picks one of these and skips the handshake, so only modern ones count.
     Revision.allModern().forEach(discovery.putArray("supportedVersions")::add);
     ObjectNode capabilities = discovery.putObject("capabilities").setAll(capabilities());
     if (tasks) {

@@ -14,7 +14,7 @@ public final class McpAsk {
   private final String method;
   private final ObjectNode params;
 
-  /** What the client must have declared, as it would have declared it. */
+  /** The capability that the client must have declared, in the form of such a declaration. */
   private final ObjectNode capability;
 
   private final @Nullable ArgumentSchema form;
@@ -30,7 +30,7 @@ public final class McpAsk {
   /**
    * A form for the user to fill in. It must not ask for secrets.
    *
-   * @param schema a flat object: strings, numbers, truths, and choices
+   * @param schema a flat object: strings, numbers, booleans and choices
    */
   public static McpAsk form(String message, ObjectNode schema) {
     ObjectNode params = Json.object().put("message", message);
@@ -53,19 +53,19 @@ public final class McpAsk {
     return new McpAsk(ELICIT, params, capability, null);
   }
 
-  /** A text for the client's model to answer. */
+  /** A text that the client's model answers. */
   public static McpAsk model(String text, int maxTokens) {
     ObjectNode params = Json.object();
     params.putArray("messages").add(McpMessage.user(text).json());
     return model(params.put("maxTokens", maxTokens));
   }
 
-  /** Something for the client's model to answer, with all the parameters of the protocol. */
+  /** A request to the client's model, with all the parameters of the protocol. */
   public static McpAsk model(ObjectNode params) {
     return new McpAsk("sampling/createMessage", params, declared("sampling"), null);
   }
 
-  /** Which folders the client works on. */
+  /** A request for the folders that the client works on. */
   public static McpAsk roots() {
     return new McpAsk("roots/list", Json.object(), declared("roots"), null);
   }
@@ -100,12 +100,12 @@ public final class McpAsk {
     }
     JsonNode elicitation = declared.path("elicitation");
     boolean page = "url".equals(JsonRpcCodec.text(params, "mode"));
-    // Clients that declare nothing more can show forms, as all did when there was nothing else.
+    // Clients that declare no mode can show forms, which were once the only mode.
     return elicitation.isObject()
         && (page ? elicitation.has("url") : elicitation.has("form") || !elicitation.has("url"));
   }
 
-  /** Whether this can be the reply: it is read by the handler, and must not surprise it. */
+  /** Whether a reply is valid for this question, so that a handler can rely on its shape. */
   public boolean fits(JsonNode reply) {
     if (!reply.isObject()) {
       return false;

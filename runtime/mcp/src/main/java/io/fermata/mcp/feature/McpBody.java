@@ -21,7 +21,7 @@ public final class McpBody {
     return new McpBody(at(uri, mimeType).put("blob", Base64.getEncoder().encodeToString(bytes)));
   }
 
-  /** The same with something in its {@code _meta}. */
+  /** The same with a value added to its {@code _meta}. */
   public McpBody meta(String key, JsonNode value) {
     ObjectNode more = json.deepCopy();
     more.withObjectProperty("_meta").set(key, value);

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A call as its handler sees it: what the client sent, and ways back to the client. */
+/** A call as its handler sees it: the request, and messages to the client. */
 public interface McpCall {
   /** The name of the tool or the prompt, or the URI of the resource. */
   String name();
@@ -51,9 +51,9 @@ public interface McpCall {
   /**
    * Releases the client's connection while the handler continues. A client of 2025-11-25 reconnects
    * by itself and may be released again. For other clients nothing changes, nor if the principal
-   * already has as many retained streams as it may.
+   * already has too many retained streams.
    */
-  void letGo();
+  void releaseConnection();
 
   /** Sends a log message to the client, if it wants messages of this level. */
   void log(McpLevel level, Object data);

@@ -7,10 +7,10 @@ import java.util.Map;
 @FunctionalInterface
 public interface McpCompletion {
   /**
-   * What the user may mean, the likeliest first.
+   * Returns proposals, the likeliest first.
    *
-   * @param begun what the user has typed so far
+   * @param typed what the user has typed so far
    * @param others the arguments that have values already
    */
-  List<String> complete(String begun, Map<String, String> others) throws Exception;
+  List<String> complete(String typed, Map<String, String> others) throws Exception;
 }

@@ -24,12 +24,12 @@ public final class McpContent {
     return media("audio", mimeType, bytes);
   }
 
-  /** A resource with what is in it. */
+  /** A resource with its content. */
   public static McpContent resource(McpBody body) {
     return new McpContent(typed("resource").set("resource", body.json()));
   }
 
-  /** A resource that the client may read if it likes. */
+  /** A link to a resource that the client may read. */
   public static McpContent link(String uri, String name) {
     return new McpContent(typed("resource_link").put("uri", uri).put("name", name));
   }

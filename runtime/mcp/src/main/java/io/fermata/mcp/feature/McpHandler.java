@@ -1,10 +1,10 @@
 package io.fermata.mcp.feature;
 
 /**
- * Handles a call. It may block: it runs on a thread of its own, and is interrupted if the client
+ * Handles a call. It may block: it runs on a separate thread and is interrupted if the client
  * disconnects or cancels.
  *
- * @param <R> what it answers with
+ * @param <R> the type of the answer
  */
 @FunctionalInterface
 public interface McpHandler<R> {

@@ -11,7 +11,7 @@ public final class McpMessage {
     this.json = Json.object().put("role", role).set("content", content.json());
   }
 
-  /** What the user says. */
+  /** A message of the user. */
   public static McpMessage user(String text) {
     return user(McpContent.text(text));
   }
@@ -20,7 +20,7 @@ public final class McpMessage {
     return new McpMessage("user", content);
   }
 
-  /** What the assistant is to have said. */
+  /** A message of the assistant. */
   public static McpMessage assistant(String text) {
     return assistant(McpContent.text(text));
   }

@@ -28,7 +28,7 @@ public final class McpPrompt {
     this.description = description;
   }
 
-  /** A prompt without arguments, until it is given some. */
+  /** A prompt without arguments; {@link #required} and {@link #optional} add some. */
   public static McpPrompt of(String name, String description) {
     if (name.isBlank()) {
       throw new IllegalArgumentException("A prompt needs a name that is not blank");
@@ -47,17 +47,17 @@ public final class McpPrompt {
     return copy;
   }
 
-  /** What people read. */
+  /** The title that people read. */
   public McpPrompt title(String text) {
     return with(it -> it.title = text);
   }
 
-  /** Takes a text that has to be there. */
+  /** Adds an argument that must be given. */
   public McpPrompt required(String argument, String about) {
     return with(it -> it.arguments.add(new Argument(argument, about, true)));
   }
 
-  /** Takes a text that may be left out. */
+  /** Adds an argument that may be left out. */
   public McpPrompt optional(String argument, String about) {
     return with(it -> it.arguments.add(new Argument(argument, about, false)));
   }
@@ -66,18 +66,18 @@ public final class McpPrompt {
   public McpPrompt completing(String argument, McpCompletion completion) {
     if (arguments.stream().noneMatch(known -> known.name().equals(argument))) {
       throw new IllegalArgumentException(
-          "The prompt %s has no argument %s: name it with required(…) or optional(…) first"
+          "The prompt %s has no argument %s: add it with required(…) or optional(…) first"
               .formatted(name, argument));
     }
     return with(it -> it.completions.put(argument, completion));
   }
 
-  /** Puts something into the descriptor's {@code _meta}. */
+  /** Adds a value to the descriptor's {@code _meta}. */
   public McpPrompt meta(String key, JsonNode value) {
     return with(it -> it.meta.set(key, value));
   }
 
-  /** What writes the messages. */
+  /** Sets the handler that writes the messages. */
   public McpPrompt get(McpHandler<List<McpMessage>> writing) {
     return with(it -> it.handler = writing);
   }
@@ -97,7 +97,7 @@ public final class McpPrompt {
   public McpHandler<List<McpMessage>> handler() {
     if (handler == null) {
       throw new IllegalArgumentException(
-          "Nothing writes the messages of the prompt " + name + ": give it a handler with get(…)");
+          "The prompt " + name + " has no handler: add one with get(…)");
     }
     return handler;
   }

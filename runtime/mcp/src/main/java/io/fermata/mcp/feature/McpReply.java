@@ -4,17 +4,20 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 
 /**
- * What a client replied to a {@link McpAsk}.
+ * The reply of a client to a {@link McpAsk}.
  *
- * @param json the reply as the protocol has it
+ * @param json the reply as the protocol defines it
  */
 public record McpReply(JsonNode json) {
-  /** Whether the user filled in the form or opened the page, rather than saying no. */
+  /** Whether the user filled in the form or agreed to open the page. */
   public boolean accepted() {
     return action().equals("accept");
   }
 
-  /** What the user did: {@code accept}, {@code decline} or {@code cancel}; empty if not asked. */
+  /**
+   * What the user did: {@code accept}, {@code decline} or {@code cancel}; empty if the user was not
+   * asked.
+   */
   public String action() {
     return json.path("action").asText();
   }
@@ -24,15 +27,15 @@ public record McpReply(JsonNode json) {
     return accepted() ? json.path("content") : MissingNode.getInstance();
   }
 
-  /** What the model said, as far as it is text. */
+  /** The text of the model's reply. */
   public String text() {
-    StringBuilder said = new StringBuilder();
+    StringBuilder text = new StringBuilder();
     JsonNode content = json.path("content");
     if (content.isArray()) {
-      content.forEach(piece -> said.append(piece.path("text").asText()));
+      content.forEach(piece -> text.append(piece.path("text").asText()));
     } else {
-      said.append(content.path("text").asText());
+      text.append(content.path("text").asText());
     }
-    return said.toString();
+    return text.toString();
   }
 }

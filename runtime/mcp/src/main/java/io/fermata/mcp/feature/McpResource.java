@@ -24,7 +24,7 @@ public final class McpResource {
     this.reading = reading;
   }
 
-  /** A resource that is what a handler says it is. */
+  /** A resource whose content a handler returns. */
   public static McpResource of(
       String uri, String name, String mimeType, McpHandler<McpBody> reading) {
     if (uri.isBlank() || name.isBlank()) {
@@ -52,17 +52,17 @@ public final class McpResource {
     return copy;
   }
 
-  /** What people read. */
+  /** The title that people read. */
   public McpResource title(String text) {
     return with(it -> it.title = text);
   }
 
-  /** What models read. */
+  /** The description that models read. */
   public McpResource description(String text) {
     return with(it -> it.description = text);
   }
 
-  /** Puts something into the descriptor's {@code _meta}. */
+  /** Adds a value to the descriptor's {@code _meta}. */
   public McpResource meta(String key, JsonNode value) {
     return with(it -> it.meta.set(key, value));
   }

@@ -29,23 +29,23 @@ public final class McpResult {
     return new McpResult(List.of(content), null, false, Json.object());
   }
 
-  /** A value for programs, which is also given as text to those who read only that. */
+  /** A structured value, repeated as text for clients that read only text. */
   public static McpResult structured(Object value) {
     JsonNode tree = Json.tree(value);
     return new McpResult(List.of(McpContent.text(Json.text(tree))), tree, false, Json.object());
   }
 
-  /** A value for programs, and what there is to say about it. */
+  /** A structured value, with content to show beside it. */
   public static McpResult structured(Object value, McpContent... content) {
     return new McpResult(List.of(content), Json.tree(value), false, Json.object());
   }
 
-  /** What went wrong, in words that let the model do better. */
+  /** An error for the model: say what is wrong and how to correct it. */
   public static McpResult error(String text) {
     return new McpResult(List.of(McpContent.text(text)), null, true, Json.object());
   }
 
-  /** The same with something in its {@code _meta}. */
+  /** The same with a value added to its {@code _meta}. */
   public McpResult meta(String key, JsonNode value) {
     ObjectNode more = meta.deepCopy();
     more.set(key, value);

@@ -15,14 +15,14 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Many resources whose addresses differ in some parts, as {@code orders://{id}}. A variable stands
- * for what has no slash in it, not even an encoded one, {@code {+path}} for anything. Either may be
- * {@code ..}, so that a handler that makes a path of it has to see where that leads.
+ * Resources with variables in their URIs, as {@code orders://{id}}. A variable matches text without
+ * a slash, encoded or not; {@code {+path}} matches any text. Either may match {@code ..}: a handler
+ * that builds a path must check where it leads.
  */
 public final class McpTemplate {
   private static final Pattern VARIABLE = Pattern.compile("\\{(\\+?)([A-Za-z0-9_]+)}");
 
-  /** Longer ones are nobody's: matching takes time. */
+  /** A longer URI matches no template, because matching takes time. */
   public static final int MAX_URI = 4_096;
 
   private final String uriTemplate;
@@ -31,13 +31,13 @@ public final class McpTemplate {
   private final McpHandler<McpBody> reading;
   private final List<String> variables = new ArrayList<>();
 
-  /** What stands before, between and after the variables: one more than there are variables. */
+  /** The text before, between and after the variables: one more than there are variables. */
   private final List<String> literals = new ArrayList<>();
 
-  /** The last variable that stands for anything, else the last of all: it gets what is left. */
+  /** The last variable that matches any text, else the last of all: it takes the rest. */
   private int widest;
 
-  /** Whether each variable stands for anything. */
+  /** Whether each variable matches any text, slashes included. */
   private final List<Boolean> widths = new ArrayList<>();
 
   private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
@@ -55,19 +55,19 @@ public final class McpTemplate {
   }
 
   /**
-   * Resources that are what a handler says they are: it finds the address in {@link McpCall#name},
-   * and the variables in {@link McpCall#arguments()}.
+   * Resources whose content a handler returns. It finds the URI in {@link McpCall#name}, and the
+   * variables in {@link McpCall#arguments()}.
    */
   public static McpTemplate of(
       String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
     McpTemplate template = new McpTemplate(uriTemplate, name, mimeType, reading);
     if (template.variables.isEmpty() || name.isBlank()) {
       throw new IllegalArgumentException(
-          "The template \"%s\" needs a name, and a variable as {id}".formatted(uriTemplate));
+          "The template \"%s\" needs a name and a variable such as {id}".formatted(uriTemplate));
     }
     if (template.literals.subList(1, template.variables.size()).contains("")) {
       throw new IllegalArgumentException(
-          "Two variables of the template \"%s\" touch: put something between them"
+          "Two variables of the template \"%s\" are adjacent: put text between them"
               .formatted(uriTemplate));
     }
     return template;
@@ -99,17 +99,17 @@ public final class McpTemplate {
     return copy;
   }
 
-  /** What people read. */
+  /** The title that people read. */
   public McpTemplate title(String text) {
     return with(it -> it.title = text);
   }
 
-  /** What models read. */
+  /** The description that models read. */
   public McpTemplate description(String text) {
     return with(it -> it.description = text);
   }
 
-  /** Puts something into the descriptor's {@code _meta}. */
+  /** Adds a value to the descriptor's {@code _meta}. */
   public McpTemplate meta(String key, JsonNode value) {
     return with(it -> it.meta.set(key, value));
   }
@@ -132,7 +132,7 @@ public final class McpTemplate {
     return reading;
   }
 
-  /** The values of the variables in a URI, or null if it is none of this template's. */
+  /** The values of the variables in a URI; null if the URI does not match. */
   public @Nullable ObjectNode matched(String uri) {
     String[] found = uri.length() > MAX_URI ? null : split(uri);
     if (found == null) {
@@ -150,8 +150,8 @@ public final class McpTemplate {
   }
 
   /**
-   * What each variable stands for, or null if the literals are not all there: found from the left
-   * up to the widest variable and from the right behind it, each where it comes first.
+   * The text of each variable; null if a literal is missing. Literals are searched from the left up
+   * to the widest variable and from the right after it; the first occurrence counts.
    */
   private String @Nullable [] split(String uri) {
     int last = variables.size();

@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tool that remembers nothing between calls.
+ * A tool without state between calls.
  *
  * <pre>{@code
  * record Sum(int a, int b) {}
@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  *     });
  * }</pre>
  *
- * <p>Arguments that do not fit the input never reach the handler; the caller is told what is wrong
- * with them.
+ * <p>Arguments that do not fit the input never reach the handler; the reply says what is wrong with
+ * them.
  */
 public final class McpTool {
   public static final List<String> EVERYBODY = List.of("model", "app");
@@ -55,11 +55,12 @@ public final class McpTool {
     this.description = description;
   }
 
-  /** A tool without arguments, until it is given an input. */
+  /** A tool without arguments; {@code input} adds some. */
   public static McpTool of(String name, String description) {
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException(
-          "The tool's name \"%s\" is not 1 to 64 of letters, digits, _ - . and /".formatted(name));
+          "The tool name \"%s\" must have 1 to 64 characters out of letters, digits, _ - . and /"
+              .formatted(name));
     }
     return new McpTool(name, Objects.requireNonNull(description, "description"));
   }
@@ -80,47 +81,49 @@ public final class McpTool {
     return copy;
   }
 
-  /** What people read. */
+  /** The title that people read. */
   public McpTool title(String text) {
     return with(it -> it.title = text);
   }
 
-  /** Takes the components of a record. */
+  /** Takes the components of a record as arguments. */
   public McpTool input(Class<? extends Record> arguments) {
     return with(it -> it.input = ArgumentSchema.of(arguments));
   }
 
-  /** Takes what a JSON Schema of type object describes. */
+  /** Takes the arguments that a JSON Schema of type object describes. */
   public McpTool input(ObjectNode schema) {
     return with(it -> it.input = ArgumentSchema.of(schema));
   }
 
-  /** Takes what a JSON Schema of type object describes, given as JSON. */
+  /** Takes the arguments that a JSON Schema of type object describes, given as JSON. */
   public McpTool input(String schema) {
     return input(objectOf(schema));
   }
 
-  /** Promises that the structured part of every result is such an object. */
+  /** Declares that the structured content of every result is such a record. */
   public McpTool output(Class<? extends Record> result) {
     return with(it -> it.output = ArgumentSchema.of(result));
   }
 
-  /** Promises that the structured part of every result is as a JSON Schema of type object says. */
+  /**
+   * Declares that the structured content of every result conforms to a JSON Schema of type object.
+   */
   public McpTool output(ObjectNode schema) {
     return with(it -> it.output = ArgumentSchema.of(schema));
   }
 
-  /** Says that the tool changes nothing. */
+  /** Declares that the tool changes nothing. */
   public McpTool readOnly() {
     return annotation("readOnlyHint", true);
   }
 
-  /** Says that the tool may destroy something. */
+  /** Declares that the tool may destroy something. */
   public McpTool destructive() {
     return annotation("destructiveHint", true);
   }
 
-  /** Says that calling twice is as good as calling once. */
+  /** Declares that repeating a call has no further effect. */
   public McpTool idempotent() {
     return annotation("idempotentHint", true);
   }
@@ -130,42 +133,42 @@ public final class McpTool {
   }
 
   /**
-   * Says what a token must allow for calling it, besides what every token must. Who comes with an
-   * API key may call everything.
+   * The scopes that a token needs for this tool, besides those that every call needs. An API key
+   * may call every tool.
    */
   public McpTool scopes(String... needed) {
     return with(it -> it.scopes = OAuth.scopesIn(needed));
   }
 
-  /** Puts something into the descriptor's {@code _meta}. */
+  /** Adds a value to the descriptor's {@code _meta}. */
   public McpTool meta(String key, JsonNode value) {
     return with(it -> it.meta.set(key, value));
   }
 
-  /** Has its results rendered by a page, in clients that show pages. */
+  /** Renders the results with a page, in clients that show pages. */
   public McpTool page(WidgetPage rendering) {
     return with(it -> it.page = rendering);
   }
 
   /**
-   * Keeps the tool for pages: clients that show pages do not offer it to models. Others are
-   * refused, if they say what they can do with each request, which they do since 2026-07-28.
+   * Reserves the tool for pages: clients that show pages do not offer it to models. Other clients
+   * are rejected if they declare their capabilities with each request, as they do since 2026-07-28.
    */
   public McpTool appOnly() {
     return with(it -> it.visibility = List.of("app"));
   }
 
-  /** Keeps the tool for models: clients let no page call it. */
+  /** Reserves the tool for models: clients let no page call it. */
   public McpTool modelOnly() {
     return with(it -> it.visibility = List.of("model"));
   }
 
-  /** What answers a call. */
+  /** Sets the handler that answers a call. */
   public McpTool call(McpHandler<McpResult> answering) {
     return callAsync(call -> CompletableFuture.completedFuture(answering.handle(call)));
   }
 
-  /** What answers a call later, and holds no thread meanwhile. */
+  /** Sets a handler that answers a call later and holds no thread meanwhile. */
   public McpTool callAsync(McpHandler<CompletionStage<McpResult>> answering) {
     return with(
         it -> {
@@ -175,8 +178,8 @@ public final class McpTool {
   }
 
   /**
-   * What answers a call at once, on the thread that read it. It must neither wait nor compute for
-   * long: until it returns, that thread serves nobody else.
+   * Sets a handler that answers on the thread that read the call. It must neither block nor compute
+   * for long, because that thread serves other calls, too.
    */
   public McpTool callAtOnce(McpHandler<McpResult> answering) {
     return call(answering).with(it -> it.atOnce = true);
@@ -212,7 +215,7 @@ public final class McpTool {
   public McpHandler<CompletionStage<McpResult>> handler() {
     if (handler == null) {
       throw new IllegalArgumentException(
-          "Nothing answers calls of the tool " + name + ": give it a handler with call(…)");
+          "The tool " + name + " has no handler: add one with call(…)");
     }
     return handler;
   }

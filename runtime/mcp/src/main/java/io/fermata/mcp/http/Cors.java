@@ -32,16 +32,16 @@ public final class Cors {
   }
 
   /**
-   * Has the page that sent the request read its response.
+   * Lets the page that sent the request read its response.
    *
-   * @return whether that was all it wanted, and the response has ended
+   * @return whether the request was a preflight and its response has ended
    */
-  boolean answers(HttpServerRequest request) {
+  boolean endsPreflight(HttpServerRequest request) {
     if (origins.isEmpty()) {
       return false;
     }
     HttpServerResponse response = request.response();
-    // What is answered to one origin must not be kept for another.
+    // A response to one origin must not be cached for another.
     response.putHeader(HttpHeaders.VARY, HttpHeaders.ORIGIN);
     @Nullable String origin = shared(request.headers());
     if (origin == null) {

@@ -20,13 +20,13 @@ public final class HttpError extends RuntimeException {
   private static final Logger LOG = LoggerFactory.getLogger(HttpError.class);
   private static final long serialVersionUID = 1;
 
-  /** When to come again, where the server cannot know better. */
+  /** The {@code Retry-After} of an error of unknown duration. */
   private static final String SOON = "1";
 
   private final transient Response answer;
 
   private HttpError(Response answer) {
-    // An error is an answer, not a fault: nobody reads its stack.
+    // An error response is no fault of the server: it needs no stack trace.
     super(null, null, false, false);
     this.answer = answer;
   }
@@ -36,19 +36,20 @@ public final class HttpError extends RuntimeException {
   }
 
   public static HttpError notFound() {
-    return of(404, "not_found", "There is nothing here");
+    return of(404, "not_found", "Nothing is served at this path");
   }
 
   public static HttpError methods(String allowed) {
-    String message = "The method is not served here; use one of " + allowed;
+    String message = "The method is not allowed here; use one of " + allowed;
     return new HttpError(
         answer(405, "method_not_allowed", message, Map.of()).with(HttpHeaders.ALLOW, allowed));
   }
 
-  /** Fields that do not fit, each with what is wrong with it. */
+  /** Invalid fields, each with what is wrong with it. */
   public static HttpError fields(Map<String, String> wrong) {
     return new HttpError(
-        answer(400, "invalid_fields", "Wrong: " + String.join(", ", wrong.keySet()), wrong));
+        answer(
+            400, "invalid_fields", "Invalid fields: " + String.join(", ", wrong.keySet()), wrong));
   }
 
   public static HttpError tooManyStreams(int limit) {
@@ -61,7 +62,7 @@ public final class HttpError extends RuntimeException {
     return new HttpError(soon(answer(503, "shutting_down", message, Map.of())));
   }
 
-  /** What the transport refuses, in the words of this API. */
+  /** A refusal of the transport as an error of this API. */
   public static Response refused(RpcException refusal) {
     String code =
         switch (refusal.status) {
@@ -76,7 +77,7 @@ public final class HttpError extends RuntimeException {
     return answer(refusal.status, code, refusal.reason, Map.of()).with(refusal.httpHeaders);
   }
 
-  /** The answer to whatever a request ended in. */
+  /** The response to a request that failed. */
   public static Response answer(Throwable thrown) {
     Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
     if (cause instanceof HttpError error) {

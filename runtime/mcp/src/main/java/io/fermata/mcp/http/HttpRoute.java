@@ -4,7 +4,7 @@ import io.fermata.mcp.access.AuthenticatedCaller;
 import io.vertx.core.http.HttpServerRequest;
 import org.jspecify.annotations.Nullable;
 
-/** What is served beside MCP, at a path of its own, to callers that are authenticated. */
+/** An HTTP API besides MCP, at its own path, for authenticated callers. */
 public interface HttpRoute {
   String path();
 

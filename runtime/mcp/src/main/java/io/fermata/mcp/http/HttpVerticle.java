@@ -52,19 +52,19 @@ public final class HttpVerticle extends VerticleBase {
   private @Nullable HttpServer server;
 
   /**
-   * Who may send requests.
+   * The checks that a request has to pass.
    *
    * @param resource the metadata for clients that look for an issuer of tokens
    */
   public record Access(
       OriginGuard guard,
       Cors cors,
-      Authenticator callers,
+      Authenticator authenticator,
       CallQuotas quotas,
       @Nullable ProtectedResource resource) {}
 
   /**
-   * @param routes what is served beside MCP
+   * @param routes the HTTP APIs besides MCP
    * @param connections counts the connections of all event loops
    */
   public HttpVerticle(
@@ -139,21 +139,23 @@ public final class HttpVerticle extends VerticleBase {
     Function<RpcException, Response> refusing =
         route != null || metrics ? HttpError::refused : RequestExchange::errorResponse;
     MultiMap headers = request.headers();
-    RpcException objection =
+    RpcException rejection =
         access
             .guard()
-            .objection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
+            .rejection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     ProtectedResource resource = access.resource();
-    if (objection != null) {
-      RequestExchange.refuse(request, objection, refusing);
-    } else if (access.cors().answers(request)) {
+    if (rejection != null) {
+      RequestExchange.refuse(request, rejection, refusing);
+    } else if (access.cors().endsPreflight(request)) {
       return;
     } else if (resource != null && resource.serves(request.path())) {
       describe(request, resource);
     } else if (operations.servesHealth(request.path())) {
       operations.serve(request);
     } else if (route == null && !metrics && !PATH.equals(request.path())) {
-      refuse(request, RpcException.http(404, "There is nothing here. Served are " + served()));
+      refuse(
+          request,
+          RpcException.http(404, "Nothing is served at this path. Served are " + served()));
     } else {
       admit(request, route, refusing);
     }
@@ -183,7 +185,7 @@ public final class HttpVerticle extends VerticleBase {
           RequestExchange::errorResponse);
     } else {
       request.response().putHeader(HttpHeaders.ALLOW, "GET");
-      refuse(request, RpcException.http(405, "This is for reading: use GET."));
+      refuse(request, RpcException.http(405, "This resource is read-only: use GET."));
     }
   }
 
@@ -196,7 +198,7 @@ public final class HttpVerticle extends VerticleBase {
       @Nullable HttpRoute route,
       Function<RpcException, Response> refusing) {
     CompletionStage<AuthenticatedCaller> asked =
-        access.callers().of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
+        access.authenticator().of(request.headers().getAll(HttpHeaders.AUTHORIZATION));
     CompletableFuture<AuthenticatedCaller> caller = asked.toCompletableFuture();
     if (caller.isDone()) {
       admit(request, route, refusing, caller);
@@ -222,7 +224,7 @@ public final class HttpVerticle extends VerticleBase {
       CompletableFuture<AuthenticatedCaller> known) {
     AuthenticatedCaller caller;
     try {
-      caller = access.callers().admitted(known.join());
+      caller = access.authenticator().admitted(known.join());
       access.quotas().countArrivals(caller.principal(), 1);
     } catch (RpcException refusal) {
       RequestExchange.refuse(request, refusal, refusing);

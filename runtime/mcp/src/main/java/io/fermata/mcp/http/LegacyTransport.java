@@ -11,15 +11,16 @@ import org.jspecify.annotations.Nullable;
  */
 public interface LegacyTransport {
   /**
-   * Serves a request that is no POST.
+   * Serves a request that is not a POST.
    *
    * @param streams whether the client accepts a stream of events
    */
   void serve(HttpServerRequest request, AuthenticatedCaller caller, boolean streams);
 
   /**
-   * How the events of the response are kept for a client that reconnects: a function of what to do
-   * if it does not, which returns null if there is no room; null if the client cannot resume.
+   * Opens the log that keeps the events of a response for a client that reconnects. The function
+   * takes what to do if the client does not reconnect, and returns null if there is no room. Null
+   * if the client cannot resume.
    */
   @Nullable Function<Runnable, @Nullable StreamLog> log(
       HttpServerRequest request, AuthenticatedCaller caller);

@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What a request contains, and what its client accepts. */
+/** The media types that a request has and that its client accepts. */
 public final class MediaTypes {
   private static final Pattern UTF_8 = Pattern.compile("charset=\"?utf-?8\"?\\s*(;|$)");
 
@@ -32,7 +32,7 @@ public final class MediaTypes {
       return true;
     }
     boolean json = accept.contains("application/json") || accept.contains("application/*");
-    // Modern clients must accept both; of others, JSON is all that is asked.
+    // Modern clients must accept both, older ones only JSON.
     return json && (listsStreams(accept) || !modern);
   }
 

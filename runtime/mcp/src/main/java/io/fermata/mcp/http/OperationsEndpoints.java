@@ -26,8 +26,8 @@ public final class OperationsEndpoints {
   private static final String READY = "/health/ready";
   private static final String METRICS = "/metrics";
 
-  /** How long a host may take to say how it is. */
-  private static final Duration SILENCE = Duration.ofSeconds(3);
+  /** How long a host may take to report its health. */
+  private static final Duration HEALTH_TIMEOUT = Duration.ofSeconds(3);
 
   private static final CharSequence PLAIN = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -52,12 +52,12 @@ public final class OperationsEndpoints {
     return metrics == null ? health : health + ", " + METRICS;
   }
 
-  /** Whether a path is about health, which anybody may ask for. */
+  /** Whether a path is about health, which needs no authentication. */
   boolean servesHealth(String path) {
     return path.equals(LIVE) || path.equals(READY);
   }
 
-  /** Whether a path is that of the metrics, which only those may read who may call. */
+  /** Whether a path is that of the metrics, which need authentication. */
   boolean servesMetrics(String path) {
     return metrics != null && path.equals(METRICS);
   }
@@ -75,7 +75,7 @@ public final class OperationsEndpoints {
 
   private CompletionStage<Response> answer(String path) {
     if (path.equals(LIVE)) {
-      return CompletableFuture.completedFuture(told(200, Json.object().put("live", true)));
+      return CompletableFuture.completedFuture(json(200, Json.object().put("live", true)));
     }
     return path.equals(READY) ? ready() : scraped();
   }
@@ -84,7 +84,7 @@ public final class OperationsEndpoints {
     return host.health()
         .toCompletableFuture()
         .copy()
-        .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS)
+        .orTimeout(HEALTH_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
         .handle((health, failure) -> ready(health));
   }
 
@@ -94,10 +94,10 @@ public final class OperationsEndpoints {
     ObjectNode body = Json.object().put("ready", store && accepts);
     body.put("store", store ? "answers" : "does not answer");
     body.put("calls", accepts ? "accepted" : "refused, the server is shutting down");
-    return told(store && accepts ? 200 : 503, body);
+    return json(store && accepts ? 200 : 503, body);
   }
 
-  /** Gathering them may take a while, so it is done elsewhere. */
+  /** Collecting metrics may block, so it runs on a worker. */
   private CompletionStage<Response> scraped() {
     CompletableFuture<Response> answer = new CompletableFuture<>();
     try {
@@ -117,7 +117,7 @@ public final class OperationsEndpoints {
     }
   }
 
-  private static Response told(int status, ObjectNode body) {
+  private static Response json(int status, ObjectNode body) {
     return Response.of(status, JsonRpcCodec.bytes(body))
         .with(HttpHeaders.CACHE_CONTROL, "no-store");
   }

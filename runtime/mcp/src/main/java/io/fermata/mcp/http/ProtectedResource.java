@@ -20,13 +20,13 @@ public final class ProtectedResource {
   private final Response metadata;
 
   /**
-   * @param name what the server calls itself
+   * @param name the name of the server
    */
   public ProtectedResource(OAuth oauth, String name) {
     URI resource = oauth.resource();
     String path = resource.getRawPath().equals("/") ? "" : resource.getRawPath();
     this.uri = resource.getScheme() + "://" + resource.getRawAuthority() + PATH + path;
-    // A proxy may have shortened the path by which clients find us.
+    // A proxy may have shortened the path that clients use.
     this.paths =
         Stream.of(PATH, PATH + HttpVerticle.PATH, PATH + path)
             .collect(Collectors.toUnmodifiableSet());

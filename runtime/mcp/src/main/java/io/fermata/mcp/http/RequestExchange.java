@@ -22,7 +22,9 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** One HTTP request: reads the body up to its limit, has it answered, and writes the response. */
+/**
+ * One HTTP request: reads the body up to its limit, requests an answer, and writes the response.
+ */
 public final class RequestExchange {
   public static final CharSequence VERSION = HttpHeaders.createOptimized("mcp-protocol-version");
   private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
@@ -35,7 +37,7 @@ public final class RequestExchange {
   private final Function<byte[], CompletionStage<Response>> answering;
   private final Function<RpcException, Response> refusing;
 
-  /** What the response may become; null if the client takes plain JSON only. */
+  /** What the response may become; null if the client accepts plain JSON only. */
   private final @Nullable SseResponse stream;
 
   /** The only context in which the response may be touched. */
@@ -63,9 +65,9 @@ public final class RequestExchange {
   }
 
   /**
-   * Has an MCP request answered.
+   * Answers an MCP request.
    *
-   * @param stream what the response may become; null if the client takes plain JSON only
+   * @param stream what the response may become; null if the client accepts plain JSON only
    */
   static void answer(
       HttpServerRequest request,
@@ -83,10 +85,10 @@ public final class RequestExchange {
   }
 
   /**
-   * Has a request answered.
+   * Answers a request.
    *
-   * @param answering is given the body; its stage never fails
-   * @param refusing says how a refusal is written
+   * @param answering takes the body; its stage never fails
+   * @param refusing converts a refusal to a response
    */
   public static void answer(
       HttpServerRequest request,
@@ -103,12 +105,12 @@ public final class RequestExchange {
         .begin();
   }
 
-  /** A refusal as MCP has it. */
+  /** An MCP error response. */
   public static Response errorResponse(RpcException refusal) {
     return Response.error(MissingNode.getInstance(), refusal);
   }
 
-  /** The refusal of a request to the endpoint of MCP that is no POST. */
+  /** The refusal of a request to the MCP endpoint that is not a POST. */
   public static RpcException notPosted(HttpServerRequest request, String reason) {
     request.response().putHeader(HttpHeaders.ALLOW, "GET, POST, DELETE");
     return RpcException.http(405, reason);
@@ -165,7 +167,8 @@ public final class RequestExchange {
   }
 
   private static RpcException tooLong() {
-    return RpcException.http(413, "The body is longer than " + JsonRpcCodec.MAX_BYTES + " bytes.");
+    return RpcException.http(
+        413, "The body exceeds " + JsonRpcCodec.MAX_BYTES + " bytes: send a shorter one.");
   }
 
   private void finish() {
@@ -198,7 +201,9 @@ public final class RequestExchange {
         name -> only(headers, name));
   }
 
-  /** A repeated header is joined, so that it equals neither value and cannot be read two ways. */
+  /**
+   * A repeated header is joined, so that it equals neither value and cannot be read in two ways.
+   */
   private static @Nullable String only(MultiMap headers, CharSequence name) {
     List<String> all = headers.getAll(name);
     return switch (all.size()) {
@@ -233,7 +238,8 @@ public final class RequestExchange {
     }
     response.putHeader(HttpHeaders.CONNECTION, CLOSE);
     write(refusing.apply(why));
-    // Closed at once, a connection with unread input is reset, and the response may be lost.
+    // Closing a connection with unread input at once would reset it, and the response could be
+    // lost.
     context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());
   }
 }

@@ -27,7 +27,7 @@ public final class SseResponse {
   private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
 
   private final HttpServerResponse response;
-  private final @Nullable Function<Runnable, @Nullable StreamLog> keeping;
+  private final @Nullable Function<Runnable, @Nullable StreamLog> openLog;
 
   /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
@@ -35,18 +35,18 @@ public final class SseResponse {
   private final OutboundQueue progress =
       new OutboundQueue(woken -> context.runOnContext(home -> send()));
   private @Nullable StreamLog log;
-  private boolean begun;
+  private boolean started;
   private boolean answered;
-  private boolean beating;
+  private boolean heartbeatStarted;
 
   /**
-   * @param keeping begins to keep what is told, given what to do when its client is lost, or yields
-   *     null where there is no room; null if the client cannot come back
+   * @param openLog opens the log of the events: it takes what to do if the client does not resume,
+   *     and returns null if there is no room; null if the client cannot resume
    */
   public SseResponse(
-      HttpServerResponse response, @Nullable Function<Runnable, @Nullable StreamLog> keeping) {
+      HttpServerResponse response, @Nullable Function<Runnable, @Nullable StreamLog> openLog) {
     this.response = response.closeHandler(closed -> closed());
-    this.keeping = keeping;
+    this.openLog = openLog;
   }
 
   public OutboundQueue progress() {
@@ -66,7 +66,7 @@ public final class SseResponse {
     if (answered || (log != null && log.expired())) {
       return;
     }
-    if (over() && log == null) {
+    if (finished() && log == null) {
       progress.disconnect();
     } else if (log != null && detached() && !log.hasRoom()) {
       context.owner().setTimer(OutboundQueue.PAUSE_MILLIS, rested -> send());
@@ -79,7 +79,7 @@ public final class SseResponse {
         write(notifications);
         context.owner().setTimer(OutboundQueue.PAUSE_MILLIS, rested -> send());
       }
-      if (progress.takeRelease() && keeping != null) {
+      if (progress.takeRelease() && openLog != null) {
         release();
       }
     }
@@ -90,15 +90,15 @@ public final class SseResponse {
     begin();
     if (log != null && log.resumed()) {
       log.release();
-    } else if (log != null && !over()) {
+    } else if (log != null && !finished()) {
       response.end();
       log.await(context);
     }
   }
 
   private void keepAlive() {
-    if (progress.needsKeepAlive() && !beating && !over()) {
-      beating = true;
+    if (progress.needsKeepAlive() && !heartbeatStarted && !finished()) {
+      heartbeatStarted = true;
       begin();
       heartbeat(response, context);
     }
@@ -122,10 +122,10 @@ public final class SseResponse {
 
   /** Whether the client is connected elsewhere, or not at all. */
   private boolean detached() {
-    return over() || (log != null && log.resumed());
+    return finished() || (log != null && log.resumed());
   }
 
-  private boolean over() {
+  private boolean finished() {
     return response.ended() || response.closed();
   }
 
@@ -142,11 +142,11 @@ public final class SseResponse {
   }
 
   private void begin() {
-    if (!begun) {
-      begun = true;
+    if (!started) {
+      started = true;
       open(response);
-      if (keeping != null) {
-        log = keeping.apply(progress::disconnect);
+      if (openLog != null) {
+        log = openLog.apply(progress::disconnect);
       }
       if (log != null) {
         response.write(Buffer.buffer(log.opening(0)));
@@ -168,7 +168,7 @@ public final class SseResponse {
   /** Ends the response with the result if it has become a stream; else leaves it to the caller. */
   boolean endedWith(byte[] answer) {
     List<byte[]> rest = progress.end();
-    if (!begun && (rest.isEmpty() || over())) {
+    if (!started && (rest.isEmpty() || finished())) {
       return false;
     }
     answered = true;
@@ -182,7 +182,7 @@ public final class SseResponse {
     }
     if (live) {
       response.end(last);
-    } else if (!over()) {
+    } else if (!finished()) {
       response.end();
     }
     return true;
@@ -190,7 +190,7 @@ public final class SseResponse {
 
   /** Ends a stream that has no result. */
   public void end() {
-    if (!over()) {
+    if (!finished()) {
       begin();
       response.end();
     }
@@ -200,7 +200,7 @@ public final class SseResponse {
     return Buffer.buffer(log == null ? event(message, null) : log.append(message, live));
   }
 
-  /** One event. JSON as it is written here has no line breaks. */
+  /** One event. The JSON has no line breaks. */
   public static byte[] event(byte[] json, @Nullable String id) {
     byte[] end = (id == null ? "\n\n" : "\nid: " + id + "\n\n").getBytes(StandardCharsets.UTF_8);
     return Buffer.buffer(json.length + 96)

@@ -5,7 +5,7 @@ import io.vertx.core.Context;
 /** Keeps the events of a response, for a client that reconnects and resumes. */
 public interface StreamLog {
   /**
-   * The event that opens a stream: it says no more than where its client is.
+   * The event that opens a stream; it carries only the client's position.
    *
    * @param after the number of the last event that the client has
    */
@@ -14,7 +14,7 @@ public interface StreamLog {
   /**
    * Keeps a message, and returns it as an event with its id.
    *
-   * @param live whether the event is also written to the response that it was meant for
+   * @param live whether the event is also written to the original response
    */
   byte[] append(byte[] message, boolean live);
 

@@ -13,7 +13,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
-/** Batches of JSON-RPC messages, which revision 2025-03-26 alone has. */
+/** Batches of JSON-RPC messages, which only revision 2025-03-26 has. */
 final class Batches {
   private static final int MAX_BATCH = 50;
 
@@ -26,7 +26,7 @@ final class Batches {
       Function<JsonNode, CompletionStage<Response>> each) {
     try {
       require(messages, arrival);
-      // The first was counted when the request arrived.
+      // The first one was counted when the request arrived.
       quotas.countArrivals(arrival.principal(), messages.size() - 1);
     } catch (RpcException refusal) {
       return CompletableFuture.completedFuture(Response.error(arrival.unknownId(), refusal));

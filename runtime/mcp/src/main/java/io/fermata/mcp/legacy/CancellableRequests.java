@@ -15,10 +15,10 @@ import org.jspecify.annotations.Nullable;
 final class CancellableRequests {
   private record Key(String session, String principal, JsonNode id) {}
 
-  private record Call(CompletableFuture<RpcResult> answer, @Nullable OutboundQueue way) {
+  private record Call(CompletableFuture<RpcResult> answer, @Nullable OutboundQueue queue) {
     void cancel() {
-      if (way != null) {
-        way.disconnect();
+      if (queue != null) {
+        queue.disconnect();
       }
       answer.completeExceptionally(RpcException.cancelled());
     }
@@ -26,7 +26,7 @@ final class CancellableRequests {
 
   private final Map<Key, Call> open = new ConcurrentHashMap<>();
 
-  /** The answer of a call, or the word that it was called off. */
+  /** The answer of a request, or a refusal as soon as the client cancels it. */
   CompletionStage<RpcResult> orCancelled(
       String session, McpRequest request, CompletionStage<RpcResult> answer) {
     if (answer instanceof CompletableFuture<RpcResult> done && done.isDone()) {
@@ -35,7 +35,7 @@ final class CancellableRequests {
     Key key = new Key(session, request.principal(), request.id());
     Call call = new Call(new CompletableFuture<>(), request.progress());
     if (open.putIfAbsent(key, call) != null) {
-      // Of two with one id, nobody could say which is meant.
+      // With two requests of one id, a cancellation would be ambiguous.
       return answer;
     }
     answer.whenComplete(

@@ -33,7 +33,7 @@ public final class ClientRequests {
       if (ask.fits(result)) {
         reply.complete(result);
       } else {
-        // Asked again, a program would reply the same again.
+        // Asking again is useless: a program would send the same reply.
         reply.completeExceptionally(
             RpcException.clientFailed("its reply to " + key + " is not what was asked for"));
       }
@@ -42,33 +42,34 @@ public final class ClientRequests {
 
   private final Map<String, Open> open = new ConcurrentHashMap<>();
   private final SecureRandom random = new SecureRandom();
-  private final Duration patience;
+  private final Duration timeout;
 
   private final PrincipalCounts asked;
 
   /**
-   * @param each how many questions may wait for one principal
+   * @param each how many questions of one principal may be open
    */
-  public ClientRequests(Duration patience, int each) {
-    this.patience = patience;
+  public ClientRequests(Duration timeout, int each) {
+    this.timeout = timeout;
     this.asked = new PrincipalCounts(each);
   }
 
   /**
-   * Asks all of it, and yields the replies; fails with a refusal where the client does.
+   * Asks all questions at once and yields the replies. Fails with a refusal if the client fails or
+   * does not reply in time.
    *
-   * @throws RpcException if too many questions wait for the principal already
+   * @throws RpcException if too many questions of the principal are open already
    */
   public CompletionStage<ObjectNode> ask(
-      Map<String, McpAsk> asks, String principal, OutboundQueue way) {
+      Map<String, McpAsk> asks, String principal, OutboundQueue queue) {
     if (!asked.tryEnter(principal, asks.size())) {
       throw RpcException.tooManyQuestions();
     }
     Map<String, CompletableFuture<JsonNode>> replies = new LinkedHashMap<>();
-    // Until a person has answered, nothing else goes over the connection.
-    way.keepAlive();
-    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, way)));
-    way.onDisconnect(
+    // The connection is silent until a person has answered.
+    queue.keepAlive();
+    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, queue)));
+    queue.onDisconnect(
         () ->
             replies.values().forEach(each -> each.completeExceptionally(RpcException.cancelled())));
     return CompletableFuture.allOf(replies.values().toArray(CompletableFuture<?>[]::new))
@@ -91,14 +92,14 @@ public final class ClientRequests {
   }
 
   private CompletableFuture<JsonNode> ask(
-      String key, McpAsk ask, String principal, OutboundQueue way) {
+      String key, McpAsk ask, String principal, OutboundQueue queue) {
     byte[] bytes = new byte[16];
     random.nextBytes(bytes);
     String id = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
     open.put(id, new Open(key, ask, principal, reply));
-    way.send(JsonRpcCodec.request(id, ask.method(), ask.params()));
-    CompletionStage<JsonNode> replied = reply.orTimeout(patience.toMillis(), TimeUnit.MILLISECONDS);
+    queue.send(JsonRpcCodec.request(id, ask.method(), ask.params()));
+    CompletionStage<JsonNode> replied = reply.orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS);
     replied.whenComplete(
         (done, failure) -> {
           open.remove(id);
@@ -107,7 +108,7 @@ public final class ClientRequests {
     return reply;
   }
 
-  /** Takes a response of a client's. One that nobody waits for is nothing to complain about. */
+  /** Takes a response of a client. A response to no open request is ignored. */
   void complete(JsonNode response, String principal) {
     Open asked = open.get(response.path("id").asText());
     if (asked == null || !asked.principal().equals(principal)) {

@@ -11,13 +11,13 @@ import java.util.concurrent.ConcurrentHashMap;
  * since.
  */
 public final class ClientState {
-  /** What it declared in its handshake; missing if that is not known any more. */
+  /** The capabilities of its handshake; missing if they are no longer known. */
   public final JsonNode capabilities;
 
-  /** The resources it wants to hear of. */
+  /** The resources it subscribed to. */
   final Set<String> watched = ConcurrentHashMap.newKeySet();
 
-  /** Which log messages it wants; until it says so, those that are more than details. */
+  /** The least severe log messages that it wants. */
   volatile McpLevel level = McpLevel.INFO;
 
   private ClientState(JsonNode capabilities) {

@@ -15,18 +15,20 @@ import org.jspecify.annotations.Nullable;
  * the id of the last event that it received, and receives the rest. Thread-safe.
  */
 final class EventLog implements StreamLog {
-  /** How many bytes of events are kept, besides those that the client has not received yet. */
+  /**
+   * How many bytes of events are kept, in addition to those that the client has not received yet.
+   */
   static final int ROOM = 64_000;
 
   /** A response that receives the rest. */
   interface Listener {
-    /** There are more events, or the end. */
+    /** There are more events, or the stream has ended. */
     void wake();
 
-    /** Another response has taken its place. */
+    /** Another response has replaced this one. */
     void replaced();
 
-    /** It is to end; the client may resume again. */
+    /** Ends the response; the client may resume again. */
     void release();
   }
 
@@ -43,13 +45,13 @@ final class EventLog implements StreamLog {
   private final String id;
   private final Runnable forget;
   private final Runnable lost;
-  private final Deque<Entry> told = new ArrayDeque<>();
+  private final Deque<Entry> events = new ArrayDeque<>();
   private int bytes;
   private long last;
-  private long heard;
+  private long received;
   private boolean ended;
-  private boolean givenUp;
-  private int comings;
+  private boolean expired;
+  private int resumptions;
   private @Nullable Listener listener;
   private Runnable whenResumed = () -> {};
 
@@ -80,15 +82,15 @@ final class EventLog implements StreamLog {
   private synchronized byte[] store(byte[] message, boolean live) {
     last++;
     byte[] event = SseResponse.event(message, id + "." + last);
-    told.add(new Entry(last, event));
+    events.add(new Entry(last, event));
     bytes += event.length;
     if (live) {
-      heard = last;
+      received = last;
     }
     // While no client is connected, it is not known which of the latest events arrived.
     boolean there = live || listener != null;
-    while (there && bytes > ROOM && told.size() > 1 && told.element().number <= heard) {
-      bytes -= told.remove().event.length;
+    while (there && bytes > ROOM && events.size() > 1 && events.element().number <= received) {
+      bytes -= events.remove().event.length;
     }
     return event;
   }
@@ -113,13 +115,13 @@ final class EventLog implements StreamLog {
 
   @Override
   public synchronized boolean hasRoom() {
-    Entry first = told.peek();
-    return first == null || (listener != null && first.number <= heard) || bytes < ROOM / 2;
+    Entry first = events.peek();
+    return first == null || (listener != null && first.number <= received) || bytes < ROOM / 2;
   }
 
   @Override
   public synchronized boolean resumed() {
-    return comings > 0;
+    return resumptions > 0;
   }
 
   @Override
@@ -129,39 +131,39 @@ final class EventLog implements StreamLog {
 
   @Override
   public void release() {
-    Listener going;
+    Listener current;
     synchronized (this) {
-      going = listener;
+      current = listener;
     }
-    if (going != null) {
-      going.release();
+    if (current != null) {
+      current.release();
     }
   }
 
   @Override
   public synchronized boolean expired() {
-    return givenUp;
+    return expired;
   }
 
   /** Whether the client has received everything, up to the end. */
   synchronized boolean fullyReceived() {
-    return ended && heard == last;
+    return ended && received == last;
   }
 
   /** Whether the stream ends for a client that has received everything up to a number. */
   synchronized boolean completedAt(long number) {
-    heard = Math.max(heard, number);
+    received = Math.max(received, number);
     return ended && number == last;
   }
 
   /** The events after a number; null if some of them are no longer kept. */
   synchronized @Nullable List<byte[]> after(long number) {
-    long first = told.isEmpty() ? last + 1 : told.element().number;
+    long first = events.isEmpty() ? last + 1 : events.element().number;
     if (number < first - 1 || number > last) {
       return null;
     }
     List<byte[]> rest = new ArrayList<>();
-    told.stream().filter(each -> each.number > number).forEach(each -> rest.add(each.event));
+    events.stream().filter(each -> each.number > number).forEach(each -> rest.add(each.event));
     return rest;
   }
 
@@ -174,13 +176,13 @@ final class EventLog implements StreamLog {
     Listener before;
     Runnable resumed;
     synchronized (this) {
-      if (givenUp || after(number) == null) {
+      if (expired || after(number) == null) {
         return false;
       }
-      comings++;
+      resumptions++;
       before = listener;
       listener = newcomer;
-      heard = number;
+      received = number;
       resumed = whenResumed;
     }
     if (before != null) {
@@ -199,7 +201,7 @@ final class EventLog implements StreamLog {
     if (listener == leaving) {
       listener = null;
     }
-    return listener == null ? comings : -1;
+    return listener == null ? resumptions : -1;
   }
 
   @Override
@@ -213,12 +215,12 @@ final class EventLog implements StreamLog {
     context.owner().setTimer(EventLogs.GRACE.toMillis(), late -> expire(mark));
   }
 
-  /** The time in which the client could resume is over. */
+  /** Forgets the log if the client has not resumed since the mark. */
   void expire(int mark) {
     boolean gone;
     synchronized (this) {
-      gone = !givenUp && comings == mark && listener == null;
-      givenUp |= gone;
+      gone = !expired && resumptions == mark && listener == null;
+      expired |= gone;
     }
     if (gone) {
       forget.run();

@@ -12,18 +12,18 @@ final class EventLogs {
   /** How long a client has to resume. */
   static final Duration GRACE = Duration.ofMinutes(1);
 
-  private static final int MOST = 256;
-  static final int MOST_OF_ONE = 64;
+  private static final int MAX = 256;
+  static final int MAX_PER_PRINCIPAL = 64;
 
   private record Key(String session, String principal, String id) {}
 
   private final SecureRandom random = new SecureRandom();
   private final FairShares<Key, EventLog> kept =
-      new FairShares<>(MOST_OF_ONE, MOST, (principal, dropped) -> {});
+      new FairShares<>(MAX_PER_PRINCIPAL, MAX, (principal, dropped) -> {});
 
   /**
-   * Begins to keep the events of a stream. If there are too many logs, fully received ones give
-   * way; the others were promised to their clients.
+   * Begins to keep the events of a stream. If there are too many logs, a fully received one is
+   * dropped; the others were promised to their clients.
    *
    * @param lost what to do if the client does not resume
    * @return null if there is no room
@@ -33,14 +33,14 @@ final class EventLogs {
     random.nextBytes(bytes);
     Key key =
         new Key(session, principal, Base64.getUrlEncoder().withoutPadding().encodeToString(bytes));
-    EventLog replay = new EventLog(key.id(), () -> drop(key), lost);
+    EventLog log = new EventLog(key.id(), () -> drop(key), lost);
     synchronized (kept) {
       if (!kept.makeRoom(principal, EventLog::fullyReceived)) {
         return null;
       }
-      kept.put(principal, key, replay);
+      kept.put(principal, key, log);
     }
-    return replay;
+    return log;
   }
 
   private void drop(Key key) {
@@ -57,19 +57,19 @@ final class EventLogs {
    */
   ResumedResponse.Point find(String session, String principal, String event) {
     int dot = event.lastIndexOf('.');
-    EventLog replay;
+    EventLog log;
     synchronized (kept) {
-      replay = kept.get(new Key(session, principal, event.substring(0, Math.max(dot, 0))));
+      log = kept.get(new Key(session, principal, event.substring(0, Math.max(dot, 0))));
     }
     String number = event.substring(dot + 1);
-    if (replay == null || !number.matches("\\d{1,18}")) {
+    if (log == null || !number.matches("\\d{1,18}")) {
       throw gone();
     }
     long after = Long.parseLong(number);
-    if (replay.after(after) == null) {
+    if (log.after(after) == null) {
       throw gone();
     }
-    return new ResumedResponse.Point(replay, after);
+    return new ResumedResponse.Point(log, after);
   }
 
   static RpcException gone() {

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /** Sessions over HTTP, their streams, and resumption of streams. */
 public final class LegacyHttp implements LegacyTransport {
   private final LegacyProtocol protocol;
-  private final EventLogs replays = new EventLogs();
+  private final EventLogs logs = new EventLogs();
 
   public LegacyHttp(LegacyProtocol protocol) {
     this.protocol = protocol;
@@ -32,7 +32,7 @@ public final class LegacyHttp implements LegacyTransport {
     String session = session(request);
     return session != null
             && Revision.V2025_11_25.text.equals(request.getHeader(RequestExchange.VERSION))
-        ? lost -> replays.open(session, caller.principal(), lost)
+        ? lost -> logs.open(session, caller.principal(), lost)
         : null;
   }
 
@@ -66,7 +66,7 @@ public final class LegacyHttp implements LegacyTransport {
         switch (method) {
           case "DELETE" -> "Mcp-Session-Id is missing: it names the session to end.";
           case "GET" ->
-              "Send messages with POST. To listen with GET, name the session in Mcp-Session-Id.";
+              "Send messages with POST. To open an event stream with GET, name the session in Mcp-Session-Id.";
           default -> "Send messages with POST.";
         });
   }
@@ -81,19 +81,18 @@ public final class LegacyHttp implements LegacyTransport {
       listen(request, caller, session);
     } else {
       protocol.sessions().require(session, caller.principal());
-      ResumedResponse.begin(
-          request.response(), replays.find(session, caller.principal(), lastEvent));
+      ResumedResponse.begin(request.response(), logs.find(session, caller.principal(), lastEvent));
     }
   }
 
-  /** The stream of a session, which tells of changes until the client closes it. */
+  /** The stream of a session, which notifies of changes until the client closes it. */
   private void listen(HttpServerRequest request, AuthenticatedCaller caller, String session) {
     SseResponse stream = new SseResponse(request.response(), null);
     Context context = Objects.requireNonNull(Vertx.currentContext());
     CompletableFuture<Void> ended = new CompletableFuture<>();
-    ClientState peer = protocol.sessions().require(session, caller.principal());
-    protocol.listen(peer, caller, stream.progress(), ended);
-    CompletionStage<Void> over = ended;
-    over.thenRun(() -> context.runOnContext(home -> stream.end()));
+    ClientState state = protocol.sessions().require(session, caller.principal());
+    protocol.listen(state, caller, stream.progress(), ended);
+    CompletionStage<Void> end = ended;
+    end.thenRun(() -> context.runOnContext(home -> stream.end()));
   }
 }

@@ -34,16 +34,16 @@ import org.jspecify.annotations.Nullable;
 
 /** The revisions from 2025-03-26 to 2025-11-25. */
 public final class LegacyProtocol implements LegacyEra {
-  /** How much of what a client declares is kept, in bytes of JSON. */
+  /** The maximum size of a client's capabilities, in bytes of JSON. */
   private static final int MAX_CAPABILITIES = 8_192;
 
   private final McpSessions sessions;
-  private final ClientRequests inquiries;
+  private final ClientRequests clientRequests;
   private final Subscriptions subscriptions;
   private final RequestGate gate;
   private final CallQuotas quotas;
   private final Function<Revision, ObjectNode> welcome;
-  private final CancellableRequests underWay = new CancellableRequests();
+  private final CancellableRequests cancellable = new CancellableRequests();
   private final Map<String, RpcMethod> methods =
       Map.of(
           "ping", RpcMethod.immediate(request -> ResultWriter.EMPTY),
@@ -56,13 +56,13 @@ public final class LegacyProtocol implements LegacyEra {
    */
   private LegacyProtocol(
       McpSessions sessions,
-      ClientRequests inquiries,
+      ClientRequests clientRequests,
       Subscriptions subscriptions,
       RequestGate gate,
       CallQuotas quotas,
       Function<Revision, ObjectNode> welcome) {
     this.sessions = sessions;
-    this.inquiries = inquiries;
+    this.clientRequests = clientRequests;
     this.subscriptions = subscriptions;
     this.gate = gate;
     this.quotas = quotas;
@@ -116,7 +116,7 @@ public final class LegacyProtocol implements LegacyEra {
     return answer.with(RequestExchange.SESSION, sessions.open(arrival.principal(), capabilities));
   }
 
-  /** A stream is one client at a time: the latest handshake counts. */
+  /** A connection has one client at a time: the latest handshake counts. */
   private void connect(MessageSource.Connection line, Revision agreed, ClientState peer) {
     LegacyClient client = client(null, peer);
     if (line.negotiated(agreed, client) instanceof LegacyClient before) {
@@ -126,7 +126,7 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   private LegacyClient client(@Nullable String session, ClientState peer) {
-    return new LegacyClient(session, peer, inquiries::ask, new CompletableFuture<>());
+    return new LegacyClient(session, peer, clientRequests::ask, new CompletableFuture<>());
   }
 
   @Override
@@ -144,16 +144,16 @@ public final class LegacyProtocol implements LegacyEra {
   /**
    * Notifies the client of all changes, until it disconnects or {@code ended} completes.
    *
-   * @throws RpcException if the principal has as many streams as it may
+   * @throws RpcException if the principal has too many streams already
    */
   void listen(
       ClientState peer,
       AuthenticatedCaller caller,
-      OutboundQueue way,
+      OutboundQueue queue,
       CompletableFuture<Void> ended) {
     subscriptions.add(
         new Subscriptions.Subscription(
-            null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, way, ended),
+            null, EnumSet.allOf(Subscriptions.Kind.class), peer.watched, queue, ended),
         caller,
         () -> {});
   }
@@ -162,14 +162,14 @@ public final class LegacyProtocol implements LegacyEra {
 
   @Override
   public void response(JsonNode response, MessageSource arrival) {
-    inquiries.complete(response, arrival.principal());
+    clientRequests.complete(response, arrival.principal());
   }
 
   @Override
   public void notification(RpcMessage message, MessageSource.Post post) {
     client(post);
     if (post.session() != null && message.method().equals("notifications/cancelled")) {
-      underWay.cancel(post.session(), post.principal(), message.params().path("requestId"));
+      cancellable.cancel(post.session(), post.principal(), message.params().path("requestId"));
     }
   }
 
@@ -177,7 +177,7 @@ public final class LegacyProtocol implements LegacyEra {
   public CompletionStage<RpcResult> orCancelled(
       McpRequest request, CompletionStage<RpcResult> answer) {
     String session = request.session();
-    return session == null ? answer : underWay.orCancelled(session, request, answer);
+    return session == null ? answer : cancellable.orCancelled(session, request, answer);
   }
 
   @Override
@@ -196,7 +196,7 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   private static ClientState peer(McpRequest request) {
-    return ((LegacyClient) request.client()).peer();
+    return ((LegacyClient) request.client()).state();
   }
 
   private static RpcResult subscribe(McpRequest request) {

@@ -8,9 +8,9 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Transport sessions of the revisions before 2026-07-28. A session is nothing but its handle, so it
- * survives a restart; the state of its client is kept for a bounded number of sessions and a
- * bounded time.
+ * Transport sessions of the revisions before 2026-07-28. A session is identified by its handle
+ * alone, so it survives a restart; the state of its client is kept for a bounded number of sessions
+ * and a bounded time.
  */
 public final class McpSessions {
   static final Duration IDLE = Duration.ofHours(1);
@@ -22,10 +22,10 @@ public final class McpSessions {
 
   private record Entry(ClientState peer, long seen) {}
 
-  /** What is known of clients, the one longest unheard of first. */
-  private final FairShares<String, Entry> living;
+  /** The states of clients, least recently used first. */
+  private final FairShares<String, Entry> active;
 
-  /** The youngest of those that a client ended. */
+  /** The sessions that clients ended most recently. */
   private final FairShares<String, Boolean> ended;
 
   /**
@@ -34,7 +34,7 @@ public final class McpSessions {
   public McpSessions(ToolHost host, LongSupplier nanos, int each) {
     this.host = host;
     this.nanos = nanos;
-    this.living = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
+    this.active = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
     this.ended = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
   }
 
@@ -45,9 +45,9 @@ public final class McpSessions {
   }
 
   /**
-   * What is known of the client of a session: nothing more than that, after a restart.
+   * The state of a session's client; after a restart, an unknown one.
    *
-   * @throws RpcException if the session is none of this server's, or has ended
+   * @throws RpcException if the session is unknown to this server or has ended
    */
   public ClientState require(String session, String principal) {
     return known(principal, minted(session, principal));
@@ -55,13 +55,15 @@ public final class McpSessions {
 
   private synchronized ClientState known(String principal, String key) {
     requireNotEnded(key);
-    Entry known = living.remove(key);
+    Entry known = active.remove(key);
     ClientState peer = known == null ? ClientState.unknown() : known.peer();
     keep(principal, key, peer);
     return peer;
   }
 
-  /** The key of a session of this server's. Finding out takes long enough to hold no lock. */
+  /**
+   * The key of a session that this server minted. The check is slow, so it runs outside the lock.
+   */
   private String minted(String session, String principal) {
     if (!host.handles().minted(session)) {
       throw RpcException.sessionGone();
@@ -77,11 +79,11 @@ public final class McpSessions {
 
   private synchronized void keep(String principal, String key, ClientState peer) {
     long now = nanos.getAsLong();
-    living.put(principal, key, new Entry(peer, now));
-    living.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos());
+    active.put(principal, key, new Entry(peer, now));
+    active.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos());
   }
 
-  /** Principals never meet, not even with each other's handles. */
+  /** The principal is part of the key: a handle of another principal finds nothing. */
   private static String key(String principal, String session) {
     return session + principal;
   }
@@ -93,6 +95,6 @@ public final class McpSessions {
   private synchronized void ended(String principal, String key) {
     requireNotEnded(key);
     ended.put(principal, key, true);
-    living.remove(key);
+    active.remove(key);
   }
 }

@@ -17,20 +17,20 @@ final class ResumedResponse implements EventLog.Listener {
    *
    * @param after the number of the last event that the client has
    */
-  record Point(EventLog replay, long after) {}
+  record Point(EventLog log, long after) {}
 
   private final HttpServerResponse response;
-  private final EventLog replay;
+  private final EventLog log;
 
   /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
-  private long heard;
+  private long sent;
 
   private ResumedResponse(HttpServerResponse response, Point point) {
     this.response = response;
-    this.replay = point.replay();
-    this.heard = point.after();
+    this.log = point.log();
+    this.sent = point.after();
   }
 
   /**
@@ -40,12 +40,12 @@ final class ResumedResponse implements EventLog.Listener {
    */
   static void begin(HttpServerResponse response, Point point) {
     ResumedResponse resumption = new ResumedResponse(response, point);
-    if (!resumption.replay.listen(resumption, point.after())) {
+    if (!resumption.log.listen(resumption, point.after())) {
       throw EventLogs.gone();
     }
     SseResponse.open(response);
-    response.write(Buffer.buffer(resumption.replay.opening(point.after())));
-    response.closeHandler(closed -> resumption.replay.await(resumption.context, resumption));
+    response.write(Buffer.buffer(resumption.log.opening(point.after())));
+    response.closeHandler(closed -> resumption.log.await(resumption.context, resumption));
     SseResponse.heartbeat(response, resumption.context);
   }
 
@@ -67,7 +67,7 @@ final class ResumedResponse implements EventLog.Listener {
   private void leave() {
     if (!response.ended() && !response.closed()) {
       response.end();
-      replay.await(context, this);
+      log.await(context, this);
     }
   }
 
@@ -85,17 +85,17 @@ final class ResumedResponse implements EventLog.Listener {
       response.drainHandler(drained -> resume());
       return;
     }
-    @Nullable List<byte[]> rest = replay.after(heard);
+    @Nullable List<byte[]> rest = log.after(sent);
     if (rest == null) {
       // The client was too slow, and events were dropped: a stream must not have a gap.
       end();
       return;
     }
     rest.forEach(event -> response.write(Buffer.buffer(event)));
-    heard += rest.size();
-    if (replay.completedAt(heard)) {
+    sent += rest.size();
+    if (log.completedAt(sent)) {
       response.end();
-      replay.await(context, this);
+      log.await(context, this);
     }
   }
 

@@ -16,20 +16,20 @@ import org.slf4j.LoggerFactory;
 public final class GracefulShutdown {
   private static final Logger LOG = LoggerFactory.getLogger(GracefulShutdown.class);
 
-  /** How long a host may take to tell those who are handed back. */
-  private static final Duration HANDING_BACK = Duration.ofSeconds(3);
+  /** How long it may take to hand calls back. */
+  private static final Duration HAND_BACK_TIMEOUT = Duration.ofSeconds(3);
 
-  private static final Duration BETWEEN = Duration.ofMillis(200);
+  private static final Duration RETRY_INTERVAL = Duration.ofMillis(200);
 
-  /** How long answers may take to be written. */
-  private static final Duration LAST_WORDS = Duration.ofSeconds(1);
+  /** How long it may take to write the last answers. */
+  private static final Duration WRITE_TIMEOUT = Duration.ofSeconds(1);
 
   private final RequestGate gate;
   private final ToolHost host;
   private final Runnable endOfStreams;
 
   /**
-   * @param endOfStreams tells those who listen
+   * @param endOfStreams ends the streams of subscribers
    */
   public GracefulShutdown(RequestGate gate, ToolHost host, Runnable endOfStreams) {
     this.gate = gate;
@@ -42,38 +42,38 @@ public final class GracefulShutdown {
   }
 
   /**
-   * Ends the work, once.
+   * Shuts down; must be called once.
    *
-   * @param patience how long calls under way may take
+   * @param timeout how long calls in flight may take
    */
-  public void run(Duration patience) {
+  public void run(Duration timeout) {
     CompletableFuture<Void> empty = gate.close();
     endOfStreams.run();
-    if (await(empty, patience)) {
+    if (await(empty, timeout)) {
       return;
     }
-    LOG.info("Calls are still in flight after {}; they are handed back", patience);
+    LOG.info("Calls are still in flight after {}; they are handed back", timeout);
     if (!handBack(empty)) {
       gate.cutOff();
-      await(empty, LAST_WORDS);
+      await(empty, WRITE_TIMEOUT);
     }
   }
 
-  /** Says it again and again: a call may come to where it waits only now. */
+  /** Hands back repeatedly, because a call may begin to wait only now. */
   private boolean handBack(CompletableFuture<Void> empty) {
-    long end = System.nanoTime() + HANDING_BACK.toNanos();
+    long end = System.nanoTime() + HAND_BACK_TIMEOUT.toNanos();
     boolean left = false;
     while (!left && System.nanoTime() < end && !Thread.currentThread().isInterrupted()) {
       host.handBack();
       gate.handBackAll();
-      left = await(empty, BETWEEN);
+      left = await(empty, RETRY_INTERVAL);
     }
     return left;
   }
 
-  private static boolean await(CompletableFuture<Void> empty, Duration patience) {
+  private static boolean await(CompletableFuture<Void> empty, Duration timeout) {
     try {
-      empty.get(patience.toMillis(), TimeUnit.MILLISECONDS);
+      empty.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
       return true;
     } catch (TimeoutException e) {
       return false;
@@ -81,7 +81,7 @@ public final class GracefulShutdown {
       Thread.currentThread().interrupt();
       return false;
     } catch (ExecutionException e) {
-      throw new IllegalStateException("Nothing fails to be empty", e);
+      throw new IllegalStateException("The gate's stage never fails", e);
     }
   }
 }

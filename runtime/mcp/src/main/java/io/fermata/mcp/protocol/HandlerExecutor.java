@@ -13,17 +13,17 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Threads for authors' handlers: virtual threads where the JDK has them, else a bounded pool. */
 public final class HandlerExecutor implements AutoCloseable {
-  /** How many threads there are unless said otherwise, where they are not virtual. */
+  /** The default size of the pool where threads are not virtual. */
   public static final int THREADS = 64;
 
-  /** How many calls may be under way or wait for a thread. */
+  /** How many calls may run or wait for a thread. */
   private static final int MAX_CALLS = 10_000;
 
   private final ExecutorService threads;
   private final AtomicInteger calls = new AtomicInteger();
 
   /**
-   * @param pooled how many threads there are where they are not virtual
+   * @param pooled the size of the pool where threads are not virtual
    */
   public HandlerExecutor(int pooled) {
     this.threads = create(pooled);
@@ -58,10 +58,10 @@ public final class HandlerExecutor implements AutoCloseable {
   }
 
   /**
-   * Has a task run.
+   * Runs a task.
    *
-   * @return cancels it
-   * @throws RpcException if there is too much to do already
+   * @return a handle that cancels it
+   * @throws RpcException if too many tasks run or wait already
    */
   public Future<?> run(Runnable task) {
     FutureTask<?> running = new FutureTask<>(task, null);
@@ -70,9 +70,9 @@ public final class HandlerExecutor implements AutoCloseable {
   }
 
   /**
-   * Has a task run that nobody cancels.
+   * Runs a task that cannot be cancelled.
    *
-   * @throws RpcException if there is too much to do already
+   * @throws RpcException if too many tasks run or wait already
    */
   public void execute(Runnable task) {
     if (calls.incrementAndGet() > MAX_CALLS) {

@@ -11,9 +11,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the revisions before 2026-07-28 have and 2026-07-28 has not: the handshake, sessions,
- * batches, requests of the server to the client, and methods of their own. This interface is all
- * that dispatching knows of them.
+ * What only the revisions before 2026-07-28 have: the handshake, sessions, batches, requests of the
+ * server to the client, and some methods. Dispatching knows these revisions through this interface
+ * only.
  */
 public interface LegacyEra {
   /** Answers {@code initialize}. */

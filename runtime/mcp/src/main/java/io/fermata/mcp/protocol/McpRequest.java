@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A request whose envelope has been checked.
  *
- * @param client what is known of the client that sent it
+ * @param client the client that sent it, as far as it is known
  * @param progress the queue of messages before the result; null if the client accepts no stream
  */
 public record McpRequest(
@@ -34,9 +34,9 @@ public record McpRequest(
     return client.session();
   }
 
-  /** The listener of the progress of a host. */
+  /** Receives the progress of the host's work. */
   public Consumer<ToolProgress> progressListener() {
-    return progress == null ? unheard -> {} : progress.listener(meta);
+    return progress == null ? ignored -> {} : progress.listener(meta);
   }
 
   /** The capabilities of the client; missing if they are not known. */
@@ -52,7 +52,7 @@ public record McpRequest(
   /**
    * A required parameter.
    *
-   * @throws RpcException if it is not, or no string
+   * @throws RpcException if it is missing or not a string
    */
   public String text(String parameter) {
     String text = JsonRpcCodec.text(params, parameter);
@@ -65,7 +65,7 @@ public record McpRequest(
   /**
    * The state that the client holds for the server; null if none.
    *
-   * @throws RpcException if it is no string
+   * @throws RpcException if it is not a string
    */
   public @Nullable String requestState() {
     JsonNode state = params.get("requestState");
@@ -78,7 +78,7 @@ public record McpRequest(
   /**
    * The replies of the client, by the keys of the questions.
    *
-   * @throws RpcException if they are no object
+   * @throws RpcException if they are not an object
    */
   public ObjectNode inputResponses() {
     JsonNode responses = params.get("inputResponses");
@@ -94,7 +94,7 @@ public record McpRequest(
   /**
    * The arguments; empty if there are none.
    *
-   * @throws RpcException if they are no object
+   * @throws RpcException if they are not an object
    */
   public ObjectNode arguments() {
     JsonNode arguments = params.get("arguments");

@@ -9,18 +9,18 @@ import org.jspecify.annotations.Nullable;
 
 /** What a transport knows about a message besides its bytes. */
 public sealed interface MessageSource {
-  /** Who sent it, and what it may do. */
+  /** The caller that sent the message, with its scopes. */
   AuthenticatedCaller caller();
 
   default String principal() {
     return caller().principal();
   }
 
-  /** What an error says in place of an id that is not known. */
+  /** The id of an error response to a message whose id is unknown. */
   JsonNode unknownId();
 
   /**
-   * A message that came as the body of a POST.
+   * A message in the body of a POST.
    *
    * @param version the header {@code MCP-Protocol-Version}
    * @param method the header {@code Mcp-Method}
@@ -36,20 +36,20 @@ public sealed interface MessageSource {
       @Nullable String session,
       Headers headers)
       implements MessageSource {
-    /** JSON-RPC wants null; MCP's HTTP transport wants no id at all. */
+    /** JSON-RPC requires null; MCP's HTTP transport requires that there is no id. */
     @Override
     public JsonNode unknownId() {
       return MissingNode.getInstance();
     }
   }
 
-  /** Headers by their names; one that was given twice has a value that equals neither. */
+  /** Headers by name; a header that was sent twice has a value that equals neither. */
   @FunctionalInterface
   interface Headers {
     @Nullable String get(String name);
   }
 
-  /** A line of a stream. The stream is one peer, and remembers what it negotiated. */
+  /** A line of a stream. The stream belongs to one client and remembers what was negotiated. */
   final class Connection implements MessageSource {
     private final AuthenticatedCaller caller;
     private final OutboundQueue queue;
@@ -57,11 +57,11 @@ public sealed interface MessageSource {
     private volatile @Nullable Client client;
 
     /**
-     * @param way the queue of messages that belong to no request
+     * @param queue the queue of messages that belong to no request
      */
-    public Connection(AuthenticatedCaller caller, OutboundQueue way) {
+    public Connection(AuthenticatedCaller caller, OutboundQueue queue) {
       this.caller = caller;
-      this.queue = way;
+      this.queue = queue;
     }
 
     @Override
@@ -87,7 +87,7 @@ public sealed interface MessageSource {
       return queue;
     }
 
-    /** Takes note of a handshake, and returns the client of the one before. */
+    /** Stores the outcome of a handshake and returns the client of the previous one. */
     public synchronized @Nullable Client negotiated(Revision agreed, Client introduced) {
       Client before = client;
       revision = agreed;

@@ -42,7 +42,7 @@ public final class OutboundQueue {
   /** The number of queued bytes of states from which on further states wait. */
   static final int MAX_STATE_BYTES = JsonRpcCodec.MAX_BYTES;
 
-  private static final int AROUND = 300;
+  private static final int ENVELOPE = 300;
 
   /** Longer tokens are ignored, as every notification repeats them. */
   private static final int MAX_TOKEN = 200;
@@ -51,12 +51,14 @@ public final class OutboundQueue {
   private sealed interface Waiting {}
 
   /**
-   * A progress message as text.
+   * A progress message.
    *
    * @param node the node whose streamed text it is, which more text may join; null for an event
    */
-  private record Words(@Nullable String node, StringBuilder message) implements Waiting {
-    /** Takes off half a character, whose other half is likely to come with the next piece. */
+  private record Text(@Nullable String node, StringBuilder message) implements Waiting {
+    /**
+     * Cuts off a trailing high surrogate, whose other half is likely to come with the next piece.
+     */
     String cutHalf() {
       int whole = node == null ? message.length() : whole(message, message.length());
       String half = message.substring(whole);
@@ -87,18 +89,18 @@ public final class OutboundQueue {
   private final Deque<Waiting> waiting = new ArrayDeque<>(0);
   private JsonNode token = MissingNode.getInstance();
 
-  /** The latest progress of a handler, once there was no room for one. */
+  /** The latest progress of a handler that found no room. */
   private byte @Nullable [] latest;
 
   private int room = ROOM;
-  private int insisted;
-  private int standing;
+  private int sentBytes;
+  private int stateBytes;
   private int leftOut;
   private long sent;
   private boolean asleep = true;
   private boolean ended;
   private boolean needsKeepAlive;
-  private boolean lettingGo;
+  private boolean releaseRequested;
   private @Nullable Runnable onDisconnect;
   private @Nullable Runnable onRoom;
 
@@ -117,7 +119,7 @@ public final class OutboundQueue {
   synchronized Consumer<ToolProgress> listener(ObjectNode meta) {
     JsonNode asked = token(meta);
     if (asked.isMissingNode()) {
-      return unheard -> {};
+      return ignored -> {};
     }
     token = asked;
     return this::onProgress;
@@ -134,8 +136,8 @@ public final class OutboundQueue {
     String piece = progress.piece();
     wakeTransport(
         piece == null
-            ? addWords(null, abbreviate(describe(progress)))
-            : !piece.isEmpty() && addWords(progress.node(), piece));
+            ? addText(null, abbreviate(describe(progress)))
+            : !piece.isEmpty() && addText(progress.node(), piece));
   }
 
   /** Queues a notification, or drops it if there is no room. */
@@ -156,8 +158,8 @@ public final class OutboundQueue {
     boolean full;
     boolean wanted;
     synchronized (this) {
-      insisted += message.length;
-      full = !ended && insisted > MAX_SENT_BYTES && insisted > message.length;
+      sentBytes += message.length;
+      full = !ended && sentBytes > MAX_SENT_BYTES && sentBytes > message.length;
       wanted = !full && add(message, null);
     }
     if (full) {
@@ -175,7 +177,7 @@ public final class OutboundQueue {
     synchronized (this) {
       withdraw(subject);
       wanted = add(message, subject);
-      standing += message.length;
+      stateBytes += message.length;
     }
     wakeTransport(wanted);
   }
@@ -185,7 +187,7 @@ public final class OutboundQueue {
       if (each.next() instanceof Ready ready && subject.equals(ready.subject)) {
         each.remove();
         room += ready.bytes.length;
-        standing -= ready.bytes.length;
+        stateBytes -= ready.bytes.length;
       }
     }
   }
@@ -196,7 +198,7 @@ public final class OutboundQueue {
    */
   public void onRoom(Runnable todo) {
     synchronized (this) {
-      if (standing >= MAX_STATE_BYTES) {
+      if (stateBytes >= MAX_STATE_BYTES) {
         onRoom = todo;
         return;
       }
@@ -215,15 +217,15 @@ public final class OutboundQueue {
   /** Asks the transport to end the response; the client resumes for the rest if it can. */
   public void requestRelease() {
     synchronized (this) {
-      lettingGo = !ended;
+      releaseRequested = !ended;
     }
     wakeTransport(true);
   }
 
   /** Whether the transport is to end the response now; true once per request. */
   public synchronized boolean takeRelease() {
-    boolean now = lettingGo;
-    lettingGo = false;
+    boolean now = releaseRequested;
+    releaseRequested = false;
     return now;
   }
 
@@ -285,14 +287,15 @@ public final class OutboundQueue {
   }
 
   /** Adds as much text as there is room for, and returns whether to wake the transport. */
-  private synchronized boolean addWords(@Nullable String node, String message) {
+  private synchronized boolean addText(@Nullable String node, String message) {
     if (ended) {
       return false;
     }
-    Words last = lastWords();
+    Text last = lastText();
     boolean joins = last != null && node != null && node.equals(last.node());
-    int fitting = Math.min(message.length(), joins ? room : room - AROUND);
-    // After the first that does not fit all are left out: the gap is in one place, and named there.
+    int fitting = Math.min(message.length(), joins ? room : room - ENVELOPE);
+    // After the first piece that does not fit, all are left out: there is one gap, and it is
+    // marked.
     if (leftOut > 0 || fitting <= 0) {
       leftOut++;
       return false;
@@ -306,9 +309,9 @@ public final class OutboundQueue {
     } else {
       put(node, message.substring(0, fitting));
     }
-    boolean rouse = asleep;
+    boolean wakes = asleep;
     asleep = false;
-    return rouse;
+    return wakes;
   }
 
   private synchronized boolean addIfRoom(byte[] message) {
@@ -321,9 +324,9 @@ public final class OutboundQueue {
     }
     waiting.add(new Ready(message, subject));
     room -= message.length;
-    boolean rouse = asleep;
+    boolean wakes = asleep;
     asleep = false;
-    return rouse;
+    return wakes;
   }
 
   private synchronized boolean addLatest(byte[] message) {
@@ -334,18 +337,18 @@ public final class OutboundQueue {
       return false;
     }
     latest = message;
-    boolean rouse = asleep;
+    boolean wakes = asleep;
     asleep = false;
-    return rouse;
+    return wakes;
   }
 
-  private @Nullable Words lastWords() {
-    return waiting.peekLast() instanceof Words words ? words : null;
+  private @Nullable Text lastText() {
+    return waiting.peekLast() instanceof Text text ? text : null;
   }
 
   private void put(@Nullable String node, String message) {
-    waiting.add(new Words(node, new StringBuilder(message)));
-    room -= message.length() + AROUND;
+    waiting.add(new Text(node, new StringBuilder(message)));
+    room -= message.length() + ENVELOPE;
   }
 
   /** Takes the queued messages, to be sent now and in this order. */
@@ -363,9 +366,9 @@ public final class OutboundQueue {
     return taken;
   }
 
-  /** Half a character waits for its other half. */
+  /** An unpaired surrogate stays in the queue and waits for its other half. */
   private List<byte[]> takeWhole() {
-    Words last = lastWords();
+    Text last = lastText();
     String half = last == null ? "" : last.cutHalf();
     List<byte[]> taken = takeAll();
     if (last != null && !half.isEmpty()) {
@@ -386,8 +389,8 @@ public final class OutboundQueue {
   private List<byte[]> takeAll() {
     List<byte[]> taken = new ArrayList<>();
     for (Waiting each : waiting) {
-      if (each instanceof Words words) {
-        addNotifications(words.message(), taken);
+      if (each instanceof Text text) {
+        addNotifications(text.message(), taken);
       } else if (each instanceof Ready ready) {
         taken.add(ready.bytes());
       }
@@ -398,8 +401,8 @@ public final class OutboundQueue {
     }
     waiting.clear();
     room = ROOM;
-    insisted = 0;
-    standing = 0;
+    sentBytes = 0;
+    stateBytes = 0;
     if (leftOut > 0) {
       taken.add(notification("… (" + leftOut + " left out)"));
       leftOut = 0;

@@ -12,10 +12,10 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * A header that repeats an argument, as a schema asks with {@code x-mcp-header}.
+ * A header that repeats an argument, as a schema requires with {@code x-mcp-header}.
  *
  * @param header the whole name of the header
- * @param place where in the arguments its value is
+ * @param place the place of its value in the arguments
  */
 public record ParamHeader(String header, JsonPointer place) {
   private static final String KEYWORD = "x-mcp-header";
@@ -23,9 +23,10 @@ public record ParamHeader(String header, JsonPointer place) {
   private static final Set<String> PRIMITIVES = Set.of("string", "integer", "number", "boolean");
 
   /**
-   * All that a tool's schema asks for.
+   * All headers that a tool's schema requires.
    *
-   * @throws IllegalArgumentException if a client would have to refuse the tool for one
+   * @throws IllegalArgumentException if one is invalid, so that clients would have to reject the
+   *     tool
    */
   public static List<ParamHeader> of(String tool, ObjectNode schema) {
     List<ParamHeader> all = new ArrayList<>();
@@ -45,7 +46,7 @@ public record ParamHeader(String header, JsonPointer place) {
             || !taken.add(name.toLowerCase(Locale.ROOT))
             || !PRIMITIVES.contains(inner.path("type").asText())) {
           throw new IllegalArgumentException(
-              "The tool %s asks for the header \"%s\" at %s: it must be a header name, used once, of a string, number or truth"
+              "The tool %s requires the header \"%s\" at %s: x-mcp-header must be a header name, used once, of a string, number or boolean"
                   .formatted(tool, name, at));
         }
         all.add(new ParamHeader("Mcp-Param-" + name, at));

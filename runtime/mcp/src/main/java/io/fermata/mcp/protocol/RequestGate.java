@@ -50,12 +50,12 @@ public final class RequestGate {
     CompletableFuture<T> either = new CompletableFuture<>();
     Object request = new Object();
     waiting.put(request, either);
-    tell(either, answer, () -> waiting.remove(request));
+    forward(answer, either, () -> waiting.remove(request));
     return either;
   }
 
-  private static <T> void tell(
-      CompletableFuture<T> either, CompletionStage<T> answer, Runnable first) {
+  private static <T> void forward(
+      CompletionStage<T> answer, CompletableFuture<T> either, Runnable first) {
     answer.whenComplete(
         (result, thrown) -> {
           first.run();
@@ -68,10 +68,11 @@ public final class RequestGate {
   }
 
   /**
-   * What work that goes on without its caller comes to, or what its caller is told when it is
+   * The result of work that can outlive its call, or the reply to its caller when the call is
    * handed back.
    *
-   * @param handedBack says that the work goes on; null as long as there is nothing to hand back
+   * @param handedBack the reply that says that the work continues; null while there is nothing to
+   *     hand back
    */
   public <T> CompletionStage<T> orIfHandedBack(
       CompletionStage<T> answer, Supplier<@Nullable T> handedBack) {
@@ -88,11 +89,11 @@ public final class RequestGate {
           }
         };
     handingBack.add(handing);
-    tell(either, answer, () -> handingBack.remove(handing));
+    forward(answer, either, () -> handingBack.remove(handing));
     return either;
   }
 
-  /** Hands back the requests that can be by now. */
+  /** Hands back the requests that can be handed back by now. */
   void handBackAll() {
     handingBack.forEach(Runnable::run);
   }

@@ -19,13 +19,13 @@ import java.util.Map;
 public final class ResultWriter {
   static final String SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 
-  /** How long a client may rely on what only changes when the server is replaced. */
+  /** How long clients may cache what changes only when the server is replaced. */
   private static final Duration FIXED = Duration.ofMinutes(5);
 
-  /** How long it may rely on a list, which handlers may change at any time. */
+  /** How long clients may cache a list, which handlers may change at any time. */
   private static final Duration LISTED = Duration.ofSeconds(10);
 
-  /** What there is nothing to say about, in revisions that demand nothing of every result. */
+  /** The empty result of revisions that require no member. */
   public static final RpcResult EMPTY = out -> out.writeRawValue("{}");
 
   private final SerializedString serverInfo;
@@ -36,7 +36,7 @@ public final class ResultWriter {
     this.serverInfo = new SerializedString(JsonRpcCodec.json(this.identity));
   }
 
-  /** A result that is always the same, written once and for all. */
+  /** A constant result, serialized once. */
   RpcResult fixed(Revision revision, ObjectNode fields) {
     SerializedString json =
         new SerializedString(JsonRpcCodec.json(whole(revision, "complete", fields)));
@@ -49,12 +49,12 @@ public final class ResultWriter {
     return out -> out.writeTree(whole);
   }
 
-  /** What has to come from the client before there is a result. */
+  /** The input that the client has to send before there is a result. */
   public RpcResult inputRequired(Map<String, McpAsk> asks, String state) {
     return inputRequired(asks, state, JsonNodeFactory.instance.objectNode());
   }
 
-  /** What has to come from the client before there is a result, with what belongs into its meta. */
+  /** The input that the client has to send before there is a result, with a {@code _meta}. */
   public RpcResult inputRequired(Map<String, McpAsk> asks, String state, ObjectNode meta) {
     ObjectNode fields = JsonNodeFactory.instance.objectNode();
     if (!meta.isEmpty()) {
@@ -67,7 +67,7 @@ public final class ResultWriter {
     return out -> out.writeTree(whole);
   }
 
-  /** A call that goes on as a task. */
+  /** A call that continues as a task. */
   public RpcResult task(ObjectNode fields) {
     ObjectNode whole = whole(Revision.V2026_07_28, "task", fields);
     return out -> out.writeTree(whole);
@@ -85,12 +85,12 @@ public final class ResultWriter {
     return whole;
   }
 
-  /** A {@linkplain #fixed fixed} result that is the same as long as the server runs. */
+  /** A {@linkplain #fixed fixed} result that stays the same while the server runs. */
   public RpcResult cacheable(Revision revision, ObjectNode fields) {
     return cacheable(revision, fields, FIXED);
   }
 
-  /** A {@linkplain #fixed fixed} result that holds until something else is offered. */
+  /** A {@linkplain #fixed fixed} result that stays the same until the offered features change. */
   public RpcResult list(Revision revision, ObjectNode fields) {
     return cacheable(revision, fields, LISTED);
   }
@@ -103,7 +103,10 @@ public final class ResultWriter {
     return fixed(revision, hinted);
   }
 
-  /** What a tool said: text for every client, the structure for those who know it. */
+  /**
+   * The result of a tool of the host: text for every client, structured content for the revisions
+   * that have it.
+   */
   public RpcResult ofTool(
       Revision revision, String text, String structuredJson, boolean error, ObjectNode meta) {
     return out -> {
@@ -122,7 +125,7 @@ public final class ResultWriter {
     };
   }
 
-  /** What a plain tool said. */
+  /** The result of a plain tool. */
   public RpcResult ofTool(Revision revision, McpResult result) {
     return out -> {
       out.writeStartObject();
@@ -135,7 +138,7 @@ public final class ResultWriter {
       }
       out.writeEndArray();
       JsonNode structured = result.structured();
-      // Before, only an object could be structured content; others are there as text.
+      // Before 2026-07-28, only an object can be structured content; other values are sent as text.
       if (structured != null
           && revision.structured()
           && (structured.isObject() || revision.modern())) {

@@ -6,12 +6,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
-/** A method of the protocol. What it refuses, it throws as a {@link RpcException}. */
+/** A method of the protocol. It rejects a request with an {@link RpcException}. */
 @FunctionalInterface
 public interface RpcMethod {
   CompletionStage<RpcResult> answer(McpRequest request);
 
-  /** A method that needs nobody else to answer. */
+  /** A method that answers immediately. */
   static RpcMethod immediate(Function<McpRequest, RpcResult> answer) {
     return request -> CompletableFuture.completedFuture(answer.apply(request));
   }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 public final class TraceHeaders {
   private TraceHeaders() {}
 
-  /** The {@code _meta} of a request, with what only the headers say of its trace. */
+  /** The {@code _meta} of a request, with the trace context of its headers if it has none. */
   public static ObjectNode of(ObjectNode meta, MessageSource arrival) {
     if (!(arrival instanceof MessageSource.Post post) || meta.has(TraceContext.TRACEPARENT)) {
       return meta;

@@ -34,7 +34,7 @@ final class ApiRequest {
   }
 
   /**
-   * @param root the path below which the parts of its path count
+   * @param root the path below which the parts of the path are read
    */
   static ApiRequest of(HttpServerRequest http, String root, AuthenticatedCaller caller) {
     try {
@@ -42,11 +42,11 @@ final class ApiRequest {
       for (String part : http.path().substring(root.length()).split("/", -1)) {
         place.add(URLDecoder.decode(part.replace("+", "%2B"), StandardCharsets.UTF_8));
       }
-      // What stands before the first slash is nothing.
+      // The part before the first slash is empty.
       place.remove(0);
       return new ApiRequest(http, caller, place, http.params());
     } catch (IllegalArgumentException e) {
-      throw HttpError.of(400, "bad_request", "The address is not encoded as addresses are");
+      throw HttpError.of(400, "bad_request", "The path is not valid percent-encoding");
     }
   }
 
@@ -71,13 +71,13 @@ final class ApiRequest {
     return place;
   }
 
-  /** Refuses what nobody reads. */
+  /** Rejects unknown and repeated parameters. */
   void requireQuery(String... known) {
     for (String name : query.names()) {
       if (!Set.of(known).contains(name)) {
         throw wrong(RpcException.abbreviate(name), "There is no such parameter");
       } else if (query.getAll(name).size() > 1 && !REPEATED.contains(name)) {
-        throw wrong(name, "is there twice");
+        throw wrong(name, "is given twice");
       }
     }
   }
@@ -98,7 +98,7 @@ final class ApiRequest {
         return number;
       }
     } catch (NumberFormatException e) {
-      // Told below.
+      // Reported below.
     }
     throw wrong(name, "must be a number from %d to %d".formatted(least, most));
   }
@@ -115,7 +115,7 @@ final class ApiRequest {
     return HttpError.fields(Map.of(name, why));
   }
 
-  /** The header that names a request, so that it counts once; null if it has none. */
+  /** The idempotency key of the request; null if it has none. */
   @Nullable String key() {
     List<String> keys = http.headers().getAll("idempotency-key");
     if (keys.isEmpty()) {

@@ -28,7 +28,7 @@ final class BodyFields {
     this.wrong = wrong;
   }
 
-  /** The fields of a body; of none if it is empty and need not be there. */
+  /** The fields of a body; an empty body has none, and is rejected only if a body is needed. */
   static BodyFields of(byte[] body, boolean needed) {
     JsonNode tree = body.length == 0 && !needed ? Json.object() : JsonRpcCodec.read(body);
     if (!(tree instanceof ObjectNode object)) {
@@ -38,9 +38,9 @@ final class BodyFields {
   }
 
   /**
-   * To be called when all is read.
+   * Must be called when all fields are read.
    *
-   * @throws HttpError if something did not fit, or was not asked for
+   * @throws HttpError if a field is invalid or unknown
    */
   void check() {
     unknownFields();
@@ -83,11 +83,11 @@ final class BodyFields {
     return value == null ? null : value.textValue();
   }
 
-  /** A text that has to be there; empty if it is not, which is told. */
+  /** A required text; if it is missing, reports that and returns an empty text. */
   String needed(String name) {
     String text = text(name);
     if (text == null || text.isBlank()) {
-      wrong.putIfAbsent(path + name, "is needed: a string");
+      wrong.putIfAbsent(path + name, "is required: a string");
       return "";
     }
     return text;
@@ -140,7 +140,7 @@ final class BodyFields {
     return texts;
   }
 
-  /** The objects of an array; of none if it is not there. */
+  /** The objects of an array; none if it is absent. */
   List<BodyFields> objects(String name, int most) {
     JsonNode value = any(name);
     List<BodyFields> all = new ArrayList<>();
@@ -178,7 +178,7 @@ final class BodyFields {
     return all;
   }
 
-  /** Bytes in base64 that have to be there; none if they are not, which is told. */
+  /** Required bytes in base64; if they are missing, reports that and returns none. */
   byte[] bytes(String name) {
     JsonNode value = any(name);
     try {
@@ -186,13 +186,13 @@ final class BodyFields {
         return Base64.getDecoder().decode(value.textValue());
       }
     } catch (IllegalArgumentException e) {
-      // Told below.
+      // Reported below.
     }
-    wrong(name, "is needed: bytes in base64");
+    wrong(name, "is required: bytes in base64");
     return new byte[0];
   }
 
-  /** Ends the reading of a member of an array, whose mistakes its parent tells. */
+  /** Ends the reading of an array element, whose errors the parent reports. */
   void end() {
     unknownFields();
   }

@@ -37,12 +37,12 @@ public final class RunsApi implements HttpRoute {
 
   private final Runs runs;
   private final CallQuotas quotas;
-  private final ToolScopes permits;
+  private final ToolScopes scopes;
 
-  public RunsApi(Runs runs, CallQuotas quotas, ToolScopes permits) {
+  public RunsApi(Runs runs, CallQuotas quotas, ToolScopes scopes) {
     this.runs = runs;
     this.quotas = quotas;
-    this.permits = permits;
+    this.scopes = scopes;
   }
 
   @Override
@@ -78,7 +78,7 @@ public final class RunsApi implements HttpRoute {
 
   private CompletionStage<Response> get(ApiRequest request, String flow, String runId) {
     request.requireQuery();
-    permits.require(flow, request.caller());
+    scopes.require(flow, request.caller());
     return runs.get(flow, runId)
         .thenApply(
             run ->
@@ -103,7 +103,7 @@ public final class RunsApi implements HttpRoute {
         "cursor");
     String flow = request.query("flow");
     if (flow != null) {
-      permits.require(flow, request.caller());
+      scopes.require(flow, request.caller());
     }
     RunQuery query =
         RunQuery.ALL
@@ -128,7 +128,7 @@ public final class RunsApi implements HttpRoute {
               ObjectNode body = Json.object();
               ArrayNode all = body.putArray("runs");
               page.runs().stream()
-                  .filter(run -> permits.allow(run.flow(), request.caller()))
+                  .filter(run -> scopes.allow(run.flow(), request.caller()))
                   .forEach(run -> all.add(RunJson.run(run)));
               return json(body.put("cursor", page.cursor()));
             });

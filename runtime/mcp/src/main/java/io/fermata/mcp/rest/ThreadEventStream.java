@@ -41,10 +41,10 @@ import org.slf4j.LoggerFactory;
 final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private static final Logger LOG = LoggerFactory.getLogger(ThreadEventStream.class);
 
-  /** Events that may be under way from the journal to the client. */
+  /** How many events may be in flight from the journal to the client. */
   private static final int WINDOW = 16;
 
-  /** Characters of pieces that may wait. */
+  /** How many characters of deltas may be queued. */
   private static final int ROOM = 32_000;
 
   private static final String VOID = "void";
@@ -53,9 +53,9 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       Pattern.compile("(\\d{1,18})(\\.(\\d{1,9})(\\.(\\d{1,9}))?)?");
 
   /**
-   * Where a client is: it has had the record, or an event in it, or a part of what that is told as.
+   * The position of a client: the last journal entry, event or part of an event that it received.
    *
-   * @param part the last part that it has had; -1 if it has had all of the event
+   * @param part the last part that it received; -1 if it received the whole event
    */
   private record Place(long offset, int index, int part) {
     static final Place BEGINNING = new Place(0, -1, -1);
@@ -80,7 +80,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       return offset == 0 ? BEGINNING : new Place(offset + 1, -1, -1);
     }
 
-    /** The event after which to begin: one that was told in part is told again. */
+    /** The event after which to begin: one that was sent in part is sent again. */
     int whole() {
       return part < 0 ? index : index - 1;
     }
@@ -90,13 +90,13 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     }
   }
 
-  /** What waits to be written: a piece that more may join, or what is written as it is. */
+  /** A queued item: a delta that more text may join, or text that is written as it is. */
   private static final class Item {
     final @Nullable String messageId;
     final String kind;
     final StringBuilder text;
 
-    /** How many events of the journal it stands for. */
+    /** How many events of the journal it represents. */
     final int events;
 
     Item(@Nullable String messageId, String kind, String text, int events) {
@@ -121,9 +121,9 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private boolean woken;
   private boolean ending;
 
-  // Touched in the context alone.
+  // Accessed in the context only.
   private Threads.@Nullable Feed feed;
-  private boolean over;
+  private boolean finished;
   private int taken;
   private long heartbeats = -1;
 
@@ -199,8 +199,8 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
 
   // --- in the context --------------------------------------------------------------------------
 
-  private void begin(Threads.Feed itsFeed, Duration heartbeat) {
-    feed = itsFeed;
+  private void begin(Threads.Feed opened, Duration heartbeat) {
+    feed = opened;
     if (response.ended() || response.closed()) {
       end();
       return;
@@ -209,13 +209,13 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
         .setChunked(true)
         .putHeader(HttpHeaders.CONTENT_TYPE, "text/event-stream")
         .putHeader(HttpHeaders.CACHE_CONTROL, "no-store")
-        // Proxies would keep events back until their buffer is full.
+        // Without it, proxies buffer events.
         .putHeader("x-accel-buffering", "no")
         .exceptionHandler(broken -> end())
         .closeHandler(gone -> end());
     response.write(NEXT_RETRY);
     heartbeats = context.owner().setPeriodic(heartbeat.toMillis(), beat -> beat());
-    itsFeed.request(WINDOW);
+    opened.request(WINDOW);
     streams.add(this);
     drain();
   }
@@ -224,17 +224,17 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     if (caller.expired()) {
       add(closed("token_expired"));
       finish();
-    } else if (!over && !response.writeQueueFull()) {
+    } else if (!finished && !response.writeQueueFull()) {
       response.write(":\n\n");
     }
   }
 
-  /** Writes what waits for as long as the client takes it. */
+  /** Writes queued items while the client accepts them. */
   private void drain() {
     synchronized (lock) {
       woken = false;
     }
-    while (!over && feed != null) {
+    while (!finished && feed != null) {
       if (response.writeQueueFull()) {
         response.drainHandler(drained -> resume());
         return;
@@ -245,7 +245,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       }
       write(item);
     }
-    if (!over && feed != null && ended()) {
+    if (!finished && feed != null && ended()) {
       end();
     }
   }
@@ -272,7 +272,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
           && !ending
           && last >= 0
           && Character.isHighSurrogate(item.text.charAt(last))) {
-        // Half a character, whose other half is likely to come with the next piece.
+        // A high surrogate, whose other half is likely to come with the next delta.
         Item half = new Item(item.messageId, item.kind, item.text.substring(last), 0);
         waiting.add(half);
         item.text.setLength(last);
@@ -300,10 +300,10 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   }
 
   private void end() {
-    if (over) {
+    if (finished) {
       return;
     }
-    over = true;
+    finished = true;
     context.owner().cancelTimer(heartbeats);
     streams.leave(caller.principal());
     streams.remove(this);
@@ -323,11 +323,11 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
 
   @Override
   public void happened(long offset, int index, long at, ThreadEvent event) {
-    List<ThreadJson.Told> told = ThreadJson.told(event);
+    List<ThreadJson.Told> parts = ThreadJson.told(event);
     StringBuilder text = new StringBuilder();
-    for (int part = place.skipped(offset, index); part < told.size(); part++) {
-      String id = offset + "." + index + (part == told.size() - 1 ? "" : "." + part);
-      text.append(text(id, told.get(part).type(), told.get(part).data()));
+    for (int part = place.skipped(offset, index); part < parts.size(); part++) {
+      String id = offset + "." + index + (part == parts.size() - 1 ? "" : "." + part);
+      text.append(text(id, parts.get(part).type(), parts.get(part).data()));
     }
     add(new Item(null, "", text.toString(), 1));
     if (event instanceof ThreadEvent.Deleted) {
@@ -336,29 +336,29 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   }
 
   @Override
-  public void heard(Outside.Delta tiding) {
+  public void heard(Outside.Delta delta) {
     synchronized (lock) {
-      if (ending || tiding.messageId().equals(dropped)) {
+      if (ending || delta.messageId().equals(dropped)) {
         return;
       }
-      if (tiding.text().length() > room) {
-        dropped = tiding.messageId();
+      if (delta.text().length() > room) {
+        dropped = delta.messageId();
         waiting.removeIf(
             item -> {
-              boolean same = tiding.messageId().equals(item.messageId);
+              boolean same = delta.messageId().equals(item.messageId);
               room += same ? item.text.length() : 0;
               return same;
             });
-        waiting.add(new Item(tiding.messageId(), VOID, "", 0));
+        waiting.add(new Item(delta.messageId(), VOID, "", 0));
       } else {
-        room -= tiding.text().length();
+        room -= delta.text().length();
         Item last = waiting.peekLast();
         if (last != null
-            && tiding.messageId().equals(last.messageId)
-            && tiding.kind().equals(last.kind)) {
-          last.text.append(tiding.text());
+            && delta.messageId().equals(last.messageId)
+            && delta.kind().equals(last.kind)) {
+          last.text.append(delta.text());
         } else {
-          waiting.add(new Item(tiding.messageId(), tiding.kind(), tiding.text(), 0));
+          waiting.add(new Item(delta.messageId(), delta.kind(), delta.text(), 0));
         }
       }
     }
@@ -423,7 +423,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     return Buffer.buffer(text(id, type, data));
   }
 
-  /** One event. JSON as it is written here has no line breaks. */
+  /** One event. The JSON has no line breaks. */
   private static String text(@Nullable String id, String type, ObjectNode data) {
     String named = id == null ? "" : "id: " + id + "\n";
     return named + "event: " + type + "\ndata: " + JsonRpcCodec.json(data) + "\n\n";

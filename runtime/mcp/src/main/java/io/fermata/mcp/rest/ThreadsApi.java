@@ -50,8 +50,8 @@ public final class ThreadsApi implements HttpRoute {
 
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
   private static final int PAGE = 100;
-  private static final int MOST_FILES = 16;
-  private static final int MOST_ENV = 64;
+  private static final int MAX_FILES = 16;
+  private static final int MAX_ENV_MEMBERS = 64;
   private static final int MAX_ENV = 4_096;
   private static final int MAX_NAME = 200;
   private static final int MAX_METADATA = 16 * 1024;
@@ -59,14 +59,14 @@ public final class ThreadsApi implements HttpRoute {
   private static final List<String> SIDES = List.of("a", "b");
   private static final String ANY_TYPE = "application/octet-stream";
 
-  /** What may stand in a header. */
+  /** The media types that may be sent in a header. */
   private static final Pattern MEDIA_TYPE =
       Pattern.compile("[\\w.+-]{1,80}/[\\w.+-]{1,80}(; ?charset=[\\w-]{1,40})?");
 
   private final Threads threads;
   private final StreamQuota streams;
   private final CallQuotas quotas;
-  private final ToolScopes permits;
+  private final ToolScopes scopes;
   private final int maxWait;
   private final Duration heartbeat;
 
@@ -75,11 +75,11 @@ public final class ThreadsApi implements HttpRoute {
       StreamQuota streams,
       HttpLimits limits,
       CallQuotas quotas,
-      ToolScopes permits) {
+      ToolScopes scopes) {
     this.threads = threads;
     this.streams = streams;
     this.quotas = quotas;
-    this.permits = permits;
+    this.scopes = scopes;
     // Idle connections are closed, even if a client waits for a response.
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
@@ -109,10 +109,10 @@ public final class ThreadsApi implements HttpRoute {
     }
   }
 
-  /** What is done to a thread is done with its agent, which may need a scope. */
+  /** Every request about a thread needs the scopes of its agent. */
   private CompletionStage<Response> permitted(ApiRequest request, byte[] body) {
     AuthenticatedCaller caller = request.caller();
-    if (request.place().isEmpty() || !permits.restrict(caller)) {
+    if (request.place().isEmpty() || !scopes.restrict(caller)) {
       return route(request, body);
     }
     Context home = Objects.requireNonNull(Vertx.currentContext());
@@ -120,8 +120,8 @@ public final class ThreadsApi implements HttpRoute {
         .get(caller.principal(), request.place().get(0))
         .thenComposeAsync(
             thread -> {
-              permits.require(thread.origin(), caller);
-              permits.require(thread.agent(), caller);
+              scopes.require(thread.origin(), caller);
+              scopes.require(thread.agent(), caller);
               return route(request, body);
             },
             task -> home.runOnContext(there -> task.run()));
@@ -202,7 +202,7 @@ public final class ThreadsApi implements HttpRoute {
       each.end();
     }
     fields.check();
-    permits.require(agent, request.caller());
+    scopes.require(agent, request.caller());
     Threads.NewThread thread =
         new Threads.NewThread(
             request.principal(),
@@ -229,7 +229,7 @@ public final class ThreadsApi implements HttpRoute {
             });
   }
 
-  /** Here an unknown agent is a mistake in the body. */
+  /** Here an unknown agent is an invalid field of the body. */
   private static RuntimeException unknownAgent(Throwable thrown) {
     Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
     if (cause instanceof ThreadException e && e.code().equals("unknown_agent")) {
@@ -254,8 +254,8 @@ public final class ThreadsApi implements HttpRoute {
           }
           env.put(property, value == null ? "" : value);
         });
-    if (given.size() > MOST_ENV) {
-      fields.wrong("env", "has at most " + MOST_ENV + " members");
+    if (given.size() > MAX_ENV_MEMBERS) {
+      fields.wrong("env", "has at most " + MAX_ENV_MEMBERS + " members");
     }
     return env;
   }
@@ -268,7 +268,7 @@ public final class ThreadsApi implements HttpRoute {
     }
     String agent = request.query("agent");
     if (agent != null) {
-      permits.require(agent, request.caller());
+      scopes.require(agent, request.caller());
     }
     Threads.Query query =
         new Threads.Query(
@@ -286,8 +286,8 @@ public final class ThreadsApi implements HttpRoute {
               ObjectNode body = Json.object();
               ArrayNode all = body.putArray("threads");
               listing.threads().stream()
-                  .filter(thread -> permits.allow(thread.agent(), request.caller()))
-                  .filter(thread -> permits.allow(thread.origin(), request.caller()))
+                  .filter(thread -> scopes.allow(thread.agent(), request.caller()))
+                  .filter(thread -> scopes.allow(thread.origin(), request.caller()))
                   .forEach(thread -> all.add(ThreadJson.listed(thread)));
               return json(200, body.put("cursor", listing.cursor()));
             });
@@ -373,7 +373,7 @@ public final class ThreadsApi implements HttpRoute {
         .put("offset", posted.offset());
   }
 
-  /** How the thread stands when it has dealt with a message, and what was said since. */
+  /** The thread after it has handled a message, and the messages since then. */
   private CompletionStage<Response> outcome(String principal, Threads.Posted posted, int wait) {
     String id = posted.threadId();
     return threads
@@ -405,7 +405,7 @@ public final class ThreadsApi implements HttpRoute {
   private static void requireContent(BodyFields fields, Message message) {
     String content = message.content();
     if (content == null || content.isBlank()) {
-      fields.wrong("content", "is needed: a string that is not blank");
+      fields.wrong("content", "is required: a string that is not blank");
     }
   }
 
@@ -431,7 +431,7 @@ public final class ThreadsApi implements HttpRoute {
   private static List<Attachment> attachments(BodyFields fields) {
     List<Attachment> attachments = new ArrayList<>();
     Set<String> names = new HashSet<>();
-    for (BodyFields each : fields.objects("attachments", MOST_FILES)) {
+    for (BodyFields each : fields.objects("attachments", MAX_FILES)) {
       String name = each.needed("name");
       String type = each.needed("mimeType");
       if (!name.isEmpty() && !isFileName(name)) {
@@ -475,7 +475,9 @@ public final class ThreadsApi implements HttpRoute {
 
   private CompletionStage<Response> proceed(ApiRequest request, String id, byte[] body) {
     if (request.key() != null) {
-      throw ApiRequest.wrong("Idempotency-Key", "is not kept here; look how the thread stands");
+      throw ApiRequest.wrong(
+          "Idempotency-Key",
+          "is not supported here; read the thread before you repeat the request");
     }
     BodyFields fields = optional(request, body);
     String side = fields.oneOf("side", SIDES);
@@ -514,7 +516,7 @@ public final class ThreadsApi implements HttpRoute {
               String type =
                   MEDIA_TYPE.matcher(file.mimeType()).matches() ? file.mimeType() : ANY_TYPE;
               String name = path.substring(path.lastIndexOf('/') + 1);
-              // A file must never run in a browser on this origin, whoever wrote it.
+              // A file must never run in a browser on this origin, no matter who wrote it.
               return Response.of(200, type, file.data())
                   .with("content-disposition", "attachment; filename*=UTF-8''" + encoded(name))
                   .with("content-security-policy", "default-src 'none'; sandbox")

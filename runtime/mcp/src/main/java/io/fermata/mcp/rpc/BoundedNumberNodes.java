@@ -11,7 +11,7 @@ final class BoundedNumberNodes extends JsonNodeFactory {
   @Override
   public ValueNode numberNode(BigDecimal number) {
     if (Math.abs((long) number.scale()) > MAX_SCALE) {
-      throw RpcException.parseError("A number's exponent is beyond " + MAX_SCALE + ".");
+      throw RpcException.parseError("The exponent of a number exceeds " + MAX_SCALE + ".");
     }
     return super.numberNode(number);
   }

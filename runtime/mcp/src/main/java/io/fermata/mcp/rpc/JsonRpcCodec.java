@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The JSON-RPC codec: reads messages within limits, and writes responses and notifications. */
 public final class JsonRpcCodec {
-  /** How long a message may be. */
+  /** The maximum length of a message. */
   public static final int MAX_BYTES = 1 << 20;
 
   private static final int MAX_DEPTH = 64;
@@ -41,7 +41,7 @@ public final class JsonRpcCodec {
                   .maxNameLength(MAX_NAME)
                   .maxStringLength(MAX_BYTES)
                   .build())
-          // Names are the client's to choose: they must not stay in the JVM's table of strings.
+          // Clients choose the names: they must not fill the JVM's string table.
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
           .enable(JsonWriteFeature.COMBINE_UNICODE_SURROGATES_IN_UTF8)
@@ -62,7 +62,7 @@ public final class JsonRpcCodec {
   /**
    * Reads one JSON text.
    *
-   * @throws RpcException if it is none, or beyond the limits
+   * @throws RpcException if it is not JSON, or exceeds a limit
    */
   public static JsonNode read(byte[] bytes) {
     WellFormedText.require(bytes);
@@ -72,12 +72,13 @@ public final class JsonRpcCodec {
         throw RpcException.parseError("The message is empty: send a JSON-RPC request.");
       }
       if (parser.nextToken() != null) {
-        throw RpcException.parseError("There is more after the end of the JSON message.");
+        throw RpcException.parseError(
+            "The JSON message is followed by more text: send one message at a time.");
       }
       return tree;
     } catch (StreamConstraintsException e) {
       throw RpcException.parseError(
-          "The message is beyond a limit of this server: nesting depth %d, names of %d and numbers of %d characters."
+          "The message exceeds a limit of this server: nesting depth %d, names of %d and numbers of %d characters."
               .formatted(MAX_DEPTH, MAX_NAME, MAX_NUMBER));
     } catch (DatabindException e) {
       throw RpcException.parseError("A member occurs twice in one object" + place(e) + ".");
@@ -103,7 +104,7 @@ public final class JsonRpcCodec {
     return bytes.toByteArray();
   }
 
-  /** A result by itself, as a part of another. */
+  /** A result as a tree, to embed it in another. */
   public static ObjectNode tree(RpcResult result) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(1_024);
     try {
@@ -131,12 +132,12 @@ public final class JsonRpcCodec {
       out.writeEndObject();
       out.writeEndObject();
     } catch (IOException e) {
-      throw new IllegalStateException("An array of bytes takes whatever is written", e);
+      throw new IllegalStateException("Writing to a byte array cannot fail", e);
     }
     return bytes.toByteArray();
   }
 
-  /** A request of the server's. */
+  /** A request of the server to the client. */
   public static byte[] request(String id, String method, ObjectNode params) {
     ObjectNode whole = JsonNodeFactory.instance.objectNode();
     whole.put("jsonrpc", "2.0").put("id", id).put("method", method).set("params", params);

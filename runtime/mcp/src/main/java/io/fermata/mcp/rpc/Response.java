@@ -6,11 +6,11 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The response to a message: over HTTP all of it, over stdio the body alone. */
+/** The response to a message: over HTTP with status and headers, over stdio the body only. */
 public final class Response {
   public static final Response ACCEPTED = new Response(202, null, Map.of());
 
-  /** The response is in other hands, which go on with it. */
+  /** Somebody else has taken over the response and completes it. */
   public static final Response TAKEN_OVER = new Response(0, null, Map.of());
 
   private static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
@@ -25,7 +25,7 @@ public final class Response {
     this.headers = headers;
   }
 
-  /** An answer in JSON. */
+  /** A JSON response. */
   public static Response of(int status, byte[] body) {
     return of(status, JSON, body);
   }
@@ -34,7 +34,7 @@ public final class Response {
     return new Response(status, body, Map.of(HttpHeaders.CONTENT_TYPE, type));
   }
 
-  /** A refusal as MCP has it; a missing id is left out. */
+  /** An MCP error response; a missing id is left out. */
   public static Response error(JsonNode id, RpcException refusal) {
     return of(refusal.status, JsonRpcCodec.error(id, refusal)).with(refusal.httpHeaders);
   }

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A revision of the protocol, oldest first, and what sets it apart from the others. */
+/** The revisions of the protocol, oldest first, and how they differ. */
 public enum Revision {
   V2025_03_26("2025-03-26"),
   V2025_06_18("2025-06-18"),
@@ -13,7 +13,7 @@ public enum Revision {
 
   public static final Revision LATEST_LEGACY = V2025_11_25;
 
-  /** What a client speaks that sends no version header: the revision before the header existed. */
+  /** The revision of a client without a version header: the last one before that header existed. */
   public static final Revision WITHOUT_HEADER = V2025_03_26;
 
   public final String text;

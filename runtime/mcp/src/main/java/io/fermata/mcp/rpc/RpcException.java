@@ -26,7 +26,7 @@ public final class RpcException extends RuntimeException {
   public final String reason;
   final @Nullable ObjectNode data;
 
-  /** What goes with it over HTTP. */
+  /** Headers of the HTTP response. */
   public final Map<CharSequence, String> httpHeaders;
 
   private RpcException(int status, int code, String reason, @Nullable ObjectNode data) {
@@ -39,7 +39,7 @@ public final class RpcException extends RuntimeException {
       String reason,
       @Nullable ObjectNode data,
       Map<CharSequence, String> httpHeaders) {
-    // A refusal is an answer, not a fault: nobody reads its stack.
+    // An error response is no fault of the server: it needs no stack trace.
     super(reason, null, false, false);
     this.status = status;
     this.code = code;
@@ -48,7 +48,7 @@ public final class RpcException extends RuntimeException {
     this.httpHeaders = httpHeaders;
   }
 
-  /** The same with a header over HTTP. */
+  /** The same error with a header of the HTTP response. */
   public RpcException with(CharSequence header, String value) {
     Map<CharSequence, String> all = new LinkedHashMap<>(httpHeaders);
     all.put(header, value);
@@ -67,7 +67,7 @@ public final class RpcException extends RuntimeException {
     return new RpcException(400, INVALID_REQUEST, reason, null);
   }
 
-  /** A request that the transport turns away before its message is read. */
+  /** A request that the transport rejects before it reads the message. */
   public static RpcException http(int status, String reason) {
     return new RpcException(status, INVALID_REQUEST, reason, null);
   }
@@ -76,7 +76,7 @@ public final class RpcException extends RuntimeException {
     return new RpcException(
         404,
         INVALID_REQUEST,
-        "The session has ended or is not of this server. Send initialize to begin a new one.",
+        "The session has ended or is unknown to this server. Send initialize to begin a new one.",
         null);
   }
 
@@ -88,7 +88,7 @@ public final class RpcException extends RuntimeException {
     return new RpcException(modern ? 404 : 200, METHOD_NOT_FOUND, reason, null);
   }
 
-  /** The message lacks what every request of its revision must have. */
+  /** The message lacks a part that its revision requires of every request. */
   public static RpcException malformed(String reason) {
     return new RpcException(400, INVALID_PARAMS, reason, null);
   }
@@ -116,7 +116,7 @@ public final class RpcException extends RuntimeException {
     return new RpcException(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data);
   }
 
-  /** What has to be asked is beyond what the client declared. */
+  /** The request needs a capability that the client did not declare. */
   public static RpcException missingCapability(ObjectNode needed, boolean modern) {
     List<String> names = new ArrayList<>();
     needed.fieldNames().forEachRemaining(names::add);
@@ -136,7 +136,7 @@ public final class RpcException extends RuntimeException {
         : new RpcException(200, INVALID_REQUEST, reason, data);
   }
 
-  /** The client was asked, and answered with an error. */
+  /** The client answered a request of the server with an error. */
   public static RpcException clientFailed(String why) {
     return new RpcException(
         200, INVALID_REQUEST, "The client could not answer: " + abbreviate(why), null);
@@ -156,9 +156,9 @@ public final class RpcException extends RuntimeException {
   }
 
   /**
-   * The caller makes more calls than it may.
+   * The caller exceeds its quota of calls.
    *
-   * @param seconds when to come again
+   * @param seconds after how many seconds to try again
    */
   public static RpcException tooManyCalls(String reason, long seconds) {
     return new RpcException(429, INVALID_REQUEST, reason, null).retryAfter(seconds);
@@ -177,28 +177,28 @@ public final class RpcException extends RuntimeException {
     return new RpcException(
             503,
             INTERNAL_ERROR,
-            "Your token cannot be checked, for its issuer does not answer: try again later.",
+            "Your token cannot be checked because its issuer does not answer: try again later.",
             null)
         .retryAfter(seconds);
   }
 
-  /** What the client asked for cannot be done, for a reason that it may know. */
+  /** The request failed for a reason that the client may know. */
   public static RpcException failed(String reason) {
     return new RpcException(500, INTERNAL_ERROR, reason, null);
   }
 
-  /** Nothing of the request was done. */
+  /** The request was rejected before any work was done. */
   public static RpcException shuttingDown() {
     return ending(
         "shutting_down", "The server is shutting down: send the request again in a moment.");
   }
 
-  /** What the request began may have been done. */
+  /** The request was interrupted and may have taken effect in part. */
   public static RpcException interrupted() {
     return ending(
         "cut_off",
-        "The server was shut down before the request was answered: it may have been done in part."
-            + " Send it again in a moment if that does no harm.");
+        "The server shut down before the request was answered: it may have taken effect in part."
+            + " Send it again in a moment if repeating it is safe.");
   }
 
   private static RpcException ending(String stable, String reason) {
@@ -206,7 +206,7 @@ public final class RpcException extends RuntimeException {
     return new RpcException(503, INTERNAL_ERROR, reason, data).retryAfter(1);
   }
 
-  /** Whether the same request may do later. */
+  /** Whether the same request may succeed later. */
   public boolean isTransient() {
     return status == 503;
   }
@@ -215,7 +215,7 @@ public final class RpcException extends RuntimeException {
     return new RpcException(500, INTERNAL_ERROR, "Internal error", null);
   }
 
-  /** Keeps what a client sent from filling an error with it. */
+  /** Shortens a client's text for an error message. */
   public static String abbreviate(String text) {
     return text.length() <= 100 ? text : text.substring(0, 100) + "…";
   }

@@ -15,13 +15,13 @@ public record RpcMessage(JsonNode id, String method, ObjectNode params, ObjectNo
     return id.isMissingNode();
   }
 
-  /** The id to answer with, as far as there is a usable one. */
+  /** The id to answer with; {@code otherwise} if there is no usable one. */
   public static JsonNode idOf(JsonNode tree, JsonNode otherwise) {
     JsonNode id = tree.path("id");
     return usable(id) ? id : otherwise;
   }
 
-  /** Whether this answers a request of the server's. */
+  /** Whether this answers a request of the server. */
   public static boolean isResponse(JsonNode tree) {
     return tree.isObject() && !tree.has("method") && (tree.has("result") || tree.has("error"));
   }

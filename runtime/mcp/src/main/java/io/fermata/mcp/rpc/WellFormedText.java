@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
-/** Holds messages to text that can be written again: UTF-8, and no half characters. */
+/** Requires valid UTF-8 without unpaired surrogates, so that the text can be written again. */
 public final class WellFormedText {
   private static final int ESCAPE = "\\uXXXX".length();
 
@@ -15,7 +15,7 @@ public final class WellFormedText {
     boolean escapes = false;
     for (byte b : bytes) {
       if (b == 0) {
-        // With NULs in it, Jackson would take the message for another encoding.
+        // Jackson would take a message with NULs for another encoding.
         throw RpcException.parseError("The message must be UTF-8 without NUL characters.");
       }
       ascii &= b > 0;
@@ -29,12 +29,12 @@ public final class WellFormedText {
     }
   }
 
-  /** Text that can be written: a question mark stands where there was half a character. */
+  /** The text with a question mark in place of each unpaired surrogate. */
   public static String repaired(String text) {
     return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
-  /** Jackson lets some malformed sequences pass. */
+  /** Jackson accepts some malformed sequences. */
   private static void requireUtf8(byte[] bytes) {
     try {
       StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
@@ -43,7 +43,7 @@ public final class WellFormedText {
     }
   }
 
-  /** Half of a surrogate pair can be escaped in JSON, and is no text in any encoding. */
+  /** JSON can escape half of a surrogate pair, which no encoding can write. */
   private static void requireWholeCharacters(byte[] bytes) {
     int at = 0;
     while (at < bytes.length) {
@@ -63,7 +63,7 @@ public final class WellFormedText {
     }
   }
 
-  /** The character that is escaped at a place, or a space if there is no such escape. */
+  /** The character escaped at an offset; a space if there is no such escape. */
   private static char escaped(byte[] bytes, int at) {
     if (at + ESCAPE > bytes.length || bytes[at] != '\\' || bytes[at + 1] != 'u') {
       return ' ';

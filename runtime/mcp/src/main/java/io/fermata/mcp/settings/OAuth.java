@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whose access tokens a server takes: those that an OAuth 2.1 authorization server issued for it.
+ * The OAuth 2.1 authorization server whose access tokens a server accepts.
  *
  * <pre>{@code
  * McpServer.serving(host)
@@ -21,11 +21,11 @@ import org.jspecify.annotations.Nullable;
  *         .scopesOf("refund", "refunds:write"))
  * }</pre>
  *
- * <p>A token is a JWT signed with an asymmetric key of the issuer, for the audience, of an end that
- * has not come. Who calls is its {@code sub} at its issuer, as {@code https://auth.example.com#42}.
+ * <p>A token is an unexpired JWT for the audience, signed with an asymmetric key of the issuer. The
+ * principal is its {@code sub} at its issuer, as {@code https://auth.example.com#42}.
  */
 public final class OAuth {
-  /** What RFC 6749 has scopes consist of. */
+  /** The syntax of a scope (RFC 6749). */
   private static final Pattern SCOPE = Pattern.compile("[!#-\\[\\]-~]{1,200}");
 
   private final String issuer;
@@ -51,8 +51,8 @@ public final class OAuth {
   }
 
   /**
-   * Takes the tokens of an issuer, exactly as it writes itself in their {@code iss}. Its keys are
-   * found by its metadata (RFC 8414 or OpenID Connect Discovery).
+   * Accepts the tokens of an issuer, written exactly as in their {@code iss}. Its keys are found
+   * through its metadata (RFC 8414 or OpenID Connect Discovery).
    */
   public static OAuth issuer(String issuer) {
     URI uri = TrustedUri.require("issuer", issuer);
@@ -64,9 +64,9 @@ public final class OAuth {
   }
 
   /**
-   * Whom tokens must be for: one of these in their {@code aud}. It should be the address where
-   * clients find this server, as {@code https://flows.example.com/mcp}, for MCP clients ask for
-   * tokens by that.
+   * The accepted audiences: a token must name one of them in its {@code aud}. Use the address at
+   * which clients reach this server, as {@code https://flows.example.com/mcp}: MCP clients request
+   * tokens for that address.
    */
   public OAuth audience(String... accepted) {
     Set<String> all = new LinkedHashSet<>(List.of(accepted));
@@ -77,27 +77,27 @@ public final class OAuth {
   }
 
   /**
-   * Where clients find this server, if the issuer has another name for it: the first audience
-   * unless said otherwise.
+   * The address at which clients reach this server, if the issuer has another name for it; the
+   * first audience by default.
    */
   public OAuth resource(String uri) {
     return new OAuth(issuer, audience, uri, keys, scopes, scopesOf);
   }
 
-  /** Where the issuer's keys are, as a JSON Web Key Set, for issuers without metadata. */
+  /** The address of the issuer's JSON Web Key Set, for issuers without metadata. */
   public OAuth keys(URI jwks) {
     TrustedUri.require("address of the keys", jwks.toString());
     return new OAuth(issuer, audience, resource, jwks, scopes, scopesOf);
   }
 
-  /** What every token must allow. */
+  /** The scopes that every token needs. */
   public OAuth scopes(String... needed) {
     return new OAuth(issuer, audience, resource, keys, scopesIn(needed), scopesOf);
   }
 
   /**
-   * What a token must allow besides for calling a flow, an agent or a display tool, be it as a tool
-   * or through its threads. A plain tool says so itself, with {@link McpTool#scopes}.
+   * The additional scopes that a token needs for a flow, an agent or a display tool, called as a
+   * tool or through its threads. A plain tool declares its own with {@link McpTool#scopes}.
    */
   public OAuth scopesOf(String tool, String... needed) {
     Map<String, Set<String>> all = new LinkedHashMap<>(scopesOf);
@@ -122,13 +122,13 @@ public final class OAuth {
   /**
    * The audiences that a token must name.
    *
-   * @throws IllegalStateException if none is named, as then the tokens of every other service of
-   *     the issuer would do
+   * @throws IllegalStateException if none is named: the server would accept the tokens of every
+   *     other service of the issuer
    */
   public Set<String> audience() {
     if (audience.isEmpty()) {
       throw new IllegalStateException(
-          "Nothing says whom the tokens of %s must be for: name it with audience(…)."
+          "The tokens of %s have no audience: name the address of this server with audience(…)."
               .formatted(issuer));
     }
     return audience;
@@ -147,9 +147,9 @@ public final class OAuth {
   }
 
   /**
-   * Where clients find this server.
+   * The address at which clients reach this server.
    *
-   * @throws IllegalStateException if that is not known
+   * @throws IllegalStateException if it is not a valid address
    */
   public URI resource() {
     String named = resource == null ? audience().iterator().next() : resource;
@@ -161,10 +161,10 @@ public final class OAuth {
         return uri;
       }
     } catch (IllegalArgumentException e) {
-      // Told below.
+      // Reported below.
     }
     throw new IllegalStateException(
-        "\"%s\" is no address where clients find this server: name that with resource(…), as https://flows.example.com/mcp."
+        "\"%s\" is not an address of this server: name the one that clients use with resource(…), as https://flows.example.com/mcp."
             .formatted(named));
   }
 }

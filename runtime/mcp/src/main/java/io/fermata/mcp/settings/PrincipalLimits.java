@@ -1,27 +1,28 @@
 package io.fermata.mcp.settings;
 
 /**
- * What one principal may take up over HTTP, so that there is room for the others.
+ * What one principal may use over HTTP, so that it cannot crowd out the others.
  *
- * @param callsPerSecond how many requests it may send per second in the long run; infinite unless
- *     said otherwise
- * @param burst how many it may send at once before that counts
- * @param callsUnderWay how many calls may be under way at a time
- * @param openQuestions how many questions of handlers may wait for its clients, of the revisions
- *     before 2026-07-28
- * @param sessions of how many sessions of those revisions it is known what their clients can do;
- *     beyond that the one longest unheard of is forgotten
- * @param requestStates how many states that were used once are known in half an hour; beyond that
- *     the oldest are forgotten, and those given before them expire
+ * @param callsPerSecond requests per second in the long run; unlimited by default
+ * @param burst requests at once before that rate applies
+ * @param callsInFlight calls in flight at a time
+ * @param openQuestions questions of handlers that wait for its clients of the revisions before
+ *     2026-07-28
+ * @param sessions sessions of those revisions whose client's capabilities are known; beyond that,
+ *     the least recently used session is forgotten
+ * @param requestStates used request states that are remembered for half an hour; beyond that, the
+ *     oldest are forgotten, and states issued before them expire
  */
 public record PrincipalLimits(
     double callsPerSecond,
     int burst,
-    int callsUnderWay,
+    int callsInFlight,
     int openQuestions,
     int sessions,
     int requestStates) {
-  /** What holds unless said otherwise: half of the connections that a server takes by itself. */
+  /**
+   * The defaults: one principal may use half of the connections that a server accepts by default.
+   */
   public static final PrincipalLimits DEFAULT =
       new PrincipalLimits(Double.POSITIVE_INFINITY, 100, 2_048, 1_000, 1_000, 20_000);
 
@@ -31,7 +32,7 @@ public record PrincipalLimits(
           "callsPerSecond must be more than 0, not " + callsPerSecond);
     }
     requirePositive("burst", burst);
-    requirePositive("callsUnderWay", callsUnderWay);
+    requirePositive("callsInFlight", callsInFlight);
     requirePositive("openQuestions", openQuestions);
     requirePositive("sessions", sessions);
     requirePositive("requestStates", requestStates);
@@ -43,33 +44,35 @@ public record PrincipalLimits(
     }
   }
 
-  /** The same with so many requests per second, and so many at once before that counts. */
+  /**
+   * The same with this rate of requests per second, and this many at once before the rate applies.
+   */
   public PrincipalLimits callsPerSecond(double calls, int atOnce) {
     return new PrincipalLimits(
-        calls, atOnce, callsUnderWay, openQuestions, sessions, requestStates);
+        calls, atOnce, callsInFlight, openQuestions, sessions, requestStates);
   }
 
-  /** The same with so many calls under way at a time. */
-  public PrincipalLimits callsUnderWay(int calls) {
+  /** The same with this many calls in flight at a time. */
+  public PrincipalLimits callsInFlight(int calls) {
     return new PrincipalLimits(
         callsPerSecond, burst, calls, openQuestions, sessions, requestStates);
   }
 
-  /** The same with so many open questions. */
+  /** The same with this many open questions. */
   public PrincipalLimits openQuestions(int questions) {
     return new PrincipalLimits(
-        callsPerSecond, burst, callsUnderWay, questions, sessions, requestStates);
+        callsPerSecond, burst, callsInFlight, questions, sessions, requestStates);
   }
 
-  /** The same with so many sessions. */
+  /** The same with this many sessions. */
   public PrincipalLimits sessions(int known) {
     return new PrincipalLimits(
-        callsPerSecond, burst, callsUnderWay, openQuestions, known, requestStates);
+        callsPerSecond, burst, callsInFlight, openQuestions, known, requestStates);
   }
 
-  /** The same with so many used states. */
+  /** The same with this many used request states. */
   public PrincipalLimits requestStates(int known) {
     return new PrincipalLimits(
-        callsPerSecond, burst, callsUnderWay, openQuestions, sessions, known);
+        callsPerSecond, burst, callsInFlight, openQuestions, sessions, known);
   }
 }

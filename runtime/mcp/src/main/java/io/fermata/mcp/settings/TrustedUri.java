@@ -3,9 +3,9 @@ package io.fermata.mcp.settings;
 import java.net.URI;
 import java.util.Set;
 
-/** Addresses that an issuer may be fetched from: over TLS, or on this machine. */
+/** Addresses from which the data of an issuer may be fetched: over TLS, or on this machine. */
 public final class TrustedUri {
-  /** The names of this machine, which no network lies between. */
+  /** The names of this machine, which is reached without a network. */
   public static final Set<String> LOOPBACK = Set.of("localhost", "127.0.0.1", "[::1]");
 
   private TrustedUri() {}
@@ -13,15 +13,17 @@ public final class TrustedUri {
   /**
    * Parses an address whose answers can be trusted.
    *
-   * @param what names the address in the message
-   * @throws IllegalArgumentException if the keys found there could be somebody else's
+   * @param what the name of the address in the message
+   * @throws IllegalArgumentException if the address is neither {@code https:} nor local, so that
+   *     its answers could be forged
    */
   public static URI require(String what, String address) {
     URI uri;
     try {
       uri = URI.create(address);
     } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException("The %s is no address: %s".formatted(what, address), e);
+      throw new IllegalArgumentException(
+          "The %s is not an address: %s".formatted(what, address), e);
     }
     boolean local = uri.getHost() != null && LOOPBACK.contains(uri.getHost());
     if (uri.getHost() == null

@@ -1,6 +1,6 @@
 /**
- * What an application decides of a server besides its features: whose access tokens it accepts, and
- * what one principal may use.
+ * Settings of a server besides its features: whose access tokens it accepts, and what one principal
+ * may use.
  */
 @NullMarked
 package io.fermata.mcp.settings;

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** When and where a token is checked. */
+/** When and on which thread a token is checked. */
 @Timeout(30)
 class AccessTokensTest {
   private static final RSAKey RSA = Issuer.rsa("r1");
@@ -134,7 +134,7 @@ class AccessTokensTest {
   }
 
   @Test
-  void whoComesWhereTooManyAreCheckedIsToldToComeLater() {
+  void whileTooManyTokensAreCheckedCallersAreRefusedAsOverloaded() {
     full.set(true);
     assertThat(refusal(tokens.caller(issuer.token("ann"))).status).isEqualTo(503);
 

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Who gives way where there is too much to remember. */
+/** Which entries are evicted from a full map. */
 class FairSharesTest {
   private final List<String> dropped = new ArrayList<>();
   private final FairShares<String, Integer> shares =

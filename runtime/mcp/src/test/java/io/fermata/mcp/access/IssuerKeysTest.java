@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** When an issuer's keys are fetched, and for how long they hold. */
+/** When an issuer's keys are fetched, and how long they stay valid. */
 @Timeout(20)
 class IssuerKeysTest {
   private final AtomicLong now = new AtomicLong();

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Open questions as forms of the client, and filled forms as answers. */
+/** Open questions as forms of the client, and submitted forms as answers. */
 class ElicitationFormsTest {
   private static ObjectNode parsed(String json) {
     return (ObjectNode) Json.parse(json.replace('\'', '"'));
@@ -113,7 +113,7 @@ class ElicitationFormsTest {
   }
 
   @Test
-  void whatIsFilledInBecomesAnswersAndTheRestIsToldApart() {
+  void submittedFormsBecomeAnswersAndOthersAreDistinguished() {
     ObjectNode body =
         parsed(
             "{'status':'interrupt','questions':["

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Flows that let clients show their questions as forms, on a real store and a real socket. */
+/** Flows whose questions clients show as forms, on a real store and a real socket. */
 @Timeout(60)
 @Tag("slow")
 class FormToolCallsTest {
@@ -318,7 +318,7 @@ class FormToolCallsTest {
   }
 
   @Test
-  void aFormIsForTheQuestionItWasShownForAndNotForTheSameOneAskedAnew() {
+  void aFormAnswersTheQuestionItWasShownForAndNotTheSameOneAskedAgain() {
     String call = "'arguments':{'action':'start','intent':'lunch'}";
     JsonNode first = ada("menu", call).result();
     JsonNode again = content(proceed("menu", session(first), "{'dish':'soup'}"));
@@ -336,14 +336,14 @@ class FormToolCallsTest {
   void aFormOfARunIsNotForTheNextOneOfItsSession() {
     String call = "'arguments':{'action':'start','intent':'lunch'}";
     JsonNode first = ada("menu", call).result();
-    String anew =
+    String again =
         "'arguments':{'action':'start','intent':'dinner','sessionId':'" + session(first) + "'}";
-    JsonNode second = ada("menu", anew).result();
+    JsonNode second = ada("menu", again).result();
 
     Wired.Said late = ada("menu", retry(call, first, filled("{'dish':'fish'}")));
 
     assertThat(content(late).path("code").asText()).isEqualTo("stale_call");
-    JsonNode next = ada("menu", retry(anew, second, filled("{'dish':'soup'}"))).result();
+    JsonNode next = ada("menu", retry(again, second, filled("{'dish':'soup'}"))).result();
     assertThat(form(next).path("message").asText()).isEqualTo("What to eat?");
   }
 
@@ -422,7 +422,7 @@ class FormToolCallsTest {
   }
 
   @Test
-  void whatAModelGotWrongIsToldToTheModel() {
+  void aModelIsNotifiedOfItsMistakes() {
     Wired.Said said =
         ada("order", "'arguments':{'action':'start','intent':'x','stateUpdates':{'nmae':'Ada'}}");
 
@@ -483,8 +483,8 @@ class FormToolCallsTest {
       value = {
         "'result':{'action':'decline'} | declined the form",
         "'result':{'action':'cancel'} | put off the form",
-        "'result':{'action':'accept','content':{'name':7}} | could not have the form",
-        "'error':{'code':-1,'message':'No.'} | could not have the form"
+        "'result':{'action':'accept','content':{'name':7}} | could not get the form",
+        "'error':{'code':-1,'message':'No.'} | could not get the form"
       })
   void anElderClientThatFillsInNothingIsAskedInTheConversation(String reply, String hint)
       throws Exception {
@@ -499,7 +499,7 @@ class FormToolCallsTest {
   }
 
   @Test
-  void anElderClientWhoseServerEndsGoesOnInTheConversation() throws Exception {
+  void anOlderClientWhoseServerShutsDownContinuesInTheConversation() throws Exception {
     Events events = ordering(elder(FORMS));
     asked(events);
 

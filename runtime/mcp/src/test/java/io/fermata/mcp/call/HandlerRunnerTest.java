@@ -27,7 +27,7 @@ import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of a client's replies where there is no room for its call. */
+/** A client's replies if the server is overloaded. */
 @Timeout(60)
 class HandlerRunnerTest {
   private static final int MAX_CALLS = 10_000;
@@ -53,7 +53,7 @@ class HandlerRunnerTest {
   void theRepliesOfACallThatFoundNoRoomAreGoodForItsNextTry() {
     RequestStates states = new RequestStates(TestHandles.ofStore("here"), () -> 1_000_000, 10);
     String state =
-        states.seal(
+        states.encrypt(
             RoundInputs.none().kept(),
             "ada",
             RequestStates.call("tools/call", "greet", Json.object()));

@@ -11,7 +11,7 @@ import io.fermata.session.key.TestHandles;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** What a call remembers in the hands of a client that may be anybody. */
+/** The state of a call that an untrusted client keeps. */
 class RequestStatesTest {
   private static final String CALL = call("{\"a\":1,\"b\":{\"c\":2,\"d\":3}}");
 
@@ -42,7 +42,7 @@ class RequestStatesTest {
 
   @Test
   void itComesBackAsItWasAndCannotBeRead() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
 
     assertThat(state).doesNotContain("Ada", "agreed");
     assertThat(open(state, "ada", CALL)).isEqualTo(content);
@@ -50,30 +50,30 @@ class RequestStatesTest {
 
   @Test
   void itOutlivesARestartOfTheServer() {
-    String state = states("here").seal(content, "ada", CALL);
+    String state = states("here").encrypt(content, "ada", CALL);
 
     assertThat(open(state, "ada", CALL)).isEqualTo(content);
   }
 
   @Test
   void itIsOfOnePrincipalAndOneCall() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
 
     refuses(state, "bob", CALL, "make a new call");
     refuses(state, "ada", call("{\"a\":2,\"b\":{\"c\":2,\"d\":3}}"), "make a new call");
-    refuses(states("elsewhere").seal(content, "ada", CALL), "ada", CALL, "make a new call");
+    refuses(states("elsewhere").encrypt(content, "ada", CALL), "ada", CALL, "make a new call");
   }
 
   @Test
   void theOrderOfArgumentsDoesNotMatter() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
 
     assertThat(open(state, "ada", call("{\"b\":{\"d\":3,\"c\":2},\"a\":1}"))).isEqualTo(content);
   }
 
   @Test
   void itIsTakenBackOnce() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
 
     open(state, "ada", CALL);
 
@@ -82,18 +82,18 @@ class RequestStatesTest {
 
   @Test
   void itIsGoodAgainWhereItWasNotNeeded() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
     RequestStates.Opened opened = states.open(state, "ada", CALL);
     opened.use("make a new call");
 
-    opened.giveBack();
+    opened.release();
 
     assertThat(open(state, "ada", CALL)).isEqualTo(content);
   }
 
   @Test
   void whateverIsChangedInItIsRefused() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
 
     for (int i = 0; i < state.length(); i += 7) {
       char other = state.charAt(i) == 'A' ? 'B' : 'A';
@@ -106,7 +106,7 @@ class RequestStatesTest {
 
   @Test
   void itExpires() {
-    String state = states.seal(content, "ada", CALL);
+    String state = states.encrypt(content, "ada", CALL);
 
     now.addAndGet(RequestStates.LIFETIME.toMillis());
 

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The names of tasks. */
+/** The ids of tasks. */
 class TaskIdsTest {
   private static final TaskRun RUN = new TaskRun("ann", "cook", "abc_-.xyz");
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is offered may change while a server runs, and those who listen hear of it. */
+/** Changes of features while a server runs, and their notifications. */
 @Timeout(60)
 class ChangesTest {
   private static final McpTool LATE =
@@ -59,7 +59,7 @@ class ChangesTest {
   }
 
   @Test
-  void aModernClientHearsOfWhatItNamedAndNothingElse() throws Exception {
+  void aModernClientIsNotifiedOfWhatItNamedAndNothingElse() throws Exception {
     Events events = listening("\"toolsListChanged\":true,\"resourceSubscriptions\":[\"test://a\"]");
     JsonNode acknowledged = events.next();
     assertThat(method(acknowledged)).isEqualTo("notifications/subscriptions/acknowledged");
@@ -110,7 +110,7 @@ class ChangesTest {
   }
 
   @Test
-  void anElderClientHearsInTheStreamOfItsSession() throws Exception {
+  void anOlderClientIsNotifiedInTheStreamOfItsSession() throws Exception {
     Wired client = session();
     client.request("resources/subscribe", "\"uri\":\"test://a\"");
     Events events = client.method("GET").listen("").get();

@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A host with a support desk, on a real store, served over a real socket. */
 public final class Desk implements AutoCloseable {
-  /** What came back. */
+  /** A response. */
   public record Said(int status, HttpResponse<byte[]> raw, JsonNode body) {
     public String code() {
       return body.at("/error/code").asText();
@@ -58,7 +58,7 @@ public final class Desk implements AutoCloseable {
   }
 
   /** One event of a stream. */
-  public record Heard(String id, String type, JsonNode data) {}
+  public record StreamEvent(String id, String type, JsonNode data) {}
 
   /** A stream of events that is being read. */
   public static final class Listening implements AutoCloseable {
@@ -77,7 +77,7 @@ public final class Desk implements AutoCloseable {
     }
 
     /** The next event; null at the end. */
-    public @Nullable Heard next() {
+    public @Nullable StreamEvent next() {
       try {
         String id = "";
         String type = "";
@@ -90,7 +90,7 @@ public final class Desk implements AutoCloseable {
           } else if (line.startsWith("data: ")) {
             data = Wired.JSON.readTree(line.substring(6));
           } else if (line.isEmpty() && !type.isEmpty()) {
-            return new Heard(id, type, data);
+            return new StreamEvent(id, type, data);
           }
         }
         return null;
@@ -100,17 +100,17 @@ public final class Desk implements AutoCloseable {
     }
 
     /** The events of the journal up to one of a type, which is the last of them. */
-    public List<Heard> upTo(String type) {
-      List<Heard> heard = new ArrayList<>();
-      for (Heard next = next(); next != null; next = next()) {
+    public List<StreamEvent> upTo(String type) {
+      List<StreamEvent> events = new ArrayList<>();
+      for (StreamEvent next = next(); next != null; next = next()) {
         if (!next.id().isEmpty()) {
-          heard.add(next);
+          events.add(next);
         }
         if (next.type().equals(type)) {
-          return heard;
+          return events;
         }
       }
-      throw new AssertionError("The stream ended before " + type + ": " + heard);
+      throw new AssertionError("The stream ended before " + type + ": " + events);
     }
 
     @Override
@@ -126,7 +126,7 @@ public final class Desk implements AutoCloseable {
   private static final HttpClient CLIENT =
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
-  /** Each permit lets the tool that works come to its end once. */
+  /** Each permit lets the working tool end once. */
   public final Semaphore gate = new Semaphore(0);
 
   private final Path file;
@@ -201,7 +201,7 @@ public final class Desk implements AutoCloseable {
         .description("A support desk.");
   }
 
-  /** Goes away in good order and comes back on the same file, at another port. */
+  /** Shuts down gracefully and restarts on the same file, at another port. */
   public void restart() {
     close();
     start();
@@ -286,7 +286,7 @@ public final class Desk implements AutoCloseable {
       return post("/threads", "{\"agent\":\"desk\"}").is(201).header("Location");
     }
 
-    /** What came of a message, when the thread has settled. */
+    /** The outcome of a message, once the thread has settled. */
     public JsonNode says(String thread, String content) {
       ObjectNode body = Json.object().put("content", content);
       return post(thread + "/messages?wait=30", body.toString()).is(200).body();

@@ -53,7 +53,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What holds of every message, whatever is in it and around it. */
+/** Invariants of every message, no matter what it contains. */
 @Timeout(180)
 @Tag("slow")
 class FuzzTest {
@@ -67,7 +67,9 @@ class FuzzTest {
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
           .build();
 
-  /** The seeds are the same in every build; to look further, begin with another, -Dseed=1000. */
+  /**
+   * The seeds are the same in every build; to search further, start with another one, -Dseed=1000.
+   */
   private static void forEverySeed(int seeds, LongConsumer property) {
     long first = Long.getLong("seed", 0);
     LongStream.range(first, first + seeds)
@@ -120,7 +122,7 @@ class FuzzTest {
     Subscriptions subscriptions = new Subscriptions(new StreamQuota(10));
     MethodTable methods =
         new MethodTable(
-            new MethodTable.Parts(
+            new MethodTable.Dependencies(
                 host,
                 new ServerIdentity("fuzzed", "1", null),
                 RegisteredFeatures.NONE
@@ -168,7 +170,7 @@ class FuzzTest {
     assertThat(seen).contains(200, 202, 400, 404);
   }
 
-  /** What a client may rely on, whatever it sent. */
+  /** The invariants of a response, no matter what was sent. */
   private static void check(int status, byte @Nullable [] said, byte[] sent) {
     assertThat(STATUSES).as("status of the answer to %s", shown(sent)).contains(status);
     if (said == null || said.length == 0) {
@@ -268,7 +270,7 @@ class FuzzTest {
               socket.shutdownOutput();
               socket.getInputStream().readAllBytes();
             } catch (IOException reset) {
-              // Nobody who speaks like this is owed an answer.
+              // Such a request needs no answer.
             }
           });
       assertThat(new Wired(server).request("ping", "").status()).isEqualTo(200);

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
-/** Who hears of changes, and who does not any more. */
+/** Which subscribers are notified of changes. */
 class SubscriptionsTest {
   private final Subscriptions subscriptions = new Subscriptions(new StreamQuota(2));
   private final OutboundQueue way = new OutboundQueue(woken -> {});
@@ -47,7 +47,7 @@ class SubscriptionsTest {
   }
 
   @Test
-  void whoIsToldThatItListensListensAlready() {
+  void aSubscriptionIsActiveWhenItIsAcknowledged() {
     List<Subscriptions.Subscription> listening = new ArrayList<>();
 
     subscriptions.add(
@@ -69,7 +69,7 @@ class SubscriptionsTest {
   }
 
   @Test
-  void noAcknowledgementIsTooLongToBeTold() {
+  void noAcknowledgementIsTooLongToBeSent() {
     ObjectNode filter = Json.object().put("long", "x".repeat(2 * OutboundQueue.ROOM));
 
     subscription.offer("dropped", filter);
@@ -77,6 +77,6 @@ class SubscriptionsTest {
 
     assertThat(way.take())
         .singleElement()
-        .satisfies(told -> assertThat(new String(told, UTF_8)).contains("insisted"));
+        .satisfies(sent -> assertThat(new String(sent, UTF_8)).contains("insisted"));
   }
 }

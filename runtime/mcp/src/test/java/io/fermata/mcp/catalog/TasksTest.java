@@ -147,7 +147,7 @@ class TasksTest {
   }
 
   @Test
-  void aClientThatTakesNoTasksIsServedInTheCallOrToldWhatItNeeds() throws Exception {
+  void aClientWithoutTasksIsServedInTheCallOrRefusedWithWhatItNeeds() throws Exception {
     TaskClient plain = ann.declaring("{}");
     JsonNode late = plain.start("cook").result();
     assertThat(late.path("resultType").asText()).isEqualTo("complete");
@@ -233,7 +233,7 @@ class TasksTest {
   }
 
   @Test
-  void whoMayNotUseATaskHearsNothingOfIt() throws Exception {
+  void aCallerThatMayNotUseATaskIsNotNotifiedOfIt() throws Exception {
     try (Issuer issuer = Issuer.running(Issuer.rsa("r1"));
         McpServer serving =
             McpServer.serving(host)
@@ -274,10 +274,10 @@ class TasksTest {
     ann = new TaskClient(server.endpoint()).key("ann-key").declaring(FORMS);
   }
 
-  /** What somebody is told who makes the call again that was handed back. */
+  /** The result of a repeated call that was handed back. */
   private JsonNode again(JsonNode handedBack) throws Exception {
     assertThat(handedBack.path("isError").asBoolean()).as(handedBack.toString()).isTrue();
-    assertThat(handedBack.at("/content/0/text").asText()).contains("goes on", "fermata/callId");
+    assertThat(handedBack.at("/content/0/text").asText()).contains("continues", "fermata/callId");
     String callId = handedBack.path("_meta").path("fermata/callId").asText();
     Wired wired = ann.wired();
     String message =
@@ -289,7 +289,7 @@ class TasksTest {
   }
 
   @Test
-  void aJobWhoseServerEndsGoesOnAndIsFoundAgain() throws Exception {
+  void aJobWhoseServerShutsDownContinuesAndIsFoundAgain() throws Exception {
     Wired wired = ann.wired();
     Events answer =
         wired
@@ -337,7 +337,7 @@ class TasksTest {
               .with("Accept", "application/json")
               .request("tools/call", "\"name\":\"job\",\"arguments\":{}");
 
-      assertThat(late.message()).contains("was ended", "text/event-stream");
+      assertThat(late.message()).contains("was cancelled", "text/event-stream");
     }
   }
 
@@ -413,7 +413,7 @@ class TasksTest {
   }
 
   @Test
-  void whatNoFormAsksIsTheResultAndTheModelGoesOnFromThere() throws Exception {
+  void whatNoFormAsksIsTheResultAndTheModelContinuesFromThere() throws Exception {
     String id = created(ann.start("parcel"));
     JsonNode asks = ann.when(id, "completed").at("/result/structuredContent");
     assertThat(asks.path("status").asText()).isEqualTo("interrupt");
@@ -429,7 +429,7 @@ class TasksTest {
   }
 
   @Test
-  void whoListensHearsHowATaskStandsAndThenEveryChange() throws Exception {
+  void aSubscriberReceivesATasksStatusAndThenEveryChange() throws Exception {
     String id = created(ann.start("cook"));
     Events listening = ann.listen(id, "unknown");
     JsonNode acknowledged = listening.next();
@@ -462,7 +462,7 @@ class TasksTest {
   }
 
   @Test
-  void whoListensHearsTheEndOfATaskThatCouldNotBeLookedAtForAWhile() throws Exception {
+  void aSubscriberReceivesTheEndOfATaskThatWasUnreadableForAWhile() throws Exception {
     BusyHost busy = new BusyHost(host);
     try (McpServer serving = McpServer.serving(busy).port(0).start()) {
       TaskClient client = new TaskClient(serving.endpoint());
@@ -483,7 +483,7 @@ class TasksTest {
   }
 
   @Test
-  void whoListensToManyTasksHearsTheLargeResultsOfAll() throws Exception {
+  void aSubscriberOfManyTasksReceivesTheLargeResultsOfAll() throws Exception {
     ToolHost large =
         new SeenHost(host) {
           @Override
@@ -501,14 +501,14 @@ class TasksTest {
 
       Events listening = client.listen(ids.toArray(String[]::new));
       assertThat(listening.next().at("/params/notifications/taskIds")).hasSize(24);
-      Set<String> heard = new HashSet<>();
+      Set<String> notified = new HashSet<>();
       for (int i = 0; i < 24; i++) {
         JsonNode task = listening.next().path("params");
         assertThat(task.path("status").asText()).isEqualTo("completed");
-        heard.add(task.path("taskId").asText());
+        notified.add(task.path("taskId").asText());
       }
 
-      assertThat(heard).isEqualTo(ids);
+      assertThat(notified).isEqualTo(ids);
       listening.breakOff();
     }
   }
@@ -519,7 +519,7 @@ class TasksTest {
     return new TaskView(TaskView.Standing.ENDED, reply, Map.of(), Instant.now(), null);
   }
 
-  /** A host that is too busy at times to say how its tasks stand. */
+  /** A host that is sometimes too busy to view its tasks. */
   private static final class BusyHost extends SeenHost {
     final AtomicBoolean is = new AtomicBoolean();
     final AtomicInteger missed = new AtomicInteger();
@@ -541,7 +541,7 @@ class TasksTest {
     }
   }
 
-  /** A host of whose tasks one sees what a test shows. */
+  /** A host with the task views of a test. */
   private static class SeenHost implements ToolHost {
     final AtomicReference<TaskRun> watched = new AtomicReference<>();
     private final ToolHost host;

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which addresses belong to a template, and what its variables are then. */
+/** Which URIs match a template, and the values of its variables. */
 class McpTemplateTest {
   private static McpTemplate template(String uriTemplate) {
     return McpTemplate.of(uriTemplate, "T", "text/plain", call -> McpBody.text("", "", ""));

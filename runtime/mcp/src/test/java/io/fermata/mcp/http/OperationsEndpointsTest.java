@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What those ask who run a server. */
+/** The endpoints for operators of a server. */
 @Timeout(30)
 @Tag("slow")
 class OperationsEndpointsTest {
@@ -37,7 +37,7 @@ class OperationsEndpointsTest {
   }
 
   @Test
-  void aServerLivesWhateverItsHostIsLike() {
+  void aServerIsLiveEvenIfItsHostIsNotReady() {
     host.health = new Health(false, false);
 
     Wired.Said live = get("/health/live");
@@ -72,7 +72,7 @@ class OperationsEndpointsTest {
   }
 
   @Test
-  void healthIsToldToAllWhoComeUnderTheServersName() {
+  void healthIsPublicUnderTheServersName() {
     assertThat(new Wired(server).method("POST").sendTo("/health/ready").status()).isEqualTo(405);
     assertThat(get("/health").status()).isEqualTo(404);
     Wired.Said lured =

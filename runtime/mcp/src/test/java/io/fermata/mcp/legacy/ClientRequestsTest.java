@@ -13,14 +13,14 @@ import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of questions that nobody replies to. */
+/** Questions that no client replies to. */
 @Timeout(60)
 class ClientRequestsTest {
   private final OutboundQueue way = new OutboundQueue(woken -> {});
 
-  private RpcException refusal(Duration patience, Runnable meanwhile) {
+  private RpcException refusal(Duration timeout, Runnable meanwhile) {
     CompletableFuture<Throwable> failed = new CompletableFuture<>();
-    new ClientRequests(patience, 10)
+    new ClientRequests(timeout, 10)
         .ask(Map.of("roots", McpAsk.roots()), "ada", way)
         .whenComplete((replies, failure) -> failed.complete(failure));
     meanwhile.run();
@@ -35,7 +35,7 @@ class ClientRequestsTest {
   }
 
   @Test
-  void aClientThatDoesNotReplyInTimeIsTold() {
+  void aClientThatDoesNotReplyInTimeIsRefused() {
     RpcException refusal = refusal(Duration.ofMillis(1), () -> {});
 
     assertThat(refusal.status).isEqualTo(200);

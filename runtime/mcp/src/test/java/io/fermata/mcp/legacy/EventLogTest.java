@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** What is kept of a stream for a client that comes back. */
+/** The events that are kept for a client that reconnects. */
 class EventLogTest {
   private static final String LARGE = "x".repeat(EventLog.ROOM / 2);
 
@@ -16,7 +16,7 @@ class EventLogTest {
   private final EventLog replay =
       new EventLog("r", forgotten::incrementAndGet, lost::incrementAndGet);
 
-  /** One that counts how often it is to look. */
+  /** A listener that counts its wake-ups. */
   private static final class Client implements EventLog.Listener {
     int woken;
     boolean replaced;
@@ -35,7 +35,7 @@ class EventLogTest {
     public void release() {}
   }
 
-  private void tell(String message, boolean live) {
+  private void append(String message, boolean live) {
     replay.append(message.getBytes(UTF_8), live);
   }
 
@@ -49,22 +49,22 @@ class EventLogTest {
   }
 
   @Test
-  void whatWasToldLongAgoIsDroppedForWhatIsToldNow() {
+  void oldEventsAreDroppedForNewOnes() {
     for (int i = 0; i < 4; i++) {
-      tell(LARGE, true);
+      append(LARGE, true);
     }
     assertThat(ids(0)).containsExactly("a gap");
     assertThat(ids(3)).containsExactly("r.4");
   }
 
   @Test
-  void theAnswerIsKeptBesideAllThatTheClientHasNotHeard() {
-    tell("begun", true);
+  void theAnswerIsKeptWithAllThatTheClientHasNotReceived() {
+    append("begun", true);
     replay.disconnected(null);
-    tell(LARGE, false);
+    append(LARGE, false);
     assertThat(replay.hasRoom()).isFalse();
-    tell(LARGE, false);
-    tell(LARGE, false);
+    append(LARGE, false);
+    append(LARGE, false);
     replay.end();
 
     Client client = new Client();
@@ -75,16 +75,16 @@ class EventLogTest {
   }
 
   @Test
-  void nothingIsDroppedThatTheLatestToComeBackHasNotHeard() {
-    tell(LARGE, true);
-    tell("two", true);
+  void nothingIsDroppedThatTheLatestClientToResumeHasNotReceived() {
+    append(LARGE, true);
+    append("two", true);
     replay.listen(new Client(), 2);
     assertThat(replay.completedAt(2)).isFalse();
 
     Client second = new Client();
     replay.listen(second, 0);
-    tell(LARGE, false);
-    tell(LARGE, false);
+    append(LARGE, false);
+    append(LARGE, false);
 
     assertThat(ids(0)).containsExactly("r.1", "r.2", "r.3", "r.4");
     assertThat(second.woken).isEqualTo(3);
@@ -92,8 +92,8 @@ class EventLogTest {
   }
 
   @Test
-  void whoComesWhenItWasGivenUpIsTurnedAwayAndNotKeptWaiting() {
-    tell("one", true);
+  void aClientThatResumesAnExpiredLogIsRefusedAtOnce() {
+    append("one", true);
     int mark = replay.disconnected(null);
     replay.expire(mark);
 
@@ -105,7 +105,7 @@ class EventLogTest {
   }
 
   @Test
-  void whoCameBackInTimeIsNotGivenUp() {
+  void aClientThatResumesInTimeIsKept() {
     AtomicInteger resumed = new AtomicInteger();
     replay.onResume(resumed::incrementAndGet);
     int mark = replay.disconnected(null);

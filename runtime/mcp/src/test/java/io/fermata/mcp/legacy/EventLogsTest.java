@@ -8,12 +8,12 @@ import io.fermata.mcp.rpc.RpcException;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
-/** Whose stream is kept where there are many. */
+/** Which logs are kept if there are many. */
 class EventLogsTest {
-  private final EventLogs replays = new EventLogs();
+  private final EventLogs logs = new EventLogs();
 
   private EventLog open() {
-    return Objects.requireNonNull(replays.open("s", "ada", () -> {}));
+    return Objects.requireNonNull(logs.open("s", "ada", () -> {}));
   }
 
   private static String id(EventLog replay) {
@@ -26,33 +26,33 @@ class EventLogsTest {
   }
 
   @Test
-  void theStreamOfAClientThatIsToComeBackOutlastsThoseThatWereHeardToTheirEnd() {
+  void theStreamOfAClientThatMayResumeOutlastsThoseThatWereFullyReceived() {
     EventLog running = open();
-    EventLog unheard = open();
-    unheard.disconnected(null);
-    answer(unheard, false);
+    EventLog unread = open();
+    unread.disconnected(null);
+    answer(unread, false);
     EventLog first = open();
     answer(first, true);
 
-    for (int i = 0; i < 2 * EventLogs.MOST_OF_ONE; i++) {
+    for (int i = 0; i < 2 * EventLogs.MAX_PER_PRINCIPAL; i++) {
       answer(open(), true);
     }
 
-    assertThat(replays.find("s", "ada", id(running)).replay()).isSameAs(running);
-    assertThat(replays.find("s", "ada", id(unheard)).replay()).isSameAs(unheard);
-    assertThatThrownBy(() -> replays.find("s", "ada", id(first))).isInstanceOf(RpcException.class);
+    assertThat(logs.find("s", "ada", id(running)).log()).isSameAs(running);
+    assertThat(logs.find("s", "ada", id(unread)).log()).isSameAs(unread);
+    assertThatThrownBy(() -> logs.find("s", "ada", id(first))).isInstanceOf(RpcException.class);
   }
 
   @Test
   void noneIsKeptThatWouldPushOutOneThatIsNeeded() {
     EventLog eldest = open();
-    for (int i = 1; i < EventLogs.MOST_OF_ONE; i++) {
+    for (int i = 1; i < EventLogs.MAX_PER_PRINCIPAL; i++) {
       open();
     }
 
-    assertThat(replays.open("s", "ada", () -> {})).isNull();
-    assertThat(replays.open("s", "bob", () -> {})).isNotNull();
-    assertThat(replays.find("s", "ada", id(eldest)).replay()).isSameAs(eldest);
+    assertThat(logs.open("s", "ada", () -> {})).isNull();
+    assertThat(logs.open("s", "bob", () -> {})).isNotNull();
+    assertThat(logs.find("s", "ada", id(eldest)).log()).isSameAs(eldest);
 
     answer(eldest, true);
     open();

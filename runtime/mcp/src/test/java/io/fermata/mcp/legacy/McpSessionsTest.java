@@ -9,7 +9,7 @@ import io.fermata.mcp.rpc.RpcException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** What is kept of the clients of the older era, and for how long. */
+/** The remembered state of clients of older revisions. */
 class McpSessionsTest {
   private final AtomicLong now = new AtomicLong();
   private final McpSessions sessions = new McpSessions(new FakeHost(), now::get, 10_000);
@@ -42,7 +42,7 @@ class McpSessionsTest {
   }
 
   @Test
-  void aSessionThatIsNotHeardOfIsForgotten() {
+  void anIdleSessionIsForgotten() {
     String used = open();
     String idle = open();
 

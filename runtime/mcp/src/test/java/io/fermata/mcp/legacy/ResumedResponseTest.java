@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a client of a session hears whose connection breaks while its call is under way. */
+/** The rest of a call for a client whose connection broke while the call was in flight. */
 @Timeout(60)
 class ResumedResponseTest {
   private final FakeHost host = new FakeHost();
@@ -36,7 +36,7 @@ class ResumedResponseTest {
                 McpTool.of("leaving", "Lets its client go")
                     .call(
                         call -> {
-                          call.letGo();
+                          call.releaseConnection();
                           cameBack.await();
                           return McpResult.text("done");
                         }))
@@ -44,9 +44,9 @@ class ResumedResponseTest {
                 McpTool.of("often", "Lets its client go twice")
                     .call(
                         call -> {
-                          call.letGo();
+                          call.releaseConnection();
                           cameBack.await();
-                          call.letGo();
+                          call.releaseConnection();
                           cameAgain.await();
                           return McpResult.text("done");
                         }))
@@ -90,7 +90,7 @@ class ResumedResponseTest {
         .get();
   }
 
-  /** A call whose client has heard the first of it. */
+  /** A call whose client has received the first event. */
   private record Begun(FakeHost.Work work, Events events) {}
 
   private Begun begun(String session, String version) throws Exception {
@@ -103,7 +103,7 @@ class ResumedResponseTest {
   }
 
   @Test
-  void aClientThatComesBackHearsTheRestAndNothingTwice() throws Exception {
+  void aClientThatReconnectsReceivesTheRestAndNothingTwice() throws Exception {
     String session = session("2025-11-25");
     CompletableFuture<Events> answer = working(session, "2025-11-25");
     FakeHost.Work work = host.work();
@@ -125,7 +125,7 @@ class ResumedResponseTest {
     assertThat(Events.said(Events.beforeTheResponse(messages))).isEqualTo("three");
     assertThat(messages.get(messages.size() - 1).path("id").asInt()).isEqualTo(7);
 
-    // Whoever lost the end has it once more.
+    // A client that lost the end receives it again.
     assertThat(Events.said(Events.beforeTheResponse(resumed("ada", session, last).rest())))
         .isEqualTo("two three");
   }
@@ -184,7 +184,7 @@ class ResumedResponseTest {
   }
 
   @Test
-  void nobodyElseHearsTheRest() throws Exception {
+  void nobodyElseReceivesTheRest() throws Exception {
     String session = session("2025-11-25");
     Begun call = begun(session, "2025-11-25");
     FakeHost.Work work = call.work();
@@ -200,7 +200,7 @@ class ResumedResponseTest {
   }
 
   @Test
-  void theLatestOfTwoThatComeBackGoesOn() throws Exception {
+  void theLatestOfTwoClientsThatResumeContinues() throws Exception {
     String session = session("2025-11-25");
     Begun call = begun(session, "2025-11-25");
     FakeHost.Work work = call.work();
@@ -214,7 +214,7 @@ class ResumedResponseTest {
   }
 
   @Test
-  void whatIsToldMeanwhileIsBounded() throws Exception {
+  void progressMeanwhileIsBounded() throws Exception {
     String session = session("2025-11-25");
     Begun call = begun(session, "2025-11-25");
     FakeHost.Work work = call.work();

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A server that ends while clients call. */
+/** A server that shuts down while clients call. */
 @Timeout(60)
 @Tag("slow")
 class GracefulShutdownTest {
@@ -76,8 +76,8 @@ class GracefulShutdownTest {
     return CompletableFuture.supplyAsync(() -> call(tool));
   }
 
-  private CompletableFuture<Void> draining(Duration patience) throws InterruptedException {
-    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> server.drain(patience));
+  private CompletableFuture<Void> draining(Duration timeout) throws InterruptedException {
+    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> server.drain(timeout));
     while (new Wired(server).method("GET").sendTo("/health/ready").status() == 200) {
       Thread.sleep(5);
     }
@@ -85,8 +85,8 @@ class GracefulShutdownTest {
   }
 
   @Test
-  void aCallUnderWayIsAnsweredAndNewOnesAreRefusedMeanwhile() throws Exception {
-    CompletableFuture<Wired.Said> underWay = later("working");
+  void aCallInFlightIsAnsweredAndNewOnesAreRefusedMeanwhile() throws Exception {
+    CompletableFuture<Wired.Said> inFlight = later("working");
     FakeHost.Work work = host.work();
 
     CompletableFuture<Void> drained = draining(LONG);
@@ -105,32 +105,32 @@ class GracefulShutdownTest {
         .isEqualTo(503);
     assertThat(new Wired(server).request("ping", "").status()).isEqualTo(200);
     work.ends();
-    assertThat(underWay.get().result().at("/structuredContent/status").asText())
+    assertThat(inFlight.get().result().at("/structuredContent/status").asText())
         .isEqualTo("complete");
     drained.get();
   }
 
   @Test
   void aCallThatTakesLongerIsHandedBack() throws Exception {
-    CompletableFuture<Wired.Said> underWay = later("working");
+    CompletableFuture<Wired.Said> inFlight = later("working");
     host.work();
 
     server.drain(SHORT);
 
-    Wired.Said handedBack = underWay.get();
+    Wired.Said handedBack = inFlight.get();
     assertThat(handedBack.status()).isEqualTo(200);
     assertThat(handedBack.result().at("/structuredContent/code").asText())
         .isEqualTo("still_working");
   }
 
   @Test
-  void aHandlerThatNeverEndsIsInterruptedAndItsCallerToldSo() throws Exception {
-    CompletableFuture<Wired.Said> underWay = later("endless");
+  void aHandlerThatNeverEndsIsInterruptedAndItsCallerGetsAnError() throws Exception {
+    CompletableFuture<Wired.Said> inFlight = later("endless");
     assertThat(handling.await(60, TimeUnit.SECONDS)).isTrue();
 
     server.drain(SHORT);
 
-    Wired.Said cutOff = underWay.get();
+    Wired.Said cutOff = inFlight.get();
     assertThat(cutOff.status()).isEqualTo(503);
     assertThat(cutOff.body().at("/error/data/code").asText()).isEqualTo("cut_off");
     while (!interrupted.get()) {
@@ -139,7 +139,7 @@ class GracefulShutdownTest {
   }
 
   @Test
-  void thoseWhoListenAreToldThatThereIsNothingToCome() throws Exception {
+  void subscribersAreNotifiedOfTheEnd() throws Exception {
     Wired client = new Wired(server);
     Events events =
         client

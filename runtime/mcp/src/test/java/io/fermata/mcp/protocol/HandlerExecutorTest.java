@@ -9,7 +9,7 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How many calls may be under way. */
+/** The limit of calls in flight. */
 @Timeout(60)
 class HandlerExecutorTest {
   @Test

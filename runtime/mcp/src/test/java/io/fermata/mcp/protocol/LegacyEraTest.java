@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What clients of the revisions with a handshake meet. */
+/** The server as clients of the revisions with a handshake see it. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class LegacyEraTest {
   private static final String PING = "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}";

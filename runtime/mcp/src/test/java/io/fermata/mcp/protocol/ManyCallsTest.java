@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.Timeout;
 
-/** Slow plain tools, which many clients call at once. */
+/** Slow plain tools that many clients call at once. */
 @Timeout(120)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class ManyCallsTest {
@@ -35,7 +35,7 @@ class ManyCallsTest {
   private static final int MANY = 2_000;
   private static final int AT_ONCE = HandlerExecutor.THREADS + 8;
 
-  /** What the JVM may start meanwhile, whatever the calls do. */
+  /** How many threads the JVM may start meanwhile for itself. */
   private static final int OTHERS = 10;
 
   private final Queue<CompletableFuture<McpResult>> waiting = new ConcurrentLinkedQueue<>();
@@ -47,7 +47,8 @@ class ManyCallsTest {
   void start() {
     server =
         McpServer.plain()
-            .tool(McpTool.of("wait", "Answers when it is told to").callAsync(call -> waits()))
+            .tool(
+                McpTool.of("wait", "Answers when the test completes it").callAsync(call -> waits()))
             .tool(McpTool.of("sleep", "Keeps its thread for a while").call(call -> sleeps()))
             .tool(McpTool.of("meet", "Waits for the others").call(call -> meets()))
             .handlerThreads(AT_ONCE)
@@ -77,7 +78,7 @@ class ManyCallsTest {
     return McpResult.text("met");
   }
 
-  /** Sends calls over a connection each, without a thread of the client's own. */
+  /** Sends each call over its own connection, without a thread per call. */
   private List<Socket> begun(String tool, int calls) throws IOException {
     String body =
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",%s}}"
@@ -118,16 +119,16 @@ class ManyCallsTest {
     }
   }
 
-  /** Has so many calls wait at one time, and tells how many threads there were at most. */
+  /** Lets this many calls wait at a time, and returns the maximum number of threads. */
   private int threadsWhileWaiting(int calls) throws Exception {
     arrived = new CountDownLatch(calls);
     THREADS.resetPeakThreadCount();
     List<Socket> begun = begun("wait", calls);
-    assertThat(arrived.await(60, TimeUnit.SECONDS)).as("All of them are under way").isTrue();
+    assertThat(arrived.await(60, TimeUnit.SECONDS)).as("All of them are in flight").isTrue();
     for (CompletableFuture<McpResult> each = waiting.poll(); each != null; each = waiting.poll()) {
-      each.complete(McpResult.text("told"));
+      each.complete(McpResult.text("done"));
     }
-    requireAnswered(begun, "told");
+    requireAnswered(begun, "done");
     return THREADS.getPeakThreadCount();
   }
 

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a client hears over HTTP while its call is under way. */
+/** Messages to a client over HTTP while its call is in flight. */
 @Timeout(60)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Tag("slow")
@@ -79,17 +79,17 @@ class OutboundQueueTest {
         call(version.equals("2026-07-28") ? envelope + "," + token(token) : token(token)));
   }
 
-  private static byte[] told(String text) {
+  private static byte[] notification(String text) {
     return text.getBytes(UTF_8);
   }
 
   @Test
   void ofWhatMustNotBeLostTheLatestOfASubjectWaits() {
     OutboundQueue progress = new OutboundQueue(woken -> {});
-    progress.send("one", told("one works"));
-    progress.send("two", told("two works"));
-    progress.send(told("a question"));
-    progress.send("one", told("one is over"));
+    progress.send("one", notification("one works"));
+    progress.send("two", notification("two works"));
+    progress.send(notification("a question"));
+    progress.send("one", notification("one is over"));
 
     assertThat(progress.take())
         .extracting(message -> new String(message, UTF_8))
@@ -144,11 +144,11 @@ class OutboundQueueTest {
     "2026-07-28,12345678901234567890",
     "2026-07-28,'\"☕\"'"
   })
-  void progressComesWhileTheCallIsUnderWayAndTheAnswerLast(String version, String token)
+  void progressComesWhileTheCallIsInFlightAndTheAnswerLast(String version, String token)
       throws Exception {
     CompletableFuture<Events> answer = listen(version, token);
     FakeHost.Work work = host.work();
-    work.tells("search", "offers", Json.object().put("found", 3));
+    work.emits("search", "offers", Json.object().put("found", 3));
 
     Events events = answer.get();
     assertThat(events.status()).isEqualTo(200);
@@ -177,19 +177,19 @@ class OutboundQueueTest {
   }
 
   @Test
-  void whereThereIsNoRoomTheLatestOfWhatAHandlerTellsGoesOut() {
+  void withoutRoomTheLatestProgressOfAHandlerIsSent() {
     OutboundQueue progress = new OutboundQueue(woken -> {});
-    int told = 2 * OutboundQueue.ROOM / 100;
-    for (int i = 1; i <= told; i++) {
+    int events = 2 * OutboundQueue.ROOM / 100;
+    for (int i = 1; i <= events; i++) {
       String json = "{\"progress\":%d,\"fill\":\"%s\"}".formatted(i, "x".repeat(100));
       progress.offerLatest(json.getBytes(UTF_8));
     }
 
     List<byte[]> taken = progress.take();
 
-    assertThat(taken).hasSizeLessThan(told);
+    assertThat(taken).hasSizeLessThan(events);
     assertThat(new String(taken.get(taken.size() - 1), UTF_8))
-        .contains("\"progress\":" + told + ",");
+        .contains("\"progress\":" + events + ",");
     assertThat(progress.take()).isEmpty();
   }
 
@@ -197,11 +197,11 @@ class OutboundQueueTest {
   void progressKeepsItsOrderAndNumbersOnlyGrow() throws Exception {
     CompletableFuture<Events> answer = listen("1");
     FakeHost.Work work = host.work();
-    StringBuilder told = new StringBuilder();
+    StringBuilder expected = new StringBuilder();
     for (int i = 0; i < 45; i++) {
       work.streams("a" + i, "b" + i);
-      work.tells("search", "step", TextNode.valueOf(i + ";"));
-      told.append("a" + i + "b" + i + "step: " + i + ";");
+      work.emits("search", "step", TextNode.valueOf(i + ";"));
+      expected.append("a" + i + "b" + i + "step: " + i + ";");
       if (i % 15 == 0) {
         Thread.sleep(2L * OutboundQueue.PAUSE_MILLIS);
       }
@@ -209,7 +209,7 @@ class OutboundQueueTest {
     work.ends();
 
     List<JsonNode> notifications = Events.beforeTheResponse(answer.get().rest());
-    assertThat(Events.said(notifications)).isEqualTo(told.toString());
+    assertThat(Events.said(notifications)).isEqualTo(expected.toString());
     for (int i = 0; i < notifications.size(); i++) {
       assertThat(notifications.get(i).at("/params/progress").asInt()).isEqualTo(i + 1);
     }
@@ -231,7 +231,7 @@ class OutboundQueueTest {
   }
 
   @Test
-  void aCharacterToldInHalvesArrivesWhole() throws Exception {
+  void aCharacterStreamedInHalvesArrivesWhole() throws Exception {
     CompletableFuture<Events> answer = listen("1");
     FakeHost.Work work = host.work();
     work.streams("a\ud83e");
@@ -248,8 +248,8 @@ class OutboundQueueTest {
   void anEventIsShownBriefly() throws Exception {
     CompletableFuture<Events> answer = listen("1");
     FakeHost.Work work = host.work();
-    work.tells("search", "begun", NullNode.getInstance());
-    work.tells("search", "big", Json.object().put("fill", "f".repeat(100_000)));
+    work.emits("search", "begun", NullNode.getInstance());
+    work.emits("search", "big", Json.object().put("fill", "f".repeat(100_000)));
     work.ends();
 
     List<JsonNode> notifications = Events.beforeTheResponse(answer.get().rest());
@@ -290,7 +290,7 @@ class OutboundQueueTest {
   }
 
   @Test
-  void progressIsHeardOfACallThatIsAnsweredAtOnce() throws Exception {
+  void progressIsSentForACallThatIsAnsweredAtOnce() throws Exception {
     String call =
         call(token("1")).replace("\"_meta\"", "\"arguments\":{\"atOnce\":true},\"_meta\"");
     Events events = client().listen(call).get();
@@ -352,7 +352,7 @@ class OutboundQueueTest {
   void onlyWhoAcceptsAStreamGetsOne(String accept, boolean streamed) throws Exception {
     CompletableFuture<Events> answer = client().with("Accept", accept).listen(call(token("1")));
     FakeHost.Work work = host.work();
-    work.streams("heard by some");
+    work.streams("read by some");
     work.ends();
 
     assertThat(answer.get().streamed()).isEqualTo(streamed);
@@ -432,10 +432,10 @@ class OutboundQueueTest {
       work.ends();
       assertThat(client().request("ping", "").status()).isEqualTo(200);
 
-      String heard = heardUntilTheLastChunk(slow.getInputStream());
-      assertThat(heard.length()).isLessThan(rounds * piece.length() * 6 / 2);
-      assertThat(heard).contains("left out");
-      assertThat(heard.lastIndexOf("\"result\"")).isGreaterThan(heard.lastIndexOf("\"progress\""));
+      String read = readUntilTheLastChunk(slow.getInputStream());
+      assertThat(read.length()).isLessThan(rounds * piece.length() * 6 / 2);
+      assertThat(read).contains("left out");
+      assertThat(read.lastIndexOf("\"result\"")).isGreaterThan(read.lastIndexOf("\"progress\""));
     }
   }
 
@@ -451,7 +451,7 @@ class OutboundQueueTest {
         socket.setSoLinger(i % 2 == 0, 0);
       }
       for (int piece = 0; piece < 50; piece++) {
-        work.streams("nobody hears this".repeat(100));
+        work.streams("nobody reads this".repeat(100));
         Thread.sleep(2);
       }
       work.ends();
@@ -467,14 +467,14 @@ class OutboundQueueTest {
     socket.getOutputStream().write((head + body).getBytes(UTF_8));
   }
 
-  private static String heardUntilTheLastChunk(InputStream in) throws IOException {
-    StringBuilder heard = new StringBuilder();
+  private static String readUntilTheLastChunk(InputStream in) throws IOException {
+    StringBuilder text = new StringBuilder();
     byte[] buffer = new byte[1 << 16];
-    while (heard.length() < 5 || !heard.substring(heard.length() - 5).equals("0\r\n\r\n")) {
+    while (text.length() < 5 || !text.substring(text.length() - 5).equals("0\r\n\r\n")) {
       int read = in.read(buffer);
       assertThat(read).isPositive();
-      heard.append(new String(buffer, 0, read, UTF_8));
+      text.append(new String(buffer, 0, read, UTF_8));
     }
-    return heard.toString();
+    return text.toString();
   }
 }

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
 
-/** What a client meets that has started the server as a process of its own. */
+/** The server as a process of its client, over its standard streams. */
 @Timeout(30)
 @Tag("slow")
 class StdioTest {
@@ -70,7 +70,7 @@ class StdioTest {
             .formatted(id, tool, arguments));
   }
 
-  private JsonNode hear() throws IOException {
+  private JsonNode receive() throws IOException {
     return Wired.JSON.readTree(fromServer.readLine());
   }
 
@@ -80,13 +80,13 @@ class StdioTest {
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{"
             + Wired.META
             + "}}");
-    assertThat(hear().at("/result/resultType").asText()).isEqualTo("complete");
+    assertThat(receive().at("/result/resultType").asText()).isEqualTo("complete");
     say(
         "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-03-26\"}}");
-    assertThat(hear().at("/result/protocolVersion").asText()).isEqualTo("2025-03-26");
+    assertThat(receive().at("/result/protocolVersion").asText()).isEqualTo("2025-03-26");
     say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
     call(3, "noop", "{}");
-    JsonNode answer = hear();
+    JsonNode answer = receive();
     assertThat(answer.path("id").asInt()).isEqualTo(3);
     assertThat(answer.path("result").has("structuredContent")).isFalse();
   }
@@ -96,24 +96,24 @@ class StdioTest {
     call(1, "slow", "{\"millis\":400}");
     call(2, "echo", "{\"text\":\"🧑‍🚀\"}");
 
-    JsonNode first = hear();
+    JsonNode first = receive();
     assertThat(first.path("id").asInt()).isEqualTo(2);
     assertThat(first.at("/result/structuredContent/arguments/text").asText()).isEqualTo("🧑‍🚀");
-    assertThat(hear().path("id").asInt()).isEqualTo(1);
+    assertThat(receive().path("id").asInt()).isEqualTo(1);
   }
 
   @Test
-  void brokenLinesAreAnsweredAndReadingGoesOn() throws IOException {
+  void brokenLinesAreAnsweredAndReadingContinues() throws IOException {
     say("{broken");
     say("");
     say("x".repeat(JsonRpcCodec.MAX_BYTES + 10));
     call(4, "noop", "{}\r");
 
-    JsonNode broken = hear();
+    JsonNode broken = receive();
     assertThat(broken.at("/error/code").asInt()).isEqualTo(-32700);
     assertThat(broken.has("id") && broken.path("id").isNull()).isTrue();
-    assertThat(hear().at("/error/message").asText()).contains("longer than");
-    assertThat(hear().path("id").asInt()).isEqualTo(4);
+    assertThat(receive().at("/error/message").asText()).contains("exceeds");
+    assertThat(receive().path("id").asInt()).isEqualTo(4);
   }
 
   @Test
@@ -123,16 +123,16 @@ class StdioTest {
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}");
     call(2, "slow", "{\"millis\":400}");
 
-    assertThat(hear().path("id").asInt()).isEqualTo(2);
+    assertThat(receive().path("id").asInt()).isEqualTo(2);
   }
 
   @Test
-  void anIdUnderWayIsNotUsedTwice() throws IOException {
+  void anIdInFlightIsNotUsedTwice() throws IOException {
     call(1, "slow", "{\"millis\":200}");
     call(1, "noop", "{}");
 
-    assertThat(hear().at("/error/message").asText()).contains("under way");
-    assertThat(hear().path("id").asInt()).isEqualTo(1);
+    assertThat(receive().at("/error/message").asText()).contains("in flight");
+    assertThat(receive().path("id").asInt()).isEqualTo(1);
   }
 
   @Test
@@ -140,11 +140,11 @@ class StdioTest {
     for (int i = 0; i < 200; i++) {
       call(i, "slow", "{\"millis\":" + (i % 7) + ",\"fill\":\"" + "f".repeat(50) + "\"}");
     }
-    Set<Integer> heard = new HashSet<>();
+    Set<Integer> received = new HashSet<>();
     for (int i = 0; i < 200; i++) {
-      heard.add(hear().path("id").asInt());
+      received.add(receive().path("id").asInt());
     }
-    assertThat(heard).hasSize(200);
+    assertThat(received).hasSize(200);
   }
 
   private void work(int id) throws IOException {
@@ -153,28 +153,28 @@ class StdioTest {
             .formatted(id, id));
   }
 
-  /** All that is heard until the response to a request. */
-  private List<JsonNode> hearUntil(int id) throws IOException {
-    List<JsonNode> heard = new ArrayList<>(List.of(hear()));
-    while (heard.get(heard.size() - 1).path("id").asInt() != id) {
-      heard.add(hear());
+  /** All messages until the response to a request. */
+  private List<JsonNode> receiveUntil(int id) throws IOException {
+    List<JsonNode> received = new ArrayList<>(List.of(receive()));
+    while (received.get(received.size() - 1).path("id").asInt() != id) {
+      received.add(receive());
     }
-    return heard;
+    return received;
   }
 
   @Test
   void progressComesBeforeTheAnswer() throws IOException {
     work(1);
     FakeHost.Work work = host.work();
-    work.tells("search", "offers", Json.object().put("found", 3));
-    JsonNode first = hear();
+    work.emits("search", "offers", Json.object().put("found", 3));
+    JsonNode first = receive();
     assertThat(first.path("method").asText()).isEqualTo("notifications/progress");
     assertThat(first.at("/params/progressToken").asText()).isEqualTo("t1");
     assertThat(first.at("/params/message").asText()).isEqualTo("offers: {\"found\":3}");
     work.streams("Good ", "day");
     work.ends();
 
-    assertThat(Events.said(Events.beforeTheResponse(hearUntil(1)))).isEqualTo("Good day");
+    assertThat(Events.said(Events.beforeTheResponse(receiveUntil(1)))).isEqualTo("Good day");
   }
 
   @Test
@@ -184,11 +184,11 @@ class StdioTest {
     work.streams("unheard");
     work.ends();
 
-    assertThat(hear().path("id").asInt()).isEqualTo(1);
+    assertThat(receive().path("id").asInt()).isEqualTo(1);
   }
 
   @Test
-  void ofACancelledCallNothingIsHeardAnyMore() throws IOException {
+  void aCancelledCallSendsNothingAnyMore() throws IOException {
     work(1);
     FakeHost.Work cancelled = host.work();
     say(
@@ -197,10 +197,10 @@ class StdioTest {
     FakeHost.Work again = host.work();
     cancelled.streams("unheard");
     cancelled.ends();
-    again.streams("heard");
+    again.streams("received");
     again.ends();
 
-    assertThat(Events.said(Events.beforeTheResponse(hearUntil(1)))).isEqualTo("heard");
+    assertThat(Events.said(Events.beforeTheResponse(receiveUntil(1)))).isEqualTo("received");
   }
 
   @Test
@@ -225,12 +225,12 @@ class StdioTest {
     }
     Map<String, String> said = new HashMap<>();
     for (int answers = 0; answers < calls; ) {
-      JsonNode heard = hear();
-      if (heard.has("id")) {
+      JsonNode received = receive();
+      if (received.has("id")) {
         answers++;
-        assertThat(said).containsEntry("t" + heard.path("id").asInt(), all.toString());
+        assertThat(said).containsEntry("t" + received.path("id").asInt(), all.toString());
       } else {
-        JsonNode params = heard.path("params");
+        JsonNode params = received.path("params");
         said.merge(
             params.path("progressToken").asText(), params.path("message").asText(), String::concat);
       }
@@ -252,7 +252,7 @@ class StdioTest {
     }
     work.ends();
 
-    String said = Events.said(Events.beforeTheResponse(hearUntil(1)));
+    String said = Events.said(Events.beforeTheResponse(receiveUntil(1)));
     assertThat(said.length()).isLessThan(rounds * piece.length() / 2);
     assertThat(said).contains("left out");
   }
@@ -263,7 +263,7 @@ class StdioTest {
     toServer.close();
     server.awaitEnd();
 
-    assertThat(hear().path("id").asInt()).isEqualTo(1);
+    assertThat(receive().path("id").asInt()).isEqualTo(1);
   }
 
   @Test
@@ -274,7 +274,7 @@ class StdioTest {
     logger.addAppender(log);
     try {
       call(1, "noop", "{}");
-      assertThat(hear().path("id").asInt()).isEqualTo(1);
+      assertThat(receive().path("id").asInt()).isEqualTo(1);
       toServer.close();
       server.awaitEnd();
       server.drain(Duration.ofSeconds(3));
@@ -292,13 +292,13 @@ class StdioTest {
     try (McpStdio plain =
             EverythingServer.builder(new EmptyHost())
                 .stdio(new PipedInputStream(asking, 1 << 16), answering);
-        BufferedReader heard =
+        BufferedReader received =
             new BufferedReader(
                 new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
       write(
           asking,
           "{'jsonrpc':'2.0','id':-1,'method':'initialize','params':{'protocolVersion':'2025-11-25','capabilities':{'sampling':{}}}}");
-      heard.readLine();
+      received.readLine();
       for (int id = 0; id < calls; id++) {
         write(
             asking,
@@ -307,7 +307,7 @@ class StdioTest {
       }
       List<String> asked = new ArrayList<>();
       for (int i = 0; i < calls; i++) {
-        asked.add(Wired.JSON.readTree(heard.readLine()).path("id").asText());
+        asked.add(Wired.JSON.readTree(received.readLine()).path("id").asText());
       }
       for (String id : asked) {
         write(
@@ -317,7 +317,7 @@ class StdioTest {
       }
       Set<Integer> answered = new HashSet<>();
       for (int i = 0; i < calls; i++) {
-        answered.add(Wired.JSON.readTree(heard.readLine()).path("id").asInt());
+        answered.add(Wired.JSON.readTree(received.readLine()).path("id").asInt());
       }
       assertThat(answered).hasSize(calls);
       assertThat(plain.changes()).isNotNull();
@@ -336,7 +336,7 @@ class StdioTest {
     try (McpStdio plain =
             EverythingServer.builder(new EmptyHost())
                 .stdio(new PipedInputStream(asking, 1 << 16), answering);
-        BufferedReader heard =
+        BufferedReader received =
             new BufferedReader(
                 new InputStreamReader(new PipedInputStream(answering, 1 << 16), UTF_8))) {
       for (String line :
@@ -348,8 +348,8 @@ class StdioTest {
         asking.write('\n');
       }
       asking.flush();
-      assertThat(Wired.JSON.readTree(heard.readLine()).path("id").asInt()).isEqualTo(1);
-      JsonNode asked = Wired.JSON.readTree(heard.readLine());
+      assertThat(Wired.JSON.readTree(received.readLine()).path("id").asInt()).isEqualTo(1);
+      JsonNode asked = Wired.JSON.readTree(received.readLine());
       assertThat(asked.path("method").asText()).isEqualTo("sampling/createMessage");
 
       asking.write(
@@ -358,12 +358,12 @@ class StdioTest {
               .getBytes(UTF_8));
       asking.flush();
 
-      JsonNode answer = Wired.JSON.readTree(heard.readLine());
+      JsonNode answer = Wired.JSON.readTree(received.readLine());
       assertThat(answer.at("/result/content/0/text").asText()).isEqualTo("LLM response: Ho");
 
       plain.changes().updated("test://static-text");
       plain.changes().withoutTool("test_sampling");
-      assertThat(Wired.JSON.readTree(heard.readLine()).path("method").asText())
+      assertThat(Wired.JSON.readTree(received.readLine()).path("method").asText())
           .isEqualTo("notifications/tools/list_changed");
     }
   }

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the HTTP door does with clients that are wrong, rude or gone. */
+/** The HTTP server with clients that are wrong, hostile or disconnected. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Tag("slow")
 class SafetyTest {
@@ -283,7 +283,7 @@ class SafetyTest {
   }
 
   @Test
-  void whoAsksBeforeSendingTooMuchIsToldNotTo() throws IOException {
+  void aClientThatExpectsContinueForTooMuchIsRefused() throws IOException {
     try (Socket socket = connect()) {
       socket.getOutputStream().write(head("Expect: 100-continue\r\nContent-Length: 99999999"));
 
@@ -293,7 +293,7 @@ class SafetyTest {
   }
 
   @Test
-  void whoAsksBeforeSendingIsToldToGoOn() throws IOException {
+  void aClientThatExpectsContinueGetsIt() throws IOException {
     byte[] body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}".getBytes(UTF_8);
     try (Socket socket = connect()) {
       socket
@@ -397,7 +397,7 @@ class SafetyTest {
     try (McpServer small = McpServer.serving(host).port(0).maxConnections(2).start();
         Socket one = new Socket(InetAddress.getLoopbackAddress(), small.port());
         Socket two = new Socket(InetAddress.getLoopbackAddress(), small.port())) {
-      // Each is counted where it is served, so who came first is known by the answers alone.
+      // Requests are counted when they are served, so only the answers show which came first.
       assertThat(alive(one)).contains("200 OK");
       assertThat(alive(two)).contains("200 OK");
       try (Socket three = new Socket(InetAddress.getLoopbackAddress(), small.port())) {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Threads as a program without MCP drives them. */
+/** Threads over plain HTTP, without MCP. */
 @Timeout(120)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Tag("slow")
@@ -180,7 +180,7 @@ class ThreadsOverHttpTest {
         .contains("paid", "It is decided.");
   }
 
-  /** What is said before the model's next step is answered together with what was decided. */
+  /** Messages before the model's next step are answered together with the decision. */
   private void rests(String thread) throws InterruptedException {
     for (int look = 0; look < 1_200 && !standing(thread).equals("resting"); look++) {
       Thread.sleep(50);
@@ -193,7 +193,7 @@ class ThreadsOverHttpTest {
   }
 
   @Test
-  void aThreadIsStoppedAndGoesOn() {
+  void aThreadIsStoppedAndContinues() {
     String thread = alice.thread();
     alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
 
@@ -214,7 +214,7 @@ class ThreadsOverHttpTest {
   }
 
   @Test
-  void whoWaitsTooShortIsToldThatItWorks() {
+  void aCallerThatWaitsTooShortLearnsThatItWorks() {
     String thread = alice.thread();
 
     JsonNode outcome =
@@ -445,7 +445,7 @@ class ThreadsOverHttpTest {
     "POST,/threads/x/events,GET",
     "POST,/threads/x/files/a,GET"
   })
-  void otherMethodsAreToldWhichThereAre(String method, String path, String allowed) {
+  void otherMethodsAreRefusedWithTheAllowedOnes(String method, String path, String allowed) {
     Desk.Said said = alice.send(method, path, "{}").is(405);
 
     assertThat(said.code()).isEqualTo("method_not_allowed");

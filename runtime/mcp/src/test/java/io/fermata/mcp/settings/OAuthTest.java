@@ -60,7 +60,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Who comes in with an access token, and what those are told who do not. */
+/** Which access tokens are accepted, and what the other callers get. */
 @Timeout(60)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Tag("slow")
@@ -114,7 +114,7 @@ class OAuthTest {
     return said.raw().headers().firstValue("WWW-Authenticate").orElse("");
   }
 
-  // --- who comes in ----------------------------------------------------------------------------
+  // --- accepted tokens ---------------------------------------------------------------------------
 
   @Test
   void whoComesWithATokenIsItsSubjectAtItsIssuer() {
@@ -142,7 +142,7 @@ class OAuthTest {
     assertThat(principal(call(issuer.token("ann", "mcp"), "echo"))).isNotEqualTo("ann");
     assertThatThrownBy(() -> McpServer.plain().apiKey(issuer.url() + "#ann", "key"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("an issuer vouches for");
+        .hasMessageContaining("looks like one of a token issuer");
   }
 
   @Test
@@ -178,10 +178,10 @@ class OAuthTest {
     assertThat(call(token, "echo").status()).isEqualTo(401);
   }
 
-  // --- who does not ----------------------------------------------------------------------------
+  // --- rejected tokens ---------------------------------------------------------------------------
 
   @Test
-  void whoHasNoTokenIsToldWhereToGetOne() {
+  void aCallerWithoutATokenLearnsWhereToGetOne() {
     Wired.Said said = new Wired(server).request("ping", "");
 
     assertThat(said.status()).isEqualTo(401);
@@ -195,7 +195,7 @@ class OAuthTest {
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp"
       })
-  void whoseTokensAreTakenIsToldToEverybody(String path) {
+  void acceptedIssuersArePublic(String path) {
     Wired.Said said = new Wired(server).method("GET").sendTo(path);
 
     assertThat(said.status()).isEqualTo(200);
@@ -257,9 +257,7 @@ class OAuthTest {
         .build();
   }
 
-  /**
-   * What is signed with a key that everybody knows, under an algorithm where that is the secret.
-   */
+  /** A token that is signed with the public key as the secret of a symmetric algorithm. */
   private String confused() {
     try {
       OctetSequenceKey secret =

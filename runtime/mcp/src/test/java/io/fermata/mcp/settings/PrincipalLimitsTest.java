@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What one principal may take up, and that the others have their room. */
+/** The limits of one principal, which do not affect the others. */
 @Timeout(60)
 class PrincipalLimitsTest {
   private final FakeHost host = new FakeHost();
@@ -45,7 +45,7 @@ class PrincipalLimitsTest {
   }
 
   @Test
-  void whoCallsTooOftenIsToldWhenToComeAgainAndTheOthersAreServed() {
+  void aPrincipalThatCallsTooOftenIsRefusedWithRetryAfterAndOthersAreServed() {
     try (McpServer server = server(limits -> limits.callsPerSecond(0.01, 5))) {
       for (int i = 0; i < 5; i++) {
         assertThat(of(server, "ann").request("ping", "").status()).isEqualTo(200);
@@ -74,8 +74,8 @@ class PrincipalLimitsTest {
   }
 
   @Test
-  void whoHasTooManyCallsUnderWayIsRefusedUntilOneEnds() {
-    try (McpServer server = server(limits -> limits.callsUnderWay(2))) {
+  void aPrincipalWithTooManyCallsInFlightIsRefusedUntilOneEnds() {
+    try (McpServer server = server(limits -> limits.callsInFlight(2))) {
       List<CompletableFuture<Wired.Said>> under = new ArrayList<>();
       List<FakeHost.Work> works = new ArrayList<>();
       for (int i = 0; i < 2; i++) {
@@ -103,8 +103,8 @@ class PrincipalLimitsTest {
   }
 
   @Test
-  void aCallThatFailsIsUnderWayNoMore() {
-    try (McpServer server = server(limits -> limits.callsUnderWay(1))) {
+  void aCallThatFailsIsNoLongerInFlight() {
+    try (McpServer server = server(limits -> limits.callsInFlight(1))) {
       for (String tool : List.of("throwing", "failing", "unknown", "throwing", "echo")) {
         assertThat(of(server, "ann").request("tools/call", "\"name\":\"" + tool + "\"").status())
             .as(tool)
@@ -128,10 +128,10 @@ class PrincipalLimitsTest {
   void nobodyHasTheStatesOfOthersExpire() {
     RequestStates states =
         new RequestStates(TestHandles.ofStore("here"), System::currentTimeMillis, 3);
-    String anns = states.seal(RoundInputs.none().kept(), "ann", "call");
+    String anns = states.encrypt(RoundInputs.none().kept(), "ann", "call");
     List<String> bobs = new ArrayList<>();
     for (int i = 0; i < 10; i++) {
-      bobs.add(states.seal(RoundInputs.none().kept(), "bob", "call"));
+      bobs.add(states.encrypt(RoundInputs.none().kept(), "bob", "call"));
     }
     bobs.forEach(
         state -> {
@@ -177,8 +177,8 @@ class PrincipalLimitsTest {
   void aBoundIsAtLeastOne() {
     assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsPerSecond(1, 0))
         .hasMessageContaining("burst");
-    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsUnderWay(0))
-        .hasMessageContaining("callsUnderWay");
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsInFlight(0))
+        .hasMessageContaining("callsInFlight");
     assertThatThrownBy(() -> PrincipalLimits.DEFAULT.openQuestions(0))
         .hasMessageContaining("openQuestions");
     assertThatThrownBy(() -> PrincipalLimits.DEFAULT.sessions(0)).hasMessageContaining("sessions");

@@ -2,11 +2,11 @@ package io.fermata.session.key;
 
 import java.nio.charset.StandardCharsets;
 
-/** Handles for tests of rooms that see them from outside only. */
+/** Handles for tests of other modules. */
 public final class TestHandles {
   private TestHandles() {}
 
-  /** Handles of a store whose key depends on nothing but its name. */
+  /** Handles of a store whose key depends only on its name. */
   public static Handles ofStore(String name) {
     return new Handles(name.getBytes(StandardCharsets.UTF_8));
   }
