@@ -40,9 +40,9 @@ import org.jspecify.annotations.Nullable;
  *     .completesWith("price", 30, "selectedPlan", "gold");
  * }</pre>
  *
- * <p>Actions and async validators really run. Time is virtual: a wait before another attempt, or an
- * attempt that never ends, takes none; {@link #waited} tells what a client would have waited. With
- * {@link #manualTime} the run stands still until {@link #passTime}. The journal is written as a
+ * <p>Actions and async validators really run. Time is virtual: a wait before another attempt and an
+ * attempt that never ends take no real time; {@link #waited} checks how long a client would have
+ * waited. With {@link #manualTime} time stops until {@link #passTime}. The journal is written as a
  * host writes it, so {@link #crash} and {@link #crashAt} lose exactly what a killed host loses.
  *
  * @param <S> the flow's state
@@ -63,7 +63,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private Instant now = BEGINNING;
   private boolean manualTime;
 
-  /** An attempt that does not end by itself, and when its time is over. */
+  /** An attempt that does not end by itself, and when it times out. */
   private record Hanging(StepEffect effect, Instant until) {}
 
   private @Nullable Hanging hanging;
@@ -82,7 +82,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return new FlowProbe<>(flow, limits);
   }
 
-  // --- what goes wrong, said before the call --------------------------------------------------
+  // --- planned failures ------------------------------------------------------------------------
 
   /** These attempts of a step fail instead of running: {@code failAt("reserve", 1, 2)}. */
   public FlowProbe<S> failAt(String node, int... attempts) {
@@ -94,21 +94,21 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return plan(node, Performer.Fate.HANG, attempts);
   }
 
-  /** The host is killed when these attempts have had their effect but it is not yet journaled. */
+  /** The host is killed when these attempts have taken effect but are not yet journaled. */
   public FlowProbe<S> crashAt(String node, int... attempts) {
     return plan(node, Performer.Fate.CRASH, attempts);
   }
 
   /**
-   * How long, in real time, an attempt is awaited before it counts as one that never ends; 5
-   * seconds unless told.
+   * How long, in real time, an attempt may run before it counts as one that never ends; 5 seconds
+   * by default.
    */
-  public FlowProbe<S> patience(Duration bound) {
-    performer.patience(bound);
+  public FlowProbe<S> timeout(Duration limit) {
+    performer.timeout(limit);
     return this;
   }
 
-  /** From now on waits and timeouts pass only with {@link #passTime}. */
+  /** From now on, waits and timeouts elapse only with {@link #passTime}. */
   public FlowProbe<S> manualTime() {
     manualTime = true;
     return this;
@@ -126,7 +126,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   @Override
   public FlowProbe<S> start(String intent, Object... said) {
-    // Unlike any other probe's, because a service that is called knows runs by their id.
+    // Unique across probes, because services that are called know runs by their id.
     String runId = UUID.randomUUID().toString();
     return call(
         startCall(intent, said),
@@ -159,7 +159,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return call("resolve " + resolution, new Input.Resolve(resolution, now.toEpochMilli()));
   }
 
-  /** Tells the run of something that happened outside. */
+  /** Sends a signal to the run. */
   public FlowProbe<S> signal(String name, Object payload) {
     return call(
         "signal " + name + " " + payload,
@@ -184,7 +184,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return called(what, open ? program.now(state) : settled);
   }
 
-  // --- time and mishaps -----------------------------------------------------------------------
+  // --- time and crashes ------------------------------------------------------------------------
 
   /** Lets time pass: waits end, hanging attempts time out, idle runs expire. */
   public FlowProbe<S> passTime(Duration time) {
@@ -192,7 +192,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     Instant end = now.plus(time);
     for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
       elapse();
-      cameTo(settle());
+      resultsIn(settle());
     }
     now = end;
     return this;
@@ -201,7 +201,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   /** Kills the host and starts it again: only the journal is left. */
   public FlowProbe<S> crash() {
     recover();
-    return cameTo(settle());
+    return resultsIn(settle());
   }
 
   private void recover() {
@@ -214,7 +214,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
-  /** The host stops, and a release that has only this version of the flow takes the run over. */
+  /** The host stops, and a release with only this version of the flow takes over the run. */
   public <T extends Record> FlowProbe<T> upgrade(Flow<T> next) {
     FlowProbe<T> upgraded = new FlowProbe<>(next, limits);
     upgraded.history.addAll(history);
@@ -229,27 +229,27 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private FlowProbe<S> takeOver() {
     Program.Acceptance<Event> taken = program.migrate(state, now.toEpochMilli());
     if (taken instanceof Program.Refused<Event> refused) {
-      return cameTo(refused.failure());
+      return resultsIn(refused.failure());
     }
     happen(((Program.Accepted<Event>) taken).events());
-    return cameTo(settle());
+    return resultsIn(settle());
   }
 
-  /** Proves that the journal alone gives the state that the run has. */
+  /** Checks that replaying the journal gives the state that the run has. */
   public FlowProbe<S> replayed() {
-    return check(fold().equals(state), "the journal to fold to the state that the run has");
+    return check(fold().equals(state), "the journal to replay to the state of the run");
   }
 
   // --- more expectations ----------------------------------------------------------------------
 
-  /** The run is busy with this step, because its attempt or a wait has not ended. */
+  /** The run is working at this step: its attempt or a wait before the next one has not ended. */
   public FlowProbe<S> worksAt(String node) {
     return check(
         working() && state.places().keySet().stream().anyMatch(p -> p.node().equals(node)),
         "the run to be still working at " + node);
   }
 
-  /** So often a step was attempted in its current visit or its last one, over all calls. */
+  /** A step was attempted this many times in its current or last visit, over all calls. */
   public FlowProbe<S> attempts(String node, int count) {
     long attempts = 0;
     for (Event event : all()) {
@@ -274,12 +274,12 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return flow.view(state);
   }
 
-  /** Everything that happened and is on disk. */
+  /** The events that are journaled. */
   public List<Event> journal() {
     return List.copyOf(journal);
   }
 
-  /** The engine's own view of the run. */
+  /** The engine's state of the run. */
   public RunState runState() {
     return state;
   }
@@ -402,7 +402,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
-  /** Goes to the moment that the run waits for, and on from there. */
+  /** Advances time to the moment that the run waits for, and continues the run. */
   private void elapse() {
     Instant due = due();
     if (due == null) {
@@ -419,7 +419,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
-  /** When the run goes on by itself, or null if it does not. */
+  /** When the run continues by itself; null if it does not. */
   private @Nullable Instant due() {
     Optional<Instant> timer = timer().map(FlowProbe::due);
     Hanging ending = hanging;
@@ -472,7 +472,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return folded;
   }
 
-  /** How a step that is not described by an author's message failed. */
+  /** The failure of a planned attempt. */
   static Input.Failed planned(StepEffect effect) {
     ErrorCode code =
         effect.kind() == StepEffect.Kind.CHECK ? ErrorCode.VALIDATOR_FAILED : ErrorCode.STEP_FAILED;

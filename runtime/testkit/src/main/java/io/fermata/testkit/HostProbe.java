@@ -26,8 +26,8 @@ import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Drives a flow through a real host, its session actors and its store, in the words of {@link
- * Probe}.
+ * Drives a flow through a real host, with its session actors and its store, by the methods of
+ * {@link Probe}.
  *
  * <pre>{@code
  * try (HostProbe host = HostProbe.of(quote)) {
@@ -36,15 +36,18 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>What a call comes to is read from the reply that a client gets. Time is real, except that
- * {@link #passTime} sets the host's clock forward, which is what expiry looks at.
+ * <p>The outcome of a call is read from the reply that a client gets. Time is real, except that
+ * {@link #passTime} sets the host's clock forward, which decides about expiry.
  */
 public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(40);
+  private static final Duration TIMEOUT = Duration.ofSeconds(40);
   private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
 
-  /** With manual time: how long a call may work before time passes, and how much passes then. */
-  private static final Duration GLIMPSE = Duration.ofMillis(20);
+  /**
+   * With manual time: how long a call may run in real time before the clock advances, and by how
+   * much.
+   */
+  private static final Duration REAL_PAUSE = Duration.ofMillis(20);
 
   private static final Duration STEP = Duration.ofMillis(250);
 
@@ -72,20 +75,20 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     return (manualTime ? BEGINNING : Instant.now()).plus(passed);
   }
 
-  /** A host in memory. Display tools that the flow needs are made up. */
+  /** A host in memory, with placeholders for the display tools that the flow needs. */
   public static HostProbe of(Flow<?> flow) {
     return of(flow, Store.memory());
   }
 
-  /** A host on a store. Display tools that the flow needs are made up. */
+  /** A host on a store, with placeholders for the display tools that the flow needs. */
   public static HostProbe of(Flow<?> flow, Store store) {
     return of(flow, store, builder -> withDisplays(flow, builder));
   }
 
   /**
-   * A host in memory whose time, that of its timers included, stands still until {@link #passTime}.
-   * Only while a call gets no answer it passes by itself, until the call's deadline if need be, so
-   * that the call comes to {@code still_working}.
+   * A host in memory whose time, including its timers, stops until {@link #passTime}. Only while a
+   * call waits for its reply does time advance by itself, if necessary until the call's deadline,
+   * so that the call returns {@code still_working}.
    */
   public static HostProbe manualTime(Flow<?> flow) {
     return new HostProbe(
@@ -102,9 +105,9 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
   }
 
   /**
-   * A host on a store, with display tools, settings and further flows as its author wants them.
+   * A host on a store, with display tools, settings and further flows of your choice.
    *
-   * @param more what else the host is given, each time it starts
+   * @param more configures the host each time it starts
    */
   public static HostProbe of(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
     return new HostProbe(flow, store, false, more);
@@ -143,18 +146,18 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     return call("cancel", arguments("cancel"));
   }
 
-  /** Asks where the run is; changes nothing. */
+  /** Asks for the status of the run; changes nothing. */
   public HostProbe status() {
     return call("status", arguments("status"));
   }
 
-  /** The calls that follow come from somebody else. */
+  /** The calls that follow come from this principal. */
   public HostProbe as(String caller) {
     principal = caller;
     return this;
   }
 
-  /** The calls that follow carry this hint in their {@code _meta}; null takes it away. */
+  /** The calls that follow carry this value in their {@code _meta}; null removes it. */
   public HostProbe meta(String key, @Nullable Object value) {
     meta = meta.deepCopy();
     if (value == null) {
@@ -194,18 +197,18 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
   }
 
   private void passTimeUntil(CompletableFuture<?> reply) throws InterruptedException {
-    for (Duration left = PATIENCE; !reply.isDone() && !left.isNegative(); left = left.minus(STEP)) {
-      Thread.sleep(GLIMPSE.toMillis());
+    for (Duration left = TIMEOUT; !reply.isDone() && !left.isNegative(); left = left.minus(STEP)) {
+      Thread.sleep(REAL_PAUSE.toMillis());
       if (!reply.isDone()) {
         advance(STEP);
       }
     }
   }
 
-  /** The handle that the results of this session carry. */
+  /** The session handle that the replies carry. */
   public String handle() {
     if (handle == null) {
-      throw new AssertionError("No result has carried a sessionId yet; begin with start(…)");
+      throw new AssertionError("No reply has carried a sessionId yet; begin with start(…)");
     }
     return handle;
   }
@@ -218,7 +221,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     return reply;
   }
 
-  /** The host itself, for what this probe has no word for. */
+  /** The host itself, for what this probe has no method for. */
   public Fermata host() {
     return host;
   }
@@ -228,7 +231,7 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     host.close();
   }
 
-  // --- for the shared words -------------------------------------------------------------------
+  // --- for the shared methods ------------------------------------------------------------------
 
   @Override
   HostProbe self() {
@@ -292,11 +295,11 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
       if (manualTime) {
         passTimeUntil(next);
       }
-      return next.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+      return next.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      throw new AssertionError("The host did not answer within " + PATIENCE + ": " + arguments, e);
+      throw new AssertionError("The host did not answer within " + TIMEOUT + ": " + arguments, e);
     } catch (ExecutionException e) {
-      throw new AssertionError("The host broke its promise to answer: " + arguments, e.getCause());
+      throw new AssertionError("The call failed without a reply: " + arguments, e.getCause());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new AssertionError("The test was interrupted in " + arguments, e);

@@ -13,12 +13,12 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Performs effects for a probe, each on a thread of its own and within a bound of real time. */
+/** Performs effects for a probe, each on a separate thread and within a limit of real time. */
 final class Performer {
   private final Map<String, Fate> plans = new HashMap<>();
-  private Duration patience = Duration.ofSeconds(5);
+  private Duration timeout = Duration.ofSeconds(5);
 
-  /** What a test has in store for an attempt. */
+  /** What a test plans for an attempt. */
   enum Fate {
     RUN,
     FAIL,
@@ -35,8 +35,8 @@ final class Performer {
 
   record Endless() implements Ending {}
 
-  void patience(Duration bound) {
-    patience = bound;
+  void timeout(Duration limit) {
+    timeout = limit;
   }
 
   void plan(String node, int attempt, Fate fate) {
@@ -72,7 +72,7 @@ final class Performer {
     thread.setUncaughtExceptionHandler((t, thrown) -> result.completeExceptionally(thrown));
     thread.start();
     try {
-      return new Ended(result.get(patience.toMillis(), TimeUnit.MILLISECONDS));
+      return new Ended(result.get(timeout.toMillis(), TimeUnit.MILLISECONDS));
     } catch (TimeoutException e) {
       thread.interrupt();
       return new Endless();

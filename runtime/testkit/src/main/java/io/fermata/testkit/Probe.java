@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The words that both probes share: calls of a run, and what is expected of each.
+ * The methods that both probes share: calls of a run, and expectations of each call.
  *
  * <p>Values are given in pairs of a field and its value, {@code "name", "Ann", "seats", 3}; a field
  * inside a nested record is written {@code "driver.name"}.
@@ -29,12 +29,12 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
 
   Probe() {}
 
-  // --- what a call asks -----------------------------------------------------------------------
+  // --- calls ------------------------------------------------------------------------------------
 
-  /** Begins a run; the pairs are what the user has said already. */
+  /** Starts a run; the pairs are the values that the user has already given. */
   public abstract P start(String intent, Object... said);
 
-  /** Answers what is open, and perhaps more. */
+  /** Answers open questions, and others if given. */
   public abstract P answer(Object... answers);
 
   /** Continues without an answer: repeats the open question, or tries a failed step again. */
@@ -45,7 +45,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
 
   public abstract P cancel();
 
-  // --- what is expected of it -----------------------------------------------------------------
+  // --- expectations -----------------------------------------------------------------------------
 
   /** Exactly these fields are open, in this order. */
   public P asks(String... fields) {
@@ -54,7 +54,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
         "the run to ask for " + String.join(", ", fields));
   }
 
-  /** The call went wrong, and exactly these fields are still open. */
+  /** The call failed, and exactly these fields are still open. */
   public P stillAsks(String... fields) {
     return check(
         outcome instanceof Outcome.Failure failure
@@ -63,7 +63,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
         "an error that asks again for " + String.join(", ", fields));
   }
 
-  /** An open question is put in these words. */
+  /** The open question of a field has this text. */
   public P says(String field, String question) {
     Event.Question open = question(field);
     return check(
@@ -85,7 +85,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
     return check(widget != null && widget.tool().equals(tool), "the widget " + tool);
   }
 
-  /** The open widget is given this value. */
+  /** The data of the open widget has this value. */
   public P withData(String path, @Nullable Object value) {
     Event.Widget widget = widget();
     JsonNode actual = widget == null ? MissingNode.getInstance() : Trees.at(widget.data(), path);
@@ -128,14 +128,14 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
     return check(cancelled(), "the run to be cancelled");
   }
 
-  /** A validator refused the answer to a field, with this message. */
+  /** A validator rejected the answer to a field, with this message. */
   public P rejects(String field, String message) {
     return check(
         violations(ErrorCode.ANSWER_REJECTED).contains(new Violation(field, message)),
         "the answer to " + field + " to be rejected with \"" + message + "\"");
   }
 
-  /** The call was refused because its values do not fit exactly these fields. */
+  /** The call was refused because of invalid values for exactly these fields. */
   public P refuses(String... fields) {
     Set<String> violated =
         violations(ErrorCode.INVALID_UPDATES).stream()
@@ -150,14 +150,14 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
     return fails(code.wireName());
   }
 
-  /** The call went wrong with this code, as it stands on the wire. */
+  /** The call failed with this code, by its wire name. */
   public P fails(String code) {
     return check(
         outcome instanceof Outcome.Failure failure && failure.code().equals(code),
         "the error " + code);
   }
 
-  /** The message of the error contains these words. */
+  /** The error message contains this text. */
   public P saying(String words) {
     return check(
         outcome instanceof Outcome.Failure failure && failure.message().contains(words),
@@ -178,7 +178,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
         "the state to hold " + path + " = " + Trees.text(value));
   }
 
-  /** What the last call came to. */
+  /** The outcome of the last call. */
   public Outcome outcome() {
     if (outcome == null) {
       throw new AssertionError("Nothing was called yet; begin with start(…)");
@@ -205,12 +205,12 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
     return outcome instanceof Outcome.Complete && !cancelled();
   }
 
-  P called(String call, Outcome cameTo) {
+  P called(String call, Outcome next) {
     calls.add(call);
-    return cameTo(cameTo);
+    return resultsIn(next);
   }
 
-  P cameTo(Outcome next) {
+  P resultsIn(Outcome next) {
     outcome = next;
     return self();
   }

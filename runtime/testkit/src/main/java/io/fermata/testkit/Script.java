@@ -10,12 +10,12 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
- * What a scripted model is told: rules, which look at the request alone and are never used up, and
- * turns, of which each request that no rule knows takes the next one.
+ * The script of a model: rules, which decide from the request alone and never run out, and turns,
+ * of which each request without a matching rule takes the next.
  *
- * <p>A rule answers the same request the same way for ever, so it outlives the process. How far the
- * turns are is known to this object alone: a test that starts its host again keeps the object, and
- * what really dies needs rules.
+ * <p>A rule always answers the same request in the same way, so it survives a restart of the
+ * process. The position in the turns is kept in this object only: a test that restarts its host
+ * must keep the object, and a test that restarts the process needs rules.
  *
  * @param <S> the script itself
  * @param <R> the requests it sees
@@ -33,7 +33,7 @@ public abstract class Script<S extends Script<S, R>, R> {
 
   abstract S self();
 
-  // --- telling it -----------------------------------------------------------------------------
+  // --- the script -------------------------------------------------------------------------------
 
   /** The next turn says this. */
   public S say(String text) {
@@ -50,7 +50,7 @@ public abstract class Script<S extends Script<S, R>, R> {
     return turn(1, turn);
   }
 
-  /** The next so many turns, all alike. */
+  /** The next turns, all the same. */
   public synchronized S turn(int times, Turn turn) {
     for (int i = 0; i < times; i++) {
       turns.add(turn);
@@ -58,17 +58,17 @@ public abstract class Script<S extends Script<S, R>, R> {
     return self();
   }
 
-  /** Requests like this are answered by a rule; the first rule that applies counts. */
+  /** A rule for requests like this; the first rule that matches is used. */
   public When when(Predicate<R> request) {
     return new When(request);
   }
 
-  /** Requests that no earlier rule knows are answered by this one. */
+  /** A rule for all requests that no earlier rule matches. */
   public When otherwise() {
     return when(request -> true);
   }
 
-  /** What a rule answers. */
+  /** The answer of a rule. */
   public final class When {
     private final Predicate<R> request;
 
@@ -88,7 +88,7 @@ public abstract class Script<S extends Script<S, R>, R> {
       return answer(asked -> turn);
     }
 
-    /** What it answers depends on the request, and should depend on nothing else. */
+    /** Answers by a function of the request, which should depend on nothing else. */
     public S answer(Function<R, Turn> answer) {
       synchronized (Script.this) {
         rules.add(new Rule<>(request, answer));
@@ -97,9 +97,9 @@ public abstract class Script<S extends Script<S, R>, R> {
     }
   }
 
-  // --- what it was asked ----------------------------------------------------------------------
+  // --- the requests -----------------------------------------------------------------------------
 
-  /** How many of the last requests are remembered; a thousand unless told. */
+  /** How many of the latest requests are remembered; a thousand by default. */
   public synchronized S remember(int last) {
     remembered = last;
     return self();
@@ -114,24 +114,24 @@ public abstract class Script<S extends Script<S, R>, R> {
   public synchronized R request() {
     R last = requests.peekLast();
     if (last == null) {
-      throw new AssertionError("The model was asked nothing yet");
+      throw new AssertionError("The model has had no request yet");
     }
     return last;
   }
 
-  /** How often it was asked, forgotten requests included. */
+  /** How many requests there were, including forgotten ones. */
   public synchronized int asked() {
     return asked;
   }
 
-  /** How many turns were not taken. */
+  /** How many turns are left. */
   public synchronized int left() {
     return turns.size();
   }
 
-  // --- for those who play it ------------------------------------------------------------------
+  // --- for the player ---------------------------------------------------------------------------
 
-  /** What is done about a request; empty if nothing was said about it. */
+  /** The turn for a request; empty if the script has none. */
   Optional<Turn> next(R request) {
     List<Rule<R>> known;
     synchronized (this) {
@@ -142,7 +142,7 @@ public abstract class Script<S extends Script<S, R>, R> {
       }
       known = List.copyOf(rules);
     }
-    // Rules are authors' code, which may be slow; two requests do not wait for each other.
+    // Rules are authors' code, which may be slow: they run outside the lock.
     for (Rule<R> rule : known) {
       if (rule.applies().test(request)) {
         return Optional.of(rule.answer().apply(request));
@@ -153,7 +153,7 @@ public abstract class Script<S extends Script<S, R>, R> {
     }
   }
 
-  /** What is said when nothing was said about a request. */
+  /** The error for a request without a turn. */
   String exhausted(String request) {
     return "The script has no turn left and no rule for request "
         + asked()
@@ -162,7 +162,7 @@ public abstract class Script<S extends Script<S, R>, R> {
         + "; add a turn, or a rule with when(…)";
   }
 
-  /** The same request gives the same ids, and another one others. */
+  /** The same request gives the same ids, another request other ones. */
   static String callId(Turn.Call call, List<?> messages, int index) {
     String id = call.id();
     return id != null

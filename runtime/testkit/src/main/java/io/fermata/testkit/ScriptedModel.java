@@ -47,7 +47,7 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
- * A model that does as it is told, at once or in a stream, and needs no network.
+ * A model that follows a script, at once or in a stream, without a network.
  *
  * <pre>{@code
  * ScriptedModel model = ScriptedModel.script()
@@ -60,18 +60,18 @@ import java.util.stream.Collectors;
  *     .otherwise().say("How can I help?");
  * }</pre>
  *
- * <p>A turn is taken once, and how many were taken dies with this object; rules decide from the
- * request alone and so survive a restart. Ids of tool calls come from the request, so that the same
+ * <p>A turn is used once, and the position is lost with this object; rules decide from the request
+ * alone and so survive a restart. Ids of tool calls are derived from the request, so that the same
  * request gets the same ids. Token counts are an estimate: four characters are a token.
  *
- * <p>It starts no thread of its own. A stream without pace speaks on the thread that asks, which
- * then hears everything before it can be interrupted.
+ * <p>It starts no threads. A stream without pace runs on the requesting thread, which then receives
+ * everything before it can be interrupted.
  */
 public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     implements ChatModel, StreamingChatModel {
   private ScriptedModel() {}
 
-  /** A model that was told nothing yet. */
+  /** A model with an empty script. */
   public static ScriptedModel script() {
     return new ScriptedModel();
   }
@@ -81,7 +81,7 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     return script().otherwise().answer(request -> Turn.of(answer.apply(request)));
   }
 
-  /** This model behind the port, streaming when somebody listens. */
+  /** This model as a {@link Model}, which streams to a subscriber. */
   public Model model(String name) {
     return Model.of(name, this, this);
   }
@@ -91,14 +91,14 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     return this;
   }
 
-  // --- what rules ask for ---------------------------------------------------------------------
+  // --- conditions of rules ----------------------------------------------------------------------
 
   /** The request ends with a message of the user that contains this, in any case. */
   public static Predicate<ChatRequest> lastUserContains(String text) {
     return request -> last(request) instanceof UserMessage user && contains(text(user), text);
   }
 
-  /** The request ends with what this tool returned. */
+  /** The request ends with the result of this tool. */
   public static Predicate<ChatRequest> lastIsResultOf(String tool) {
     return request ->
         last(request) instanceof ToolExecutionResultMessage result
@@ -198,17 +198,17 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     }
   }
 
-  /** As langchain4j's clients say it. */
+  /** The exception that langchain4j's clients throw. */
   private static RuntimeException exception(Turn.Refusal refusal) {
-    ProviderException said =
+    ProviderException provider =
         new ProviderException(refusal.status(), refusal.message(), refusal.retryAfter());
     return switch (refusal.status()) {
-      case 401, 403 -> new AuthenticationException(said);
-      case 429 -> new RateLimitException(said);
+      case 401, 403 -> new AuthenticationException(provider);
+      case 429 -> new RateLimitException(provider);
       default ->
           refusal.status() >= 500
-              ? new InternalServerException(said)
-              : new InvalidRequestException(said);
+              ? new InternalServerException(provider)
+              : new InvalidRequestException(provider);
     };
   }
 
@@ -243,7 +243,7 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
         .build();
   }
 
-  /** One stream: a piece each time it runs, as fast as its turn says. */
+  /** One stream: sends a piece each time it runs, at the pace of its turn. */
   private static final class Playing implements Runnable, StreamingHandle {
     private final Turn turn;
     private final ChatResponse response;

@@ -9,10 +9,10 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Outcomes and events in the words of a person who reads a failed test. */
+/** Describes outcomes and events for a person who reads a failed test. */
 final class Story {
   static final int LINES = 16;
-  private static final int LONGEST = 160;
+  private static final int MAX_LENGTH = 160;
 
   private Story() {}
 
@@ -99,7 +99,7 @@ final class Story {
 
   private static String rarer(Event event) {
     if (event instanceof Event.Migrated e) {
-      return "carried over from version " + e.from() + " to version " + e.to();
+      return "migrated from version " + e.from() + " to version " + e.to();
     } else if (event instanceof Event.Forked e) {
       return e.place()
           + " forked into "
@@ -107,7 +107,7 @@ final class Story {
     } else if (event instanceof Event.Arrived e) {
       return e.place() + " arrived at the join";
     } else if (event instanceof Event.BranchFailed e) {
-      return e.place() + " is given up: " + e.message();
+      return e.place() + " failed and was dropped: " + e.message();
     } else if (event instanceof Event.Joined e) {
       String dropped = e.dropped().isEmpty() ? "" : ", dropping " + String.join(", ", e.dropped());
       return e.place() + " joined " + String.join(", ", e.merged()) + dropped;
@@ -128,7 +128,7 @@ final class Story {
     } else if (event instanceof Event.Woken e) {
       return e.place() + " wakes";
     } else if (event instanceof Event.Overdue e) {
-      return e.place() + " waited too long";
+      return e.place() + " missed its deadline";
     } else if (event instanceof Event.Reminding e) {
       return e.place() + " sends reminder " + e.number();
     } else if (event instanceof Event.Reminded e) {
@@ -149,7 +149,7 @@ final class Story {
   }
 
   private static String because(String message, String detail) {
-    return Trees.shortened(detail.isEmpty() ? message : message + " (" + detail + ")", LONGEST);
+    return Trees.shortened(detail.isEmpty() ? message : message + " (" + detail + ")", MAX_LENGTH);
   }
 
   private static String writes(Event.Committed e) {
@@ -178,7 +178,7 @@ final class Story {
             .map(s -> s.what() + (s.is() == null ? " is absent" : " = " + s.is()))
             .distinct()
             .collect(Collectors.joining(", "));
-    return seen.isEmpty() ? "" : ": " + Trees.shortened(seen, LONGEST);
+    return seen.isEmpty() ? "" : ": " + Trees.shortened(seen, MAX_LENGTH);
   }
 
   private static String values(Map<String, JsonNode> values) {
@@ -186,10 +186,10 @@ final class Story {
         values.entrySet().stream()
             .map(e -> e.getKey() + " = " + e.getValue())
             .collect(Collectors.joining(", ")),
-        LONGEST);
+        MAX_LENGTH);
   }
 
   private static String json(@Nullable JsonNode value) {
-    return value == null ? "nothing" : Trees.shortened(value.toString(), LONGEST);
+    return value == null ? "nothing" : Trees.shortened(value.toString(), MAX_LENGTH);
   }
 }

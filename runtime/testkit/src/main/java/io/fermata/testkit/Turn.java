@@ -10,29 +10,29 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a scripted model does when it is asked once: what it says, which tools it calls, how fast,
- * and whether it fails. Immutable; each option gives another one.
+ * What a scripted model does with one request: what it says, which tools it calls, how fast, and
+ * whether it fails. Immutable; each option returns a copy.
  */
 public final class Turn {
-  /** How it ends. */
+  /** How the turn ends. */
   enum End {
     COMPLETE,
-    /** It goes silent and stays so. */
+    /** It stops sending and never ends. */
     STALL,
     /** The connection breaks. */
     CUT
   }
 
   /**
-   * @param arguments a JSON text, or what a model takes for one
-   * @param id null if the model makes one up
+   * @param arguments a JSON text, or what a model mistakes for one
+   * @param id null to derive one from the request
    */
   record Call(@Nullable String id, String tool, String arguments) {}
 
   /** A refusal as providers send it. */
   record Refusal(int status, String message, @Nullable Duration retryAfter) {}
 
-  /** What is told of the tokens. */
+  /** The reported numbers of tokens. */
   record Tokens(int input, int cached, int output) {}
 
   private @Nullable String text;
@@ -62,7 +62,7 @@ public final class Turn {
     return changed;
   }
 
-  // --- what it does ---------------------------------------------------------------------------
+  // --- turns ------------------------------------------------------------------------------------
 
   /** Says a text. */
   public static Turn say(String text) {
@@ -84,28 +84,28 @@ public final class Turn {
     return new Turn().thenStall();
   }
 
-  /** Refuses as a provider does that answers with this status. */
+  /** Fails as a provider does that answers with this status. */
   public static Turn refuse(int status, String message) {
     return new Turn().with(turn -> turn.refusal = new Refusal(status, message, null));
   }
 
-  /** Refuses with 429, and says when to come again. */
+  /** Fails with 429 and a time after which to retry. */
   public static Turn rateLimited(Duration retryAfter) {
     Refusal refusal = new Refusal(429, "Too many requests", retryAfter);
     return new Turn().with(turn -> turn.refusal = refusal);
   }
 
-  /** Refuses with 429. */
+  /** Fails with 429. */
   public static Turn rateLimited() {
     return refuse(429, "Too many requests");
   }
 
-  /** Refuses with 503. */
+  /** Fails with 503. */
   public static Turn unavailable() {
     return refuse(503, "The model is overloaded");
   }
 
-  /** Refuses with 401. */
+  /** Fails with 401. */
   public static Turn unauthorized() {
     return refuse(401, "Incorrect API key provided");
   }
@@ -124,7 +124,7 @@ public final class Turn {
             });
   }
 
-  // --- and how --------------------------------------------------------------------------------
+  // --- options ----------------------------------------------------------------------------------
 
   /** Calls this tool too, after the others. */
   public Turn andCall(String tool, Object arguments) {
@@ -143,37 +143,40 @@ public final class Turn {
     return with(turn -> turn.thinking = thoughts);
   }
 
-  /** Waits so long before anything is heard. */
+  /** Waits this long before the first piece. */
   public Turn after(Duration delay) {
     return with(turn -> turn.delay = delay);
   }
 
-  /** Streams pieces of so many characters; four unless told. */
+  /** Streams pieces of this many characters; four by default. */
   public Turn inPiecesOf(int characters) {
     return with(turn -> turn.chunk = characters);
   }
 
-  /** Streams a piece every so often; all at once unless told. */
+  /** Streams a piece at this interval; all at once by default. */
   public Turn every(Duration pace) {
     return with(turn -> turn.pace = pace);
   }
 
-  /** Goes silent for good once all pieces are out; a reply in one piece then never comes. */
+  /**
+   * Stops sending after the last piece without an end; a reply that is not streamed then never
+   * arrives.
+   */
   public Turn thenStall() {
     return with(turn -> turn.end = End.STALL);
   }
 
-  /** Breaks the connection once all pieces are out. */
+  /** Breaks the connection after the last piece. */
   public Turn thenCut() {
     return with(turn -> turn.end = End.CUT);
   }
 
-  /** Tells of these tokens; unless told they are estimated from the texts. */
+  /** Reports these numbers of tokens; by default they are estimated from the texts. */
   public Turn tokens(int input, int cachedInput, int output) {
     return with(turn -> turn.tokens = new Tokens(input, cachedInput, output));
   }
 
-  // --- for those who play it ------------------------------------------------------------------
+  // --- for the player ---------------------------------------------------------------------------
 
   @Nullable String text() {
     return text;
@@ -203,7 +206,7 @@ public final class Turn {
     return refusal;
   }
 
-  /** What it is told to tell of the tokens, else an estimate: four characters are a token. */
+  /** The given numbers of tokens, else an estimate: four characters are a token. */
   Tokens tokens(long inputCharacters) {
     if (tokens != null) {
       return tokens;

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** What a flow's author can say about a run, and what a wrong expectation tells. */
+/** Expectations of a run, and the messages of failed ones. */
 class FlowProbeTest {
   private final List<String> cooked = new ArrayList<>();
   private final AsyncAction<Order> kitchen =
@@ -115,9 +115,9 @@ class FlowProbeTest {
   }
 
   @Test
-  void takesAnAttemptThatOutlastsThePatienceForAnEndlessOne() {
+  void treatsAnAttemptThatOutlastsTheTimeoutAsAnEndlessOne() {
     FlowProbe.of(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
-        .patience(Duration.ofMillis(20))
+        .timeout(Duration.ofMillis(20))
         .start("is hungry", "dish", "soup", "servings", 1)
         .fails(ErrorCode.OUTCOME_UNKNOWN)
         .resolve(Input.Resolution.SKIP)

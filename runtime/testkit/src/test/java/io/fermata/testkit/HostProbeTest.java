@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The same words against a real host, its actors and its store. */
+/** The methods of a probe on a real host, with its actors and its store. */
 @Tag("slow")
 class HostProbeTest {
   private final AtomicInteger broken = new AtomicInteger();

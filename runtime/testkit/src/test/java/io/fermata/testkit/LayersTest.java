@@ -3,7 +3,7 @@ package io.fermata.testkit;
 import io.fermata.layers.Layers;
 import org.junit.jupiter.api.Test;
 
-/** The packages of this module and the order they stand in. */
+/** The packages of this module and their order. */
 class LayersTest {
   private static final Layers LAYERS = Layers.of("io.fermata.testkit", "io.fermata.testkit");
 

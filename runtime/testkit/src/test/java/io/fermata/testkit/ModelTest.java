@@ -44,7 +44,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What a real client of a provider does behind the port. */
+/** A real client of a provider behind {@link io.fermata.agent.Model}. */
 @Timeout(60)
 @Tag("slow")
 class ModelTest {
@@ -60,7 +60,7 @@ class ModelTest {
     other.close();
   }
 
-  /** How a client is asked. */
+  /** The two ways to call a client. */
   enum Way {
     WHOLE,
     STREAMED;
@@ -99,23 +99,23 @@ class ModelTest {
         .build();
   }
 
-  /** Writes down what it hears. */
-  private static class Heard implements ModelListener {
-    final List<String> heard = Collections.synchronizedList(new ArrayList<>());
+  /** Records what it receives. */
+  private static class RecordingListener implements ModelListener {
+    final List<String> received = Collections.synchronizedList(new ArrayList<>());
 
     @Override
     public void text(String delta) {
-      heard.add(delta);
+      received.add(delta);
     }
 
     @Override
     public void thinking(String delta) {
-      heard.add("(" + delta + ")");
+      received.add("(" + delta + ")");
     }
 
     @Override
     public void attempt(ModelAttempt failed) {
-      heard.add("!" + failed.model() + failed.number() + " " + failed.code().wireName());
+      received.add("!" + failed.model() + failed.number() + " " + failed.code().wireName());
     }
   }
 
@@ -171,23 +171,23 @@ class ModelTest {
   }
 
   @Test
-  void whatIsStreamedIsHeardPieceByPieceThoughtsFirst() throws InterruptedException {
+  void aStreamArrivesPieceByPieceThoughtsFirst() throws InterruptedException {
     stub.turn(Turn.say("Hello, Ann").thinking("hmm").inPiecesOf(3));
-    Heard heard = new Heard();
+    RecordingListener listener = new RecordingListener();
 
-    Way.STREAMED.model("gpt", stub).call(request(), heard);
+    Way.STREAMED.model("gpt", stub).call(request(), listener);
 
-    assertThat(heard.heard).containsExactly("(hmm)", "Hel", "lo,", " An", "n");
+    assertThat(listener.received).containsExactly("(hmm)", "Hel", "lo,", " An", "n");
   }
 
   @Test
-  void aModelThatDoesNotStreamTellsItsTextInOnePiece() throws InterruptedException {
+  void aModelThatDoesNotStreamSendsItsTextInOnePiece() throws InterruptedException {
     stub.turn(Turn.say("Hello, Ann").thinking("hmm"));
-    Heard heard = new Heard();
+    RecordingListener listener = new RecordingListener();
 
-    Way.WHOLE.model("gpt", stub).call(request(), heard);
+    Way.WHOLE.model("gpt", stub).call(request(), listener);
 
-    assertThat(heard.heard).containsExactly("(hmm)", "Hello, Ann");
+    assertThat(listener.received).containsExactly("(hmm)", "Hello, Ann");
   }
 
   @Test
@@ -197,7 +197,7 @@ class ModelTest {
 
     model.call(request());
     boolean unheard = stub.request().path("stream").asBoolean();
-    model.call(request(), new Heard());
+    model.call(request(), new RecordingListener());
 
     assertThat(unheard).isFalse();
     assertThat(stub.request().path("stream").asBoolean()).isTrue();
@@ -256,13 +256,13 @@ class ModelTest {
   @EnumSource
   void aModelThatIsOverloadedIsAskedAgain(Way way) throws InterruptedException {
     stub.turn(Turn.unavailable()).say("Hello");
-    Heard heard = new Heard();
+    RecordingListener listener = new RecordingListener();
 
-    ModelReply reply = way.model("gpt", stub).call(request(), heard);
+    ModelReply reply = way.model("gpt", stub).call(request(), listener);
 
     assertThat(reply.message().text()).isEqualTo("Hello");
     assertThat(codes(reply.attempts())).containsExactly("gpt1 unavailable");
-    assertThat(heard.heard.get(0)).isEqualTo("!gpt1 unavailable");
+    assertThat(listener.received.get(0)).isEqualTo("!gpt1 unavailable");
   }
 
   @ParameterizedTest
@@ -315,7 +315,7 @@ class ModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatNobodyAnswersTellsEveryAttempt(Way way) {
+  void aCallThatNoModelAnswersNamesEveryAttempt(Way way) {
     stub.turn(Turn.unavailable()).turn(Turn.rateLimited());
     other.turn(Turn.unauthorized());
     Model model = way.model("first", stub).fallback(way.model("second", other));
@@ -332,7 +332,7 @@ class ModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void wrongCredentialsAreNotTriedAgainAndNotTold(Way way) {
+  void wrongCredentialsAreNotRetriedAndNotRevealed(Way way) {
     stub.turn(Turn.refuse(401, "Incorrect API key provided: sk-test-0123456789"));
 
     ModelException thrown =
@@ -345,7 +345,7 @@ class ModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void aKeyThatAProviderQuotesIsNotTold(Way way) {
+  void aKeyThatAProviderQuotesIsNotRevealed(Way way) {
     stub.turn(Turn.refuse(500, "Upstream said no to Authorization: Bearer sk-test-0123456789"));
 
     assertThatThrownBy(() -> way.model("gpt", stub).attempts(1).call(request()))
@@ -371,12 +371,12 @@ class ModelTest {
   @Test
   void aStreamThatBreaksOffIsAskedForAgain() throws InterruptedException {
     stub.turn(Turn.say("Hell").thenCut()).say("Hello");
-    Heard heard = new Heard();
+    RecordingListener listener = new RecordingListener();
 
-    ModelReply reply = Way.STREAMED.model("gpt", stub).call(request(), heard);
+    ModelReply reply = Way.STREAMED.model("gpt", stub).call(request(), listener);
 
     assertThat(reply.message().text()).isEqualTo("Hello");
-    assertThat(heard.heard).endsWith("!gpt1 unavailable", "Hell", "o");
+    assertThat(listener.received).endsWith("!gpt1 unavailable", "Hell", "o");
   }
 
   @Test
@@ -423,23 +423,23 @@ class ModelTest {
     assertThat(codes(thrown.attempts())).containsExactly("gpt1 empty", "gpt2 empty");
   }
 
-  // --- patience -------------------------------------------------------------------------------
+  // --- timeouts -------------------------------------------------------------------------------
 
   @Test
   void aStreamThatFallsSilentIsLeftForTheFallbackWithoutAskingAgain() throws InterruptedException {
     stub.turn(Turn.say("Hell").thenStall());
     other.say("Hello");
-    Heard heard = new Heard();
+    RecordingListener listener = new RecordingListener();
     Model model =
         Way.STREAMED
             .model("gpt", stub)
             .betweenChunks(BLINK)
             .fallback(Way.STREAMED.model("claude", other));
 
-    ModelReply reply = model.call(request(), heard);
+    ModelReply reply = model.call(request(), listener);
 
     assertThat(codes(reply.attempts())).containsExactly("gpt1 stalled");
-    assertThat(heard.heard).containsExactly("Hell", "!gpt1 stalled", "Hell", "o");
+    assertThat(listener.received).containsExactly("Hell", "!gpt1 stalled", "Hell", "o");
     assertThat(stub.asked()).isEqualTo(1);
     eventually(() -> stub.busy() == 0);
   }
@@ -461,7 +461,7 @@ class ModelTest {
   }
 
   @Test
-  void aStreamThatGoesOnIsNeverCutOffHoweverLongItTakes() throws InterruptedException {
+  void aStreamThatContinuesIsNeverCutOffHoweverLongItTakes() throws InterruptedException {
     stub.turn(Turn.say("slow but steady").inPiecesOf(1).every(Duration.ofMillis(100)));
     Duration silence = Duration.ofSeconds(1);
     long begin = System.nanoTime();
@@ -500,7 +500,7 @@ class ModelTest {
 
   // --- interrupts -----------------------------------------------------------------------------
 
-  /** Asks on a thread that is interrupted once the provider is busy. */
+  /** Calls on a thread that is interrupted once the provider is busy. */
   private @Nullable Throwable interrupted(Model model, CountDownLatch moment)
       throws InterruptedException {
     CompletableFuture<@Nullable Throwable> end = new CompletableFuture<>();
@@ -591,10 +591,10 @@ class ModelTest {
                         new ModelListener() {
                           @Override
                           public void text(String delta) {
-                            throw new IllegalStateException("heard enough");
+                            throw new IllegalStateException("received enough");
                           }
                         }))
-        .hasMessage("heard enough");
+        .hasMessage("received enough");
     eventually(() -> stub.busy() == 0);
     assertThat(stub.asked()).isEqualTo(1);
   }
@@ -647,7 +647,7 @@ class ModelTest {
   }
 
   @Test
-  void aProviderThatTellsNoTokensCostsNothingKnown() throws InterruptedException {
+  void aProviderThatReportsNoTokensHasNoKnownCost() throws InterruptedException {
     ChatModel silent =
         new ChatModel() {
           @Override

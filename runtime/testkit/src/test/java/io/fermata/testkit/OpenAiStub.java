@@ -27,8 +27,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A provider on this machine that speaks OpenAI's chat completions, whole and streamed, and does as
- * it is told: for tests of what a real client makes of a provider's answers and failures.
+ * A scripted provider of OpenAI's chat completions on this machine, whole and streamed: for tests
+ * of how a real client handles a provider's answers and failures.
  *
  * <pre>{@code
  * try (OpenAiStub stub = OpenAiStub.start().turn(Turn.rateLimited()).say("Hello")) {
@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>It stands on a bare socket, so that it can break a connection and see when a client does.
+ * <p>It uses a bare socket, so that it can break a connection and detect when a client does.
  */
 public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements AutoCloseable {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -55,7 +55,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
     this.server = server;
   }
 
-  /** A stub on a free port, which was told nothing yet. */
+  /** A stub on a free port, with an empty script. */
   public static OpenAiStub start() {
     try {
       OpenAiStub stub = new OpenAiStub(new ServerSocket(0, 500, InetAddress.getLoopbackAddress()));
@@ -66,7 +66,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
     }
   }
 
-  /** Where clients find it. */
+  /** The address for clients. */
   public String baseUrl() {
     return "http://"
         + server.getInetAddress().getHostAddress()
@@ -75,7 +75,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
         + "/v1";
   }
 
-  /** How many requests it is busy with; one that stalls is over when its client has gone. */
+  /** How many requests are in flight; one that stalls ends when its client disconnects. */
   public int busy() {
     return busy.get();
   }
@@ -98,7 +98,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
     return this;
   }
 
-  // --- what rules ask for ---------------------------------------------------------------------
+  // --- conditions of rules ----------------------------------------------------------------------
 
   /** The request ends with a message of the user that contains this, in any case. */
   public static Predicate<JsonNode> lastUserContains(String text) {
@@ -107,7 +107,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
             && contains(last(request).path("content").toString(), text);
   }
 
-  /** The request ends with what this tool returned. */
+  /** The request ends with the result of this tool. */
   public static Predicate<JsonNode> lastIsResultOf(String tool) {
     return request -> {
       String id = last(request).path("tool_call_id").asText();
@@ -142,7 +142,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
         connections.add(connection);
         inBackground(() -> serve(connection));
       } catch (IOException e) {
-        // Closed, or a client was gone before it was let in.
+        // The stub is closed, or a client disconnected before it was accepted.
       }
     }
   }
@@ -161,7 +161,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
         }
       }
     } catch (IOException e) {
-      // The client has gone, or the script cuts it off; there is nobody to tell.
+      // The client has disconnected, or the script breaks the connection.
     } finally {
       connections.remove(connection);
     }
@@ -266,13 +266,13 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
     out.flush();
   }
 
-  /** Goes on only where a turn completes. */
+  /** Continues only if the turn completes. */
   private static void ending(Turn turn, InputStream in) throws IOException {
     switch (turn.end()) {
       case COMPLETE -> {}
       case CUT -> throw new Cut();
       case STALL -> {
-        // A client that waits for a reply says nothing, so this ends when it has gone.
+        // A client that waits for a reply sends nothing, so this ends when it disconnects.
         in.transferTo(OutputStream.nullOutputStream());
         throw new Cut();
       }
@@ -288,7 +288,7 @@ public final class OpenAiStub extends Script<OpenAiStub, JsonNode> implements Au
     }
   }
 
-  // --- OpenAI's words -------------------------------------------------------------------------
+  // --- OpenAI's JSON --------------------------------------------------------------------------
 
   private static String finish(Turn turn) {
     return turn.calls().isEmpty() ? "stop" : "tool_calls";

@@ -14,7 +14,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/** A small flow with one of everything. */
+/** A small flow with one node of each kind. */
 final class Orders {
   record Order(
       @Describe("What to eat") String dish,

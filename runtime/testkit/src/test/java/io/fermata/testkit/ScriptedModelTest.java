@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A model that does as it is told. */
+/** A model that follows a script. */
 @Timeout(60)
 @Tag("slow")
 class ScriptedModelTest {
@@ -135,7 +135,7 @@ class ScriptedModelTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void itFailsAsOftenAsItIsTold(boolean streamed) throws InterruptedException {
+  void itFailsAsOftenAsItIsScripted(boolean streamed) throws InterruptedException {
     ScriptedModel model =
         ScriptedModel.script()
             .turn(Turn.rateLimited())
@@ -156,8 +156,8 @@ class ScriptedModelTest {
   }
 
   @Test
-  void whatWasHeardOfAnAttemptThatBreaksOffIsVoid() throws InterruptedException {
-    List<String> heard = new ArrayList<>();
+  void theTextOfABrokenAttemptIsVoid() throws InterruptedException {
+    List<String> received = new ArrayList<>();
     ScriptedModel model = ScriptedModel.script().turn(Turn.say("Hell").thenCut()).say("Hello");
 
     model
@@ -168,16 +168,16 @@ class ScriptedModelTest {
             new ModelListener() {
               @Override
               public void text(String delta) {
-                heard.add(delta);
+                received.add(delta);
               }
 
               @Override
               public void attempt(ModelAttempt failed) {
-                heard.clear();
+                received.clear();
               }
             });
 
-    assertThat(heard).containsExactly("Hell", "o");
+    assertThat(received).containsExactly("Hell", "o");
   }
 
   @Test
@@ -189,15 +189,15 @@ class ScriptedModelTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void itStallsUntilPatienceEnds(boolean streamed) throws InterruptedException {
-    Duration patience = Duration.ofMillis(50);
+  void itStallsUntilTheTimeout(boolean streamed) throws InterruptedException {
+    Duration timeout = Duration.ofMillis(50);
     Model fallback = ScriptedModel.script().say("Hello").model("fallback");
     Model model =
         ScriptedModel.script()
             .turn(Turn.stall())
             .model("scripted")
-            .firstChunk(patience)
-            .timeout(patience)
+            .firstChunk(timeout)
+            .timeout(timeout)
             .fallback(fallback);
 
     ModelReply reply = model.call(user("hi"), streamed ? SOMEBODY : ModelListener.NONE);
@@ -217,7 +217,7 @@ class ScriptedModelTest {
                     .inPiecesOf(2)
                     .every(Duration.ofMillis(1))
                     .after(Duration.ofMillis(1)));
-    List<String> heard = new ArrayList<>();
+    List<String> received = new ArrayList<>();
 
     ModelReply reply =
         model
@@ -227,11 +227,11 @@ class ScriptedModelTest {
                 new ModelListener() {
                   @Override
                   public void text(String delta) {
-                    heard.add(delta);
+                    received.add(delta);
                   }
                 });
 
-    assertThat(heard).containsExactly("He", "ll", "o");
+    assertThat(received).containsExactly("He", "ll", "o");
     assertThat(reply.message().text()).isEqualTo("Hello");
   }
 
