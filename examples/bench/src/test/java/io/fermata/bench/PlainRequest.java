@@ -9,7 +9,7 @@ import java.net.http.HttpResponse;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** A call of a tool that takes nothing, as the revision of the protocol has it. */
+/** A call of a tool without arguments, in a revision of the protocol. */
 record PlainRequest(Map<String, String> headers, String body, boolean modern) {
   static final String MODERN = "2026-07-28";
   static final String LEGACY = "2025-11-25";
@@ -40,7 +40,7 @@ record PlainRequest(Map<String, String> headers, String body, boolean modern) {
     return request.POST(BodyPublishers.ofString(body)).build();
   }
 
-  /** What the tool said. */
+  /** The text of the tool. */
   static String text(HttpResponse<String> answer) {
     return Json.parse(answer.body()).at("/result/content/0/text").asText();
   }

@@ -8,7 +8,7 @@ import java.lang.management.ThreadMXBean;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** Plain tools that do nothing or sleep, in each of the ways in which a handler can answer. */
+/** Plain tools that do nothing or sleep, with each kind of handler. */
 final class PlainServer {
   static final String DONE = "done";
   static final String AT_ONCE = "at_once";
@@ -17,7 +17,7 @@ final class PlainServer {
   static final String SLEEPING_ASYNC = "sleeping_async";
   static final String SLEEPING_BLOCKING = "sleeping_blocking";
 
-  /** Tells how many threads there were at most since it was asked last. */
+  /** Returns the maximum number of threads since its last call. */
   static final String THREADS = "threads";
 
   private static final int SLEEP_SECONDS = 1;

@@ -15,8 +15,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What a call of a tool that does nothing costs the server, beside the server of the MCP SDK for
- * Java. It takes minutes and a machine that does nothing else, so it is run by name alone.
+ * Compares the cost of a call of a no-op tool with the server of the MCP SDK for Java. It takes
+ * minutes and an idle machine, so it is run by name only.
  */
 class SdkComparison {
   private static final HttpClient HTTP = HttpClient.newHttpClient();
@@ -24,13 +24,13 @@ class SdkComparison {
   private static final Duration WINDOW = Duration.ofSeconds(Integer.getInteger("seconds", 6));
   private static final int ROUNDS = Integer.getInteger("rounds", 5);
 
-  /** Of what the server of the SDK needs. */
+  /** The allowed fraction of what the SDK's server needs. */
   private static final double AT_MOST = 0.8;
 
-  /** A window of load, and what it cost the server. */
+  /** A window of load, and its cost for the server. */
   private record Window(Wrk load, double cpuMicros) {}
 
-  /** A call that is made of one server again and again, and what came of it. */
+  /** A call that is repeated on one server, and its measurements. */
   private record Contender(
       String name, ServerJvm server, Path script, PlainRequest request, List<Window> windows) {
     Window run(Duration length) throws Exception {
@@ -42,7 +42,7 @@ class SdkComparison {
       return new Window(load, took.toNanos() / 1e3 / load.calls());
     }
 
-    /** wrk looks at the status alone. */
+    /** wrk checks the status only. */
     private void requireRight() throws Exception {
       HttpResponse<String> answer =
           HTTP.send(request.to(server.endpoint()), BodyHandlers.ofString());

@@ -11,7 +11,7 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import reactor.core.publisher.Mono;
 
-/** The yardstick: the tool that does nothing, as the SDK serves it fastest, on Jetty. */
+/** The yardstick: a no-op tool in the fastest setup of the SDK, on Jetty. */
 final class SdkServer {
   static final String TOOL = "noop";
 

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A server in a JVM of its own, whose first line of output names its endpoint. */
+/** A server in a separate JVM, whose first line of output names its endpoint. */
 record ServerJvm(Process process, URI endpoint) implements AutoCloseable {
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
 

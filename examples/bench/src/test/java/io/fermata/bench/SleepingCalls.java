@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * How long 2,000 calls take that sleep for a second each, all at once, and with how many threads of
- * the server. It is run by name alone.
+ * Measures 2,000 concurrent calls that sleep for a second each: how long they take, and how many
+ * threads the server uses. It is run by name only.
  */
 class SleepingCalls {
   private static final int FEW = 200;
@@ -31,7 +31,7 @@ class SleepingCalls {
     return PlainRequest.text(HTTP.send(request.to(server.endpoint()), BodyHandlers.ofString()));
   }
 
-  /** The most threads that there were while so many calls were under way. */
+  /** The maximum number of threads while this many calls were in flight. */
   private static int threads(ServerJvm server, String tool, int calls) throws Exception {
     one(server, PlainServer.THREADS);
     PlainRequest request = PlainRequest.of(tool, PlainRequest.MODERN);

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.stream.Collectors;
 
-/** One window of load by wrk: one thread, 32 connections that are kept. */
+/** One window of load by wrk: one thread, 32 persistent connections. */
 record Wrk(long calls, double perSecond, double p50Millis, double p99Millis) {
   private static final String SUMMED_UP =
       """
@@ -20,7 +20,7 @@ record Wrk(long calls, double perSecond, double p50Millis, double p99Millis) {
       end
       """;
 
-  /** Writes what is to be posted as a script for wrk. */
+  /** Writes the request as a script for wrk. */
   static void script(Path file, PlainRequest request) throws IOException {
     String each =
         request.headers().entrySet().stream()

@@ -16,11 +16,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One client: it books amounts, remembers what was acknowledged, and after a crash goes on as a
- * careful client would. Half of them name their calls and repeat them; the others look first.
+ * One client: it books amounts, remembers what was acknowledged, and continues after a crash as a
+ * careful client would. Half of the clients give their calls ids and repeat them; the others check
+ * the run first.
  */
 final class Bookkeeper {
-  private final boolean namesItsCalls;
+  private final boolean sendsCallIds;
   private final Path effects;
   private final List<Integer> acknowledged = new ArrayList<>();
   private final AtomicInteger answers = new AtomicInteger();
@@ -29,8 +30,8 @@ final class Bookkeeper {
   private String runId = "";
   private int next = 1;
 
-  Bookkeeper(boolean namesItsCalls, Path effects) {
-    this.namesItsCalls = namesItsCalls;
+  Bookkeeper(boolean sendsCallIds, Path effects) {
+    this.sendsCallIds = sendsCallIds;
     this.effects = effects;
   }
 
@@ -54,7 +55,7 @@ final class Bookkeeper {
     ObjectNode start = Json.object().put("action", "start").put("intent", "to be killed");
     ToolReply reply = server.call("ledger", start, Json.object());
     if (reply.error()) {
-      throw new IllegalStateException("The start came to " + reply.structured());
+      throw new IllegalStateException("The start returned " + reply.structured());
     }
     sessionId = reply.structured().path("sessionId").textValue();
     runId = reply.meta().at("/fermata~1run/runId").asText();
@@ -69,7 +70,7 @@ final class Bookkeeper {
     ObjectNode arguments = Json.object().put("action", "continue").put("sessionId", sessionId);
     arguments.set("stateUpdates", updates);
     ObjectNode meta = Json.object();
-    if (namesItsCalls) {
+    if (sendsCallIds) {
       meta.put("fermata/callId", "amount-" + next);
     }
     return server.call("ledger", arguments, meta);
@@ -77,7 +78,7 @@ final class Bookkeeper {
 
   private void acknowledge(ToolReply reply) throws IOException {
     if (!reply.structured().path("status").asText().equals("interrupt")) {
-      throw new IllegalStateException("Booking " + next + " came to " + reply.structured());
+      throw new IllegalStateException("Booking " + next + " returned " + reply.structured());
     }
     acknowledgeNext();
   }
@@ -92,12 +93,12 @@ final class Bookkeeper {
   private void catchUp(HttpTarget server) throws IOException {
     List<Integer> booked = booked(server);
     check(booked);
-    if (!namesItsCalls && booked.size() == next) {
+    if (!sendsCallIds && booked.size() == next) {
       acknowledgeNext();
     }
   }
 
-  /** What the run has booked, once it rests. */
+  /** What the run has booked, once it is idle. */
   private List<Integer> booked(HttpTarget server) throws IOException {
     return integers(state(server).path("booked"));
   }
@@ -106,7 +107,7 @@ final class Bookkeeper {
     ObjectNode again = Json.object().put("action", "continue").put("sessionId", sessionId);
     JsonNode rest = server.call("ledger", again, Json.object()).structured();
     if (!rest.path("status").asText().equals("interrupt")) {
-      throw new IllegalStateException("A run did not go on after a crash: " + rest);
+      throw new IllegalStateException("A run did not continue after a crash: " + rest);
     }
     ObjectNode status = Json.object().put("action", "status").put("sessionId", sessionId);
     return server.call("ledger", status, Json.object()).structured().at("/run/state");
@@ -118,7 +119,10 @@ final class Bookkeeper {
     return integers;
   }
 
-  /** Every acknowledged amount is there, in order, once; at most the one under way beside them. */
+  /**
+   * Checks that every acknowledged amount is booked once and in order, and besides them at most the
+   * one in flight.
+   */
   private void check(List<Integer> booked) {
     boolean prefix =
         booked.size() >= acknowledged.size()
@@ -136,7 +140,7 @@ final class Bookkeeper {
     return sessionId != null;
   }
 
-  /** How many answers were acknowledged so far; may be asked while it works. */
+  /** How many answers were acknowledged so far; may be called on any thread. */
   int acknowledged() {
     return answers.get();
   }

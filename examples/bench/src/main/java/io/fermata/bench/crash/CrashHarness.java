@@ -27,12 +27,12 @@ import picocli.CommandLine.Option;
         "Kills a server with SIGKILL at random moments under load and checks every promise.")
 public final class CrashHarness implements Callable<Integer> {
 
-  private static final int TELLS = 50;
+  private static final int KILLS_PER_LINE = 50;
 
   /** How long a server may take to answer at all, however busy the machine is. */
-  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final Duration TIMEOUT = Duration.ofMinutes(3);
 
-  private static final int LOOK_MILLIS = 5;
+  private static final int POLL_MILLIS = 5;
 
   @Option(
       names = "--stores",
@@ -41,7 +41,10 @@ public final class CrashHarness implements Callable<Integer> {
       description = "sqlite, or the address of an empty PostgreSQL database.")
   private List<String> stores = List.of();
 
-  @Option(names = "--kills", defaultValue = "200", description = "on each store")
+  @Option(
+      names = "--kills",
+      defaultValue = "200",
+      description = "How often to kill a server, on each store.")
   private int kills;
 
   @Option(names = "--clients", defaultValue = "8")
@@ -50,10 +53,10 @@ public final class CrashHarness implements Callable<Integer> {
   @Option(
       names = "--longest-life",
       defaultValue = "2500",
-      description = "of a server in milliseconds; more where the machine is slow or busy")
+      description = "Longest life of a server in milliseconds; use more on a slow or busy machine.")
   private int longestLife;
 
-  @Option(names = "--seed", description = "of the moments; random unless given")
+  @Option(names = "--seed", description = "Seed of the moments of the kills; random by default.")
   private long seed = System.nanoTime();
 
   public static void main(String[] args) {
@@ -69,14 +72,14 @@ public final class CrashHarness implements Callable<Integer> {
     return 0;
   }
 
-  /** What a series of kills came to. */
+  /** The result of a series of kills. */
   public record Report(
       String store, int kills, int acknowledged, int executions, int repeated, long seed) {
     @Override
     public String toString() {
       return String.format(
           Locale.ROOT,
-          "%s: %d kills, %d acknowledged answers, all there; %d effects executed, %d of them again"
+          "%s: %d kills, %d acknowledged answers, none lost; %d effects executed, %d of them again"
               + " after a kill, none after its result was journaled; seed %d",
           store,
           kills,
@@ -113,7 +116,7 @@ public final class CrashHarness implements Callable<Integer> {
         workUntilKilled(where, effects, bookkeepers, threads, moments.nextInt(longestLife), wanted);
         answered = answers(bookkeepers) > answersBefore;
         answersBefore = answers(bookkeepers);
-        if ((kill + 1) % TELLS == 0) {
+        if ((kill + 1) % KILLS_PER_LINE == 0) {
           System.out.printf("%s: %d kills, %d answers%n", name, kill + 1, answers(bookkeepers));
         }
       }
@@ -128,7 +131,7 @@ public final class CrashHarness implements Callable<Integer> {
     }
   }
 
-  /** A server that is killed before it answers is followed by one that lives until it does. */
+  /** If a server was killed before it answered, the next one lives until it does. */
   private static void workUntilKilled(
       String store,
       Path effects,
@@ -148,14 +151,14 @@ public final class CrashHarness implements Callable<Integer> {
     }
   }
 
-  /** Waits for so many answers, or until nobody works for them any more. */
+  /** Waits for this many answers, or until no client works any more. */
   private static void awaitAnswers(
       List<Bookkeeper> bookkeepers, List<Future<?>> work, int answersWanted) throws Exception {
-    long end = System.nanoTime() + PATIENCE.toNanos();
+    long end = System.nanoTime() + TIMEOUT.toNanos();
     while (answers(bookkeepers) < answersWanted
         && !work.stream().allMatch(Future::isDone)
         && System.nanoTime() < end) {
-      Thread.sleep(LOOK_MILLIS);
+      Thread.sleep(POLL_MILLIS);
     }
   }
 

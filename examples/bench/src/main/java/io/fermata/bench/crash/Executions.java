@@ -8,16 +8,16 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * How often effects were executed, as the lines that they left tell.
+ * How often effects were executed, counted by the lines that they wrote.
  *
  * @param repeated how many executions were further attempts
  */
 record Executions(int all, int repeated) {
 
   /**
-   * Holds the lines against the journal: each attempt of an effect is a later one than the attempt
-   * before, the last is the one whose result is in the journal, and none is later than the
-   * acknowledgement of its result.
+   * Compares the lines with the journal: attempts of an effect have increasing numbers, the last
+   * one is the one whose result is in the journal, and none was executed after its result was
+   * acknowledged.
    *
    * @param acknowledgedAt how long the file was when a result was acknowledged, by its key
    * @param journaled the attempt whose result is in the journal, by its key
@@ -39,7 +39,7 @@ record Executions(int all, int repeated) {
       Integer before = latest.put(key, attempt);
       if (before != null && before >= attempt) {
         throw new IllegalStateException(
-            "The effect " + line + " was executed as if attempt " + before + " had not been");
+            "The effect " + line + " was executed although attempt " + before + " came before it");
       }
       all++;
       offset += line.getBytes(StandardCharsets.UTF_8).length + 1;

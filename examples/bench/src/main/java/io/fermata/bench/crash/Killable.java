@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A ledger server in a process of its own. */
+/** A ledger server in a separate process. */
 record Killable(Process process, int port) {
 
   static Killable start(String store, Path effects) throws IOException {
@@ -36,7 +36,7 @@ record Killable(Process process, int port) {
     throw new IOException("The server did not start; see " + log);
   }
 
-  /** A process whose output nobody reads stops when the pipe is full. */
+  /** A process stops when the pipe of its output is full, so the output is read. */
   private static void drain(BufferedReader out) {
     Thread drain =
         new Thread(
@@ -52,7 +52,7 @@ record Killable(Process process, int port) {
     drain.start();
   }
 
-  /** SIGKILL: nothing in the process gets to say a last word. */
+  /** Kills with SIGKILL, so that no code of the process runs any more. */
   void kill() throws InterruptedException {
     process.destroyForcibly();
     if (!process.waitFor(30, TimeUnit.SECONDS)) {

@@ -18,8 +18,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.List;
 
 /**
- * Books amounts one after the other until one is 0. Every booking leaves a line in a file, and the
- * number of its attempt in the journal.
+ * Books amounts one after the other until one is 0. Every booking writes a line into a file, and
+ * the number of its attempt into the journal.
  */
 final class LedgerFlow {
   record Ledger(

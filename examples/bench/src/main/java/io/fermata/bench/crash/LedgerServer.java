@@ -9,7 +9,7 @@ import java.nio.file.Path;
 
 /** The server that the harness kills: {@code FERMATA_STORE=<store> LedgerServer <effects file>}. */
 public final class LedgerServer {
-  /** A run of the harness books more than a person ever answers. */
+  /** A run of the harness has many more answers than one of a person. */
   private static final Limits LONG_RUNS = new Limits(4 * 1024 * 1024, 10_000_000, 200, 32);
 
   private LedgerServer() {}

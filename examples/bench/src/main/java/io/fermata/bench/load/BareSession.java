@@ -11,7 +11,7 @@ import org.apache.pekko.persistence.typed.javadsl.EffectBuilder;
 import org.apache.pekko.persistence.typed.javadsl.EventHandler;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 
-/** The least that a persistent session can be: it persists what it is told to and replies. */
+/** A minimal persistent session: it persists an entry per command and replies. */
 final class BareSession extends EventSourcedBehavior<BareSession.Call, BareSession.Entry, Integer> {
 
   /** What is persisted. */
@@ -43,7 +43,7 @@ final class BareSession extends EventSourcedBehavior<BareSession.Call, BareSessi
     this.entry = entry;
   }
 
-  /** Starts sessions where they are first called, and hands them their calls. */
+  /** Starts each session at its first call, and forwards calls to the sessions. */
   static Behavior<Call> region(Entry entry) {
     return Behaviors.setup(
         region ->

@@ -4,7 +4,7 @@ package io.fermata.bench.load;
 interface Contender extends AutoCloseable {
   String name();
 
-  /** A caller of its own, used by one thread. */
+  /** A new caller, used by one thread. */
   Load.Unit caller();
 
   @Override

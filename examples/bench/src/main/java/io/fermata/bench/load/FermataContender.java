@@ -3,7 +3,7 @@ package io.fermata.bench.load;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 
-/** A flow on a host of its own, called in process. */
+/** A flow on a separate host, called in process. */
 record FermataContender(String name, String flow, Fermata host) implements Contender {
 
   static FermataContender on(Store store, String flow) {

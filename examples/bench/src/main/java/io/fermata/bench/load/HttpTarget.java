@@ -13,8 +13,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
 /**
- * Calls a server over one kept connection, as an MCP client of 2026-07-28 does. It is as thin as it
- * can be, so that a measurement shows the server and not the client.
+ * Calls a server over one kept connection, as an MCP client of 2026-07-28 does. It is minimal, so
+ * that a measurement shows the server and not the client.
  */
 public final class HttpTarget implements Target {
   private static final ObjectMapper MAPPER = new ObjectMapper();

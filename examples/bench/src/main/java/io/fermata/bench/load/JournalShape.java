@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a run of a flow writes, for a yardstick that writes as much.
+ * How much a run of a flow writes, for a yardstick that writes the same.
  *
  * @param entries per call
  * @param bytes of an entry on average

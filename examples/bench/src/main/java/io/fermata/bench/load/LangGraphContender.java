@@ -83,7 +83,7 @@ record LangGraphContender(CompiledGraph<AgentState> graph) implements Contender 
     AgentState state = graph.invoke(input, thread).orElseThrow();
     String reached = state.<String>value("queue").orElse("");
     if (!reached.equals(queue)) {
-      throw new IllegalStateException("LangGraph4j came to " + state);
+      throw new IllegalStateException("LangGraph4j returned " + state);
     }
     return reached;
   }

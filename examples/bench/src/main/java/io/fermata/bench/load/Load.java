@@ -10,7 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** A closed loop: so many clients, each sending its next call when the last was answered. */
+/** A closed loop of clients: each sends its next call when the last one was answered. */
 final class Load {
   /** One client's work: a unit of calls, each timed by the recorder. */
   interface Unit {
@@ -62,17 +62,17 @@ final class Load {
     }
     Thread.sleep(warmUp.toMillis());
     recorders.forEach(recorder -> recorder.open = true);
-    long begun = System.nanoTime();
+    long startedAt = System.nanoTime();
     long cpu = cpu();
     Thread.sleep(window.toMillis());
     recorders.forEach(recorder -> recorder.open = false);
-    double seconds = (System.nanoTime() - begun) / 1e9;
+    double seconds = (System.nanoTime() - startedAt) / 1e9;
     double cpuSeconds = (cpu() - cpu) / 1e9;
     stopped = true;
     ended.await();
     Throwable thrown = wrong.get();
     if (thrown != null) {
-      throw new IllegalStateException("The load met a wrong reply", thrown);
+      throw new IllegalStateException("A reply was wrong", thrown);
     }
     return Measurement.of(all(recorders), callsPerUnit, seconds, cpuSeconds);
   }

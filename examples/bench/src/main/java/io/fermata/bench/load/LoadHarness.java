@@ -17,7 +17,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
- * Measures Fermata on this machine, beside what the machine can do.
+ * Measures Fermata on this machine, next to yardsticks of the machine.
  *
  * <pre>{@code
  * mvn -q -pl examples/bench -am -DskipTests -Pbench test -Dbench="load"
@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
 @Command(
     name = "load",
     mixinStandardHelpOptions = true,
-    description = "Runs the three-call workload on each store and prints what it came to.")
+    description = "Runs the three-call workload on each store and prints the results.")
 public final class LoadHarness implements Callable<Integer> {
   @Option(names = "--concurrency", split = ",", defaultValue = "1,32,256")
   private List<Integer> concurrency = List.of();
@@ -48,7 +48,7 @@ public final class LoadHarness implements Callable<Integer> {
   @Option(
       names = "--yardsticks",
       description =
-          "Take turns in process with a bare persistent actor on the same store and with"
+          "Alternate in process with a bare persistent actor on the same store and with"
               + " LangGraph4j in memory, and print them side by side.")
   private boolean yardsticks;
 
@@ -144,7 +144,7 @@ public final class LoadHarness implements Callable<Integer> {
     JsonNode reply =
         target.call(flow, Workload.arguments(call, sessionId, run), Json.object()).structured();
     if (!Workload.right(call, reply)) {
-      throw new IllegalStateException("Call " + call + " came to " + reply);
+      throw new IllegalStateException("Call " + call + " returned " + reply);
     }
     return reply.path("sessionId").asText();
   }

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/** What one window of load came to. */
+/** The result of one window of load. */
 record Measurement(double runsPerSecond, double p50, double p99, double cpuMicros) {
 
   static Measurement of(long[] nanos, int callsPerRun, double seconds, double cpuSeconds) {

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
-/** The yardstick of the HTTP server: a tool that does nothing, behind the same protocol. */
+/** The yardstick of the HTTP server: a tool that does nothing, over the same protocol. */
 record NoopHost(Handles handles) implements ToolHost {
   static final String TOOL = "noop";
 

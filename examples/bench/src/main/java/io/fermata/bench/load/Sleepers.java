@@ -21,9 +21,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/**
- * Measures what threads cost that sleep, what those cost that are awake, and how long waking takes.
- */
+/** Measures the cost of sleeping threads and of awake ones, and how long waking takes. */
 @Command(
     name = "sleepers",
     mixinStandardHelpOptions = true,
@@ -52,11 +50,11 @@ public final class Sleepers implements Callable<Integer> {
         Fermata.host().store(Store.sqlite(file)).settings(settings).agent(Talk.plain()).start()) {
       Threads threads = host.threads();
       long empty = used();
-      long begun = System.nanoTime();
+      long startedAt = System.nanoTime();
       List<String> ids = all(clients, sleeping, () -> created(threads));
       out.printf(
           "created and answered %d threads, %.0f a second%n",
-          ids.size(), ids.size() / ((System.nanoTime() - begun) / 1e9));
+          ids.size(), ids.size() / ((System.nanoTime() - startedAt) / 1e9));
       awaitAwake(host, 0);
       long asleep = used();
       out.printf(
@@ -94,12 +92,12 @@ public final class Sleepers implements Callable<Integer> {
 
   private static <T> List<T> all(ExecutorService clients, int count, Callable<T> work)
       throws Exception {
-    List<Future<T>> under = new ArrayList<>();
+    List<Future<T>> futures = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      under.add(clients.submit(work));
+      futures.add(clients.submit(work));
     }
     List<T> done = new ArrayList<>();
-    for (Future<T> one : under) {
+    for (Future<T> one : futures) {
       done.add(one.get());
     }
     return done;
@@ -109,9 +107,9 @@ public final class Sleepers implements Callable<Integer> {
     Random random = new Random(1);
     long[] nanos = new long[Math.min(500, ids.size())];
     for (int i = 0; i < nanos.length; i++) {
-      long begun = System.nanoTime();
+      long startedAt = System.nanoTime();
       Talk.turn(threads, ids.get(random.nextInt(ids.size())));
-      nanos[i] = System.nanoTime() - begun;
+      nanos[i] = System.nanoTime() - startedAt;
     }
     Arrays.sort(nanos);
     return nanos;

@@ -29,7 +29,7 @@ final class SyncedCommits {
     List<Long> nanos = new ArrayList<>();
     byte[] payload = new byte[500];
     long end = System.nanoTime() + window.toNanos();
-    long begun = System.nanoTime();
+    long startedAt = System.nanoTime();
     try (PreparedStatement insert =
         connection.prepareStatement("insert into yardstick(payload) values (?)")) {
       while (System.nanoTime() < end) {
@@ -39,7 +39,7 @@ final class SyncedCommits {
         nanos.add(System.nanoTime() - before);
       }
     }
-    double seconds = (System.nanoTime() - begun) / 1e9;
+    double seconds = (System.nanoTime() - startedAt) / 1e9;
     return Measurement.of(nanos.stream().mapToLong(Long::longValue).toArray(), 1, seconds, 0);
   }
 }

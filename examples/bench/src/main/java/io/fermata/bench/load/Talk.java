@@ -20,16 +20,16 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 
-/** Agents whose models answer at once, and the turns that are measured with them. */
+/** Agents whose models answer at once, and turns with them to measure. */
 final class Talk {
-  /** A model answers: one step a turn. */
+  /** The model answers: one step per turn. */
   static final String PLAIN = "load_plain";
 
-  /** A model calls a tool and then answers: two steps and a call a turn. */
+  /** The model calls a tool and then answers: two steps and a call per turn. */
   static final String TOOL = "load_tool";
 
   private static final String PRINCIPAL = "load";
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final String WORDS = "lorem ipsum dolor sit amet ".repeat(19).substring(0, 500);
 
   private Talk() {}
@@ -71,7 +71,7 @@ final class Talk {
         : answer(request);
   }
 
-  /** A thread that has so many messages already. */
+  /** Creates a thread with this many messages. */
   static String thread(Threads threads, String agent, int history) throws Exception {
     List<Message> messages = new ArrayList<>();
     for (int i = 0; i < history; i++) {
@@ -82,21 +82,21 @@ final class Talk {
         .threadId();
   }
 
-  /** A turn: a message, until its answer is in the journal. */
+  /** Runs a turn: posts a message and waits until its answer is in the journal. */
   static Threads.View turn(Threads threads, String threadId) throws Exception {
     now(
         threads.post(
             PRINCIPAL,
             threadId,
             new Threads.NewMessage(Message.user("How many?"), List.of(), null)));
-    Threads.View view = now(threads.settled(PRINCIPAL, threadId, PATIENCE));
+    Threads.View view = now(threads.settled(PRINCIPAL, threadId, TIMEOUT));
     if (view.standing() != Threads.Standing.RESTING || !"stop_on_response".equals(view.code())) {
-      throw new IllegalStateException("The turn came to " + view);
+      throw new IllegalStateException("The turn ended with " + view);
     }
     return view;
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
   }
 }

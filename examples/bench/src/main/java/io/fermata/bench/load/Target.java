@@ -6,7 +6,7 @@ import java.io.IOException;
 
 /** Where one client sends its calls; one at a time. */
 public interface Target extends AutoCloseable {
-  /** Calls a flow's tool, with what the call's {@code _meta} shall hold. */
+  /** Calls a flow's tool with this {@code _meta}. */
   ToolReply call(String tool, ObjectNode arguments, ObjectNode meta) throws Exception;
 
   @Override

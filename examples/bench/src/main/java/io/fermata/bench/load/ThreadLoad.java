@@ -14,11 +14,11 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Measures turns of agents' threads whose models answer at once. */
+/** Measures turns of threads of agents whose models answer at once. */
 @Command(
     name = "threads",
     mixinStandardHelpOptions = true,
-    description = "Runs turns of so many threads on each store and prints what they came to.")
+    description = "Runs turns of threads on each store and prints the results.")
 public final class ThreadLoad implements Callable<Integer> {
   @Option(names = "--threads", split = ",", defaultValue = "1,10,30")
   private List<Integer> threads = List.of();
@@ -33,7 +33,7 @@ public final class ThreadLoad implements Callable<Integer> {
       names = "--history",
       split = ",",
       defaultValue = "0,500,1000,2000,4000,8000",
-      description = "messages that one thread has before it is measured")
+      description = "Messages that one thread has before it is measured.")
   private List<Integer> history = List.of();
 
   @Mixin private Windows windows = new Windows();

@@ -6,18 +6,21 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Option;
 
-/** How long is measured, and how often. */
+/** How long and how often to measure. */
 final class Windows {
-  @Option(names = "--warmup", defaultValue = "4", description = "seconds before each window")
+  @Option(
+      names = "--warmup",
+      defaultValue = "4",
+      description = "Seconds of warm-up before each window.")
   private int warmUp;
 
-  @Option(names = "--seconds", defaultValue = "6", description = "length of a window")
+  @Option(names = "--seconds", defaultValue = "6", description = "Length of a window in seconds.")
   private int seconds;
 
   @Option(
       names = "--rounds",
       defaultValue = "3",
-      description = "windows of which the median counts")
+      description = "Number of windows; the median is printed.")
   private int rounds;
 
   int rounds() {

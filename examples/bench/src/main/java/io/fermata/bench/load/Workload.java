@@ -14,8 +14,8 @@ import io.fermata.flow.schema.Describe;
 import java.util.function.Consumer;
 
 /**
- * Three calls a run: start and be asked; answer, have it decided and acted upon, and be asked
- * again; answer and be done.
+ * Three calls per run: start and get a question; answer, which decides and acts, and get another
+ * question; answer and complete.
  */
 final class Workload {
   static final String PURE = "load_pure";
@@ -25,16 +25,16 @@ final class Workload {
       @Describe("What is it about") String topic,
       @Describe("How urgent, 1 to 5") Integer urgency,
       @Computed String queue,
-      @Describe("Whom to tell") String contact) {}
+      @Describe("Whom to notify") String contact) {}
 
   private Workload() {}
 
-  /** Its action only computes and is declared so: one journal record a call. */
+  /** The action only computes and is declared idempotent: one journal entry per call. */
   static Flow<Ticket> pure() {
     return flow(PURE, EffectOptions::idempotent);
   }
 
-  /** Its action is an effect: journaled before it runs and after. */
+  /** The action is an effect: journaled before it runs and after. */
   static Flow<Ticket> journaled() {
     return flow(JOURNALED, options -> {});
   }
@@ -47,7 +47,7 @@ final class Workload {
             q -> q.question("topic", "What is it about?").question("urgency", "How urgent?"))
         .act("assign", run -> run.set("queue", "q-" + run.state().urgency()), options)
         .act("escalate", run -> run.set("queue", "now"), options)
-        .ask("ask_contact", q -> q.question("contact", "Whom shall we tell?"))
+        .ask("ask_contact", q -> q.question("contact", "Whom shall we notify?"))
         .edge(START, "ask_topic")
         .decide(
             "ask_topic", d -> d.when("urgent", gt("urgency", 3)).to("escalate").otherwise("assign"))
@@ -79,7 +79,7 @@ final class Workload {
     return arguments;
   }
 
-  /** Whether a reply is what the call must come to; a wrong one fails the measurement. */
+  /** Whether a reply is the expected one; a wrong one fails the measurement. */
   static boolean right(int call, JsonNode reply) {
     String status = reply.path("status").asText();
     return switch (call) {

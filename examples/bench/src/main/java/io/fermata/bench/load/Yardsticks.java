@@ -10,8 +10,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Fermata beside its yardsticks in the same process: the contenders take turns, round after round,
- * so that what disturbs the machine disturbs all of them.
+ * Measures Fermata and its yardsticks in the same process. The contenders alternate, round after
+ * round, so that a disturbance of the machine affects all of them.
  */
 final class Yardsticks {
 
@@ -73,7 +73,7 @@ final class Yardsticks {
     }
   }
 
-  /** A store of one contender: hosts do not share one. */
+  /** The store of one contender, as hosts do not share a store. */
   private Store store(String store, String name, int callers) {
     String own = name + "_" + callers;
     if (store.equals("memory")) {
@@ -116,7 +116,7 @@ final class Yardsticks {
                 contender instanceof FermataContender fermata ? ratios(fermata, medians) : ""));
   }
 
-  /** What a call costs and how many runs there are, as multiples of the yardsticks'. */
+  /** The CPU per call and the runs per second, as multiples of the yardsticks'. */
   private static String ratios(FermataContender fermata, Map<Contender, Measurement> medians) {
     Measurement mine = medians.get(fermata);
     StringBuilder ratios = new StringBuilder();

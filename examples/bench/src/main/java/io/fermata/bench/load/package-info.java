@@ -1,6 +1,6 @@
 /**
- * The load harness: one workload, in process and over HTTP, on every store, beside the yardsticks
- * that say what the machine can do at all. A program of its own, not part of the server.
+ * The load harness: one workload, in process and over HTTP, on every store, next to yardsticks of
+ * the machine. A separate program, not part of the server.
  */
 @NullMarked
 package io.fermata.bench.load;

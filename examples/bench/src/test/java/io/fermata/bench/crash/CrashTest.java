@@ -9,7 +9,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A real server in a second JVM, killed with SIGKILL at random moments; the long run is a program.
+ * A real server in a second JVM, killed with SIGKILL at random moments; the long run is a separate
+ * program.
  */
 @Tag("slow")
 class CrashTest {
