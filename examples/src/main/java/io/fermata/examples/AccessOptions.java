@@ -40,7 +40,7 @@ final class AccessOptions {
       names = "--oauth-audience",
       paramLabel = "URL",
       description = {
-        "The audience of accepted tokens: where clients find this server, such as",
+        "The audience of accepted tokens: the address of this server for clients, such as",
         "https://flows.example.com/mcp; by default " + AUDIENCE + "."
       })
   @Nullable String audience;
@@ -54,7 +54,8 @@ final class AccessOptions {
   @Option(
       names = "--allow-host",
       paramLabel = "NAME",
-      description = "A host name, without port, that clients reach the server by. May be repeated.")
+      description =
+          "A host name, without port, under which clients reach the server. May be repeated.")
   List<String> hosts = new ArrayList<>();
 
   @Option(
@@ -67,10 +68,10 @@ final class AccessOptions {
   @Option(
       names = "--calls-per-second",
       paramLabel = "N",
-      description = "How many requests each principal may send; any number by default.")
+      description = "How many requests each principal may send per second; unlimited by default.")
   @Nullable Integer perSecond;
 
-  /** Who has a key, in the order they were named. */
+  /** The principals with a key, in the order of the configuration. */
   Set<String> principals(Map<String, String> environment) {
     return keys(environment).keySet();
   }
@@ -87,7 +88,7 @@ final class AccessOptions {
               || equals == part.length() - 1
               || named.put(part.substring(0, equals), part.substring(equals + 1)) != null)) {
         throw new IllegalArgumentException(
-            "%s cannot be used: number %d is not a principal of its own and a key; write ann=<key>,bob=<key>"
+            "%s is invalid: entry %d is not a new principal with a key; write ann=<key>,bob=<key>"
                 .formatted(KEYS, named.size() + 1));
       }
     }
@@ -95,8 +96,7 @@ final class AccessOptions {
   }
 
   /**
-   * @throws IllegalArgumentException if an option cannot be, or half of what belongs together is
-   *     missing
+   * @throws IllegalArgumentException if an option is invalid, or is missing beside another one
    */
   void apply(McpServerBuilder server, Map<String, String> environment) {
     keys(environment).forEach(server::apiKey);

@@ -21,14 +21,14 @@ import picocli.CommandLine.Spec;
 final class BackupCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec command;
 
-  @Parameters(paramLabel = "FILE", description = "The copy; it does not exist yet.")
+  @Parameters(paramLabel = "FILE", description = "The copy; it must not exist yet.")
   Path file = Path.of("");
 
   @Mixin StoreOption store = new StoreOption();
 
   @Override
   public Integer call() {
-    store.presentSealed().backup(file);
+    store.presentWithoutKeys().backup(file);
     if (command != null) {
       command.commandLine().getOut().println("The store is copied to " + file);
       command.commandLine().getOut().flush();

@@ -28,9 +28,11 @@ import java.util.concurrent.CompletionException;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** A person and a thread: lines go in, and what is said comes out while it is said. */
+/**
+ * A chat between a person and a thread: reads lines, and prints messages while they are streamed.
+ */
 public final class Chat implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final int PAGE = 100;
   private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
 
@@ -56,7 +58,7 @@ public final class Chat implements AutoCloseable {
     this.feed = feed;
   }
 
-  /** Joins a thread, and tells what was said before. */
+  /** Joins a thread, and prints its earlier messages. */
   public static Chat open(
       Threads threads, String principal, String id, BufferedReader in, PrintWriter out) {
     Screen screen = new Screen(out);
@@ -67,7 +69,7 @@ public final class Chat implements AutoCloseable {
     return new Chat(threads, principal, id, in, screen, feed);
   }
 
-  /** Until the input ends. */
+  /** Runs until the input ends. */
   public void run() throws IOException {
     Threads.View view = settled(true);
     while (true) {
@@ -105,11 +107,11 @@ public final class Chat implements AutoCloseable {
     }
   }
 
-  /** Waits while the agent works, and tells what was said meanwhile. */
+  /** Waits while the agent works, and prints the messages since. */
   private Threads.View settled(boolean first) {
     Threads.View view;
     do {
-      view = now(threads.settled(principal, id, PATIENCE));
+      view = now(threads.settled(principal, id, TIMEOUT));
     } while (view.standing() == Threads.Standing.WORKING);
     List<Message> page =
         new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
@@ -167,12 +169,12 @@ public final class Chat implements AutoCloseable {
   }
 
   /**
-   * What has been told so far. Pieces of text come as they are said and may be lost; the messages
-   * are what counts, and of each the screen adds what it has not shown yet.
+   * What has been printed so far. Deltas arrive while a message is streamed and may be lost; the
+   * messages are authoritative, and of each the screen prints what it has not shown yet.
    */
   private static final class Screen implements Threads.Listener {
     private final PrintWriter out;
-    private final Map<String, StringBuilder> heard = new HashMap<>();
+    private final Map<String, StringBuilder> streamed = new HashMap<>();
     private final Set<String> shown = new HashSet<>();
     private @Nullable String speaking;
     private boolean lineOpen;
@@ -202,18 +204,18 @@ public final class Chat implements AutoCloseable {
     }
 
     @Override
-    public synchronized void heard(Outside.Delta tiding) {
-      String message = tiding.messageId();
-      if (tiding.kind().equals("void")) {
-        heard.remove(message);
+    public synchronized void heard(Outside.Delta delta) {
+      String message = delta.messageId();
+      if (delta.kind().equals("void")) {
+        streamed.remove(message);
         endLine();
-      } else if (tiding.kind().equals("text") && !shown.contains(message)) {
+      } else if (delta.kind().equals("text") && !shown.contains(message)) {
         if (!message.equals(speaking)) {
           endLine();
           speaking = message;
         }
-        heard.computeIfAbsent(message, m -> new StringBuilder()).append(tiding.text());
-        out.print(tiding.text());
+        streamed.computeIfAbsent(message, m -> new StringBuilder()).append(delta.text());
+        out.print(delta.text());
         out.flush();
         lineOpen = true;
       }
@@ -222,7 +224,7 @@ public final class Chat implements AutoCloseable {
     /**
      * Shows what is new.
      *
-     * @param typed what the person said, too, because it was typed elsewhere
+     * @param typed whether to show messages of the person, too, because they were typed elsewhere
      */
     synchronized void show(List<Message> messages, boolean typed) {
       for (Message message : messages) {
@@ -238,7 +240,7 @@ public final class Chat implements AutoCloseable {
     }
 
     private void show(Message message) {
-      StringBuilder before = heard.remove(message.id());
+      StringBuilder before = streamed.remove(message.id());
       String text = message.content();
       if (message.role() == Role.USER || message.role() == Role.TOOL || text == null) {
         return;
@@ -260,7 +262,7 @@ public final class Chat implements AutoCloseable {
 
     @Override
     public void ended(@Nullable Throwable why) {
-      // The next line that is typed tells why.
+      // The reply to the next line says why.
     }
   }
 }

@@ -27,7 +27,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Talks with an agent in the terminal, over a host of its own. */
+/** Talks with an agent in the terminal, through a separate host. */
 @Command(
     name = "chat",
     description = {
@@ -37,7 +37,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false)
 public final class ChatCommand implements Callable<Integer> {
-  /** Whoever needs no key over HTTP is the same one, so that both see the same threads. */
+  /** The principal of HTTP callers without a key, so that both see the same threads. */
   private static final String PRINCIPAL = "local";
 
   @Spec @Nullable CommandSpec command;
@@ -48,7 +48,7 @@ public final class ChatCommand implements Callable<Integer> {
   @Option(
       names = "--thread",
       paramLabel = "ID",
-      description = "The thread to continue, as the chat printed it.")
+      description = "The thread to continue; the chat prints its id.")
   @Nullable String thread;
 
   @Mixin StoreOption store = new StoreOption();
@@ -66,7 +66,7 @@ public final class ChatCommand implements Callable<Integer> {
       try (Chat chat = Chat.open(threads, PRINCIPAL, id, in, commandLine().getOut())) {
         chat.run();
       }
-      commandLine().getOut().println("To go on: chat " + agent + " --thread " + id);
+      commandLine().getOut().println("To continue: chat " + agent + " --thread " + id);
       commandLine().getOut().flush();
     }
     return 0;
@@ -95,8 +95,7 @@ public final class ChatCommand implements Callable<Integer> {
     } catch (CompletionException e) {
       if (e.getCause() instanceof ThreadException unknown) {
         throw new UsageException(
-            "There is no thread %s in this store; leave --thread out to begin one"
-                .formatted(thread),
+            "There is no thread %s in this store; omit --thread to create one".formatted(thread),
             unknown);
       }
       throw e;

@@ -15,7 +15,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** Looks whether the runs of a store can go on with the flows of this release. */
+/** Checks whether the runs of a store can continue with the flows of this release. */
 @Command(
     name = "check",
     description = {
@@ -26,7 +26,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
-    exitCodeList = {"0:every run can go on", "5:some run cannot"})
+    exitCodeList = {"0:every run can continue", "5:some run cannot"})
 final class CheckCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 

@@ -12,7 +12,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Erases all that a store has of somebody. */
+/** Erases the data of a principal, a thread or a run. */
 @Command(
     name = "erase",
     description = {
@@ -44,7 +44,7 @@ final class EraseCommand implements Callable<Integer> {
         converter = RunName.Reading.class,
         description = {
           "A flow's id, and the runId that every reply carries.",
-          "The earlier runs of the flow in the same session go with it."
+          "The earlier runs of the flow in the same session are erased, too."
         })
     @Nullable RunName run;
 
@@ -74,16 +74,16 @@ final class EraseCommand implements Callable<Integer> {
     try (Examples examples = Examples.dormant(store.present())) {
       Erased erased = ChatCommand.now(examples.host().erase(what.erasure()));
       if (command != null) {
-        command.commandLine().getOut().println(told(erased));
+        command.commandLine().getOut().println(summary(erased));
         command.commandLine().getOut().flush();
       }
     }
     return 0;
   }
 
-  private String told(Erased erased) {
+  private String summary(Erased erased) {
     return erased.nothing()
-        ? "Nothing is known of %s; nothing was erased".formatted(what)
+        ? "The store has nothing of %s; nothing was erased".formatted(what)
         : "Erased %s with %s, %s and %s; nothing is left"
             .formatted(
                 Main.counted(erased.journals(), "journal", "journals"),

@@ -34,7 +34,7 @@ import picocli.CommandLine.Spec;
 final class ExportCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 
-  @Parameters(paramLabel = "FILE", description = "The file to be written; it does not exist yet.")
+  @Parameters(paramLabel = "FILE", description = "The file to write; it must not exist yet.")
   Path file = Path.of("");
 
   @ArgGroup(multiplicity = "1")
@@ -77,10 +77,12 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
       throw new UsageException(file + " exists already; choose another file", e);
     } catch (NoSuchFileException e) {
       throw new UsageException(
-          file + " cannot be written, there is no such directory; create it, or choose another", e);
+          file
+              + " cannot be written because its directory does not exist; create it, or choose another",
+          e);
     } catch (FileSystemException e) {
       throw new UsageException(
-          file + " cannot be written; choose another file: " + e.getMessage(), e);
+          file + " cannot be written: " + e.getMessage() + "; choose another file", e);
     } catch (CompletionException e) {
       Files.deleteIfExists(file);
       if (e.getCause() instanceof IllegalArgumentException unknown) {
@@ -90,7 +92,7 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
     }
   }
 
-  /** It holds what the journal holds: it is its owner's alone from the beginning. */
+  /** The file contains the journal, so it is readable by its owner only from the beginning. */
   private OutputStream created() throws IOException {
     FileAttribute<?>[] ownerOnly =
         file.getFileSystem().supportedFileAttributeViews().contains("posix")

@@ -26,7 +26,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Draws a flow, and a run on it. */
+/** Draws a flow, or a run on it. */
 @Command(
     name = "graph",
     description =
@@ -76,7 +76,7 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
     return 0;
   }
 
-  /** A mistyped field would show what was to be hidden. */
+  /** A mistyped field would show values that should be hidden. */
   private void requireFields(Flow<?> flow) {
     Set<String> known = flow.fieldPaths();
     for (String path : redacted) {
@@ -91,7 +91,7 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
     }
   }
 
-  /** Whether one of them is the other, or lies within it. */
+  /** Whether one of them is or contains the other. */
   private static boolean related(String path, String field) {
     return !path.isBlank()
         && (SecretFields.of(path).names(field) || SecretFields.of(field).names(path));

@@ -15,7 +15,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Takes an exported journal into a store. */
+/** Imports an exported journal into a store. */
 @Command(
     name = "import",
     description = {
@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
     sortOptions = false)
 final class ImportCommand implements Callable<Integer> {
   private static final String HANDLES =
-      "Clients that go on with a sessionId of the old store need: serve --accept-handles-of <that"
+      "Clients that continue with a sessionId of the old store need: serve --accept-handles-of <that"
           + " store>";
 
   @Spec @Nullable CommandSpec command;

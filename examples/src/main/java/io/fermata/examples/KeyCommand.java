@@ -9,7 +9,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Makes a key that a host encrypts with. */
+/** Generates an encryption key for a host. */
 @Command(
     name = "key",
     description = {

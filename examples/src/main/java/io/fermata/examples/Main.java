@@ -58,7 +58,7 @@ public final class Main {
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
   }
 
-  /** Whoever has found a command is told what is wrong, and not all that there is to it. */
+  /** After a known command, only the error is printed and not the whole usage. */
   private static int refuse(ParameterException wrong) {
     CommandLine command = wrong.getCommandLine();
     PrintWriter err = command.getErr();
@@ -73,7 +73,9 @@ public final class Main {
     return ExitCode.USAGE;
   }
 
-  /** A failure that the user can repair is told in its own words, any other with its trace. */
+  /**
+   * A failure that the user can repair is printed as its message, any other with its stack trace.
+   */
   private static int explain(Exception thrown, CommandLine command) throws Exception {
     Throwable cause =
         thrown instanceof CompletionException && thrown.getCause() != null

@@ -8,7 +8,7 @@ import io.micrometer.core.instrument.binder.system.ProcessorMetrics;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 
-/** The meters of the server and of its JVM, as Prometheus reads them. */
+/** The meters of the server and of its JVM, in the format of Prometheus. */
 final class Prometheus {
   private final PrometheusMeterRegistry registry =
       new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);

@@ -18,8 +18,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Starts the server on a new SQLite file, has one conversation with it, and exits. The build runs
- * this with {@code -XX:ArchiveClassesAtExit}, so that the JVM knows which classes a start needs.
+ * Starts the server on a new SQLite file, makes a few calls, and exits. The build runs this with
+ * {@code -XX:ArchiveClassesAtExit}, which archives the classes that a start needs.
  */
 public final class Rehearsal {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -88,7 +88,7 @@ public final class Rehearsal {
     connection.getOutputStream().write(MAPPER.writeValueAsBytes(message));
     String reply = new String(connection.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     if (!reply.contains("\"result\"")) {
-      throw new IllegalStateException(method + " was answered with " + reply);
+      throw new IllegalStateException(method + " returned " + reply);
     }
     String given = connection.getHeaderField("Mcp-Session-Id");
     session = given == null ? session : given;

@@ -40,17 +40,17 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Lists runs: those of a store that no server has open, or those of a server's caller. */
+/** Lists runs: of a store that no server has open, or of a server's caller. */
 @Command(
     name = "runs",
     description = {
-      "Lists runs, the latest first: their status, since when, and what they wait for.",
+      "Lists runs, the latest first, with their status, its age, and what they wait for.",
       "Reads a store that no server has open, or asks a server with --server."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class RunsCommand implements Callable<Integer>, WhileServed {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration TIMEOUT = Duration.ofSeconds(20);
   private static final String ROW = "%-12s %-10s %-9s %-20s %-28s %-16s %s%n";
   private static final int SHORT = 28;
 
@@ -103,13 +103,13 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
       names = "--limit",
       paramLabel = "N",
       defaultValue = "50",
-      description = "The most runs to list; ${DEFAULT-VALUE} by default.")
+      description = "The maximum number of runs to list; ${DEFAULT-VALUE} by default.")
   int limit;
 
   @Option(
       names = "--cursor",
       paramLabel = "CURSOR",
-      description = "The page to list, as the previous page named it.")
+      description = "The page to list; the previous page prints its cursor.")
   @Nullable String cursor;
 
   @Option(names = "--json", description = "Prints one JSON object instead of a table.")
@@ -191,7 +191,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
                   () ->
                       new ParameterException(
                           commandLine(),
-                          "There is no status " + name + "; choose of " + RunJson.STATUSES)));
+                          "There is no status " + name + "; choose one of " + RunJson.STATUSES)));
     }
     return RunQuery.ALL
         .flow(flow)
@@ -213,13 +213,14 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
     if (rebuild || principal != null) {
       throw new ParameterException(
           commandLine(),
-          "--rebuild and --principal need the store; stop the server and leave --server out");
+          "--rebuild and --principal need the store; stop the server and omit --server");
     }
     boolean http = "http".equals(url.getScheme()) || "https".equals(url.getScheme());
     if (!http || url.getHost() == null) {
       throw new ParameterException(
           commandLine(),
-          "%s is no http or https address; write --server http://localhost:8080".formatted(url));
+          "%s is not an http or https address; write --server http://localhost:8080"
+              .formatted(url));
     }
     HttpResponse<String> response = answered(url);
     JsonNode body = read(response.body());
@@ -239,7 +240,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
 
   private HttpResponse<String> answered(URI url) throws InterruptedException {
     HttpRequest.Builder request =
-        HttpRequest.newBuilder(url.resolve("/runs?" + parameters())).timeout(PATIENCE);
+        HttpRequest.newBuilder(url.resolve("/runs?" + parameters())).timeout(TIMEOUT);
     String bearer = key == null ? System.getenv("FERMATA_API_KEY") : key;
     if (bearer != null && !bearer.isBlank()) {
       request.header("authorization", "Bearer " + bearer.strip());
@@ -261,9 +262,11 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
       }
     }
     if (e instanceof HttpTimeoutException) {
-      return "no answer within " + PATIENCE.toSeconds() + " s";
+      return "no answer within " + TIMEOUT.toSeconds() + " s";
     }
-    return e instanceof ConnectException ? "nothing listens there" : String.valueOf(e.getMessage());
+    return e instanceof ConnectException
+        ? "no server listens there"
+        : String.valueOf(e.getMessage());
   }
 
   private static JsonNode read(String body) {

@@ -24,15 +24,15 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Serves the examples over HTTP until the process is asked to end. */
+/** Serves the examples over HTTP until the process is terminated. */
 @Command(
     name = "serve",
     description = "Serves the examples over HTTP.",
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class ServeCommand implements Callable<Integer> {
-  /** What is left to those who work once all calls are answered. */
-  private static final long LEAST = TimeUnit.SECONDS.toNanos(1);
+  /** The minimum time for effects to complete after all calls are answered. */
+  private static final long MIN_CLOSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   @Spec @Nullable CommandSpec command;
 
@@ -60,7 +60,7 @@ final class ServeCommand implements Callable<Integer> {
       paramLabel = "SECONDS",
       defaultValue = "20",
       description = {
-        "How long calls may still take after SIGTERM; ${DEFAULT-VALUE} by default.",
+        "How long calls in flight may take after SIGTERM; ${DEFAULT-VALUE} by default.",
         "Calls that take longer are answered with still_working."
       })
   int drain;
@@ -75,7 +75,7 @@ final class ServeCommand implements Callable<Integer> {
       paramLabel = "STORE",
       description = {
         "A store whose sessionIds are valid here, too, because runs were imported from it.",
-        "It is read once, at the start, and must not be open elsewhere then. May be repeated."
+        "It is read once at the start and must not be open elsewhere then. May be repeated."
       })
   List<String> handlesOf = new ArrayList<>();
 
@@ -83,7 +83,7 @@ final class ServeCommand implements Callable<Integer> {
 
   @Mixin DeskOptions desk = new DeskOptions();
 
-  /** The server could not listen where it was told to. */
+  /** The server could not listen on the configured address. */
   static final class CannotListen extends Exception {
     private static final long serialVersionUID = 1L;
 
@@ -114,7 +114,7 @@ final class ServeCommand implements Callable<Integer> {
       throw new ParameterException(commandLine(), e.getMessage(), e);
     }
     CountDownLatch closed = closeAtTheEnd(server, examples);
-    tell(server);
+    printEndpoint(server);
     closed.await();
     return 0;
   }
@@ -151,7 +151,7 @@ final class ServeCommand implements Callable<Integer> {
             () -> {
               long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(drain);
               server.drain(Duration.ofSeconds(drain));
-              examples.close(Duration.ofNanos(Math.max(LEAST, end - System.nanoTime())));
+              examples.close(Duration.ofNanos(Math.max(MIN_CLOSE_NANOS, end - System.nanoTime())));
               closed.countDown();
             },
             "fermata-close");
@@ -159,7 +159,7 @@ final class ServeCommand implements Callable<Integer> {
     return closed;
   }
 
-  private void tell(McpServer server) {
+  private void printEndpoint(McpServer server) {
     PrintWriter out = commandLine().getOut();
     out.println("Fermata serves the examples at " + server.endpoint());
     out.println("claude mcp add --transport http fermata " + server.endpoint() + header());
@@ -178,7 +178,7 @@ final class ServeCommand implements Callable<Integer> {
     return command.commandLine();
   }
 
-  /** What is printed is kept in logs and terminals: whose key it is will do. */
+  /** Output is kept in logs and terminals, so the owner of the key is printed, not the key. */
   private String header() {
     return access.principals(System.getenv()).stream()
         .findFirst()

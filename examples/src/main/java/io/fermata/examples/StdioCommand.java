@@ -16,7 +16,7 @@ import picocli.CommandLine.Mixin;
         "Serves the examples over standard input and output, for a client that starts it.",
     mixinStandardHelpOptions = true)
 final class StdioCommand implements Callable<Integer> {
-  /** Clients that started a process do not wait long for its end. */
+  /** Clients that start a process do not wait long for its end. */
   private static final Duration GRACE = Duration.ofSeconds(3);
 
   @Mixin StoreOption store = new StoreOption();

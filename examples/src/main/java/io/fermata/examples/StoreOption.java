@@ -11,7 +11,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Where the sessions live, as the command line, the environment or nobody says. */
+/** The store of sessions, from the command line, the environment or the default. */
 final class StoreOption {
   private static final String SQLITE = "sqlite:";
   private static final String DEFAULT = SQLITE + "fermata.db";
@@ -30,26 +30,29 @@ final class StoreOption {
       })
   @Nullable String spec;
 
-  /** The store, which is created if it is missing. */
+  /** The store; it is created if it is missing. */
   Store store() {
     requireKeys();
     return named();
   }
 
-  /** The store for those who only read or erase: a mistyped name is not an empty store. */
+  /**
+   * The store of a command that only reads or erases, which must exist: a mistyped name is not an
+   * empty store.
+   */
   Store present() {
-    Store present = presentSealed();
+    Store present = presentWithoutKeys();
     requireKeys();
     return present;
   }
 
-  /** As {@link #present}, for those who read nothing of what is encrypted. */
-  Store presentSealed() {
+  /** As {@link #present}, for a command that decrypts nothing. */
+  Store presentWithoutKeys() {
     return present(named());
   }
 
   /**
-   * A store that there is.
+   * Requires that a store exists.
    *
    * @throws UsageException if its file is missing
    */
@@ -57,7 +60,7 @@ final class StoreOption {
     String name = store.toString();
     if (name.startsWith(SQLITE) && !Files.exists(Path.of(name.substring(SQLITE.length())))) {
       throw new UsageException(
-          "There is no store %s; name one with --store, or begin it with serve"
+          "There is no store %s; name one with --store, or create it with serve"
               .formatted(name.substring(SQLITE.length())));
     }
     return store;
@@ -73,9 +76,9 @@ final class StoreOption {
   }
 
   private Store named() {
-    String told = spec;
-    if (told != null) {
-      return parse(told, commandLine());
+    String named = spec;
+    if (named != null) {
+      return parse(named, commandLine());
     }
     try {
       return Store.fromEnvironment().orElseGet(() -> Store.parse(DEFAULT));

@@ -2,7 +2,7 @@ package io.fermata.examples;
 
 import org.jspecify.annotations.Nullable;
 
-/** A store, a file or a server that cannot be used; the message says why and what to do next. */
+/** A store, file or server that cannot be used; the message says why and what to do next. */
 final class UsageException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

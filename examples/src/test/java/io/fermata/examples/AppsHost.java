@@ -21,8 +21,8 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A web client that shows MCP Apps: a host page that speaks with a server through its own origin,
- * and the sandbox of another origin, which comes with the policy that a page's metadata asks for.
+ * A web client that shows MCP Apps: a host page that calls a server through its own origin, and a
+ * sandbox of another origin, with the policy of a page's metadata.
  */
 public final class AppsHost implements AutoCloseable {
   private static final List<String> FORWARDED =
@@ -50,12 +50,12 @@ public final class AppsHost implements AutoCloseable {
     return HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
   }
 
-  /** Where the host page is. */
+  /** The address of the host page. */
   public URI page() {
     return URI.create(origin(host) + "/host.html?sandbox=" + origin(sandbox));
   }
 
-  /** The only addresses that a page has to do with. */
+  /** The only addresses that a page needs. */
   public List<String> origins() {
     return List.of(origin(host) + "/", origin(sandbox) + "/");
   }
@@ -64,7 +64,7 @@ public final class AppsHost implements AutoCloseable {
     return "http://127.0.0.1:" + server.getAddress().getPort();
   }
 
-  /** Lets the next call of a tool arrive, and its answer be lost. */
+  /** Loses the answer of the next call of a tool, after the call has arrived. */
   public void loseNextAnswer() {
     losing.set(true);
   }
@@ -86,7 +86,7 @@ public final class AppsHost implements AutoCloseable {
     answer(exchange, 200, "text/html", resource("sandbox.html"));
   }
 
-  /** The policy that MCP Apps makes of the origins that a page names. */
+  /** The policy that MCP Apps derives from the origins of a page. */
   private static String policy(JsonNode csp) {
     String loads = sources(csp, "resourceDomains", "");
     return String.join(

@@ -51,9 +51,9 @@ public final class Browser implements AutoCloseable {
    */
   public static Browser start(Path profile) throws IOException {
     Process process = launched(profile);
-    Path told = profile.resolve("DevToolsActivePort");
-    eventually(() -> "The browser did not start", () -> lines(told).size() == 2);
-    List<String> lines = lines(told);
+    Path portFile = profile.resolve("DevToolsActivePort");
+    eventually(() -> "The browser did not start", () -> lines(portFile).size() == 2);
+    List<String> lines = lines(portFile);
     return new Browser(process, URI.create("ws://127.0.0.1:" + lines.get(0) + lines.get(1)));
   }
 
@@ -68,7 +68,7 @@ public final class Browser implements AutoCloseable {
                 "--no-first-run",
                 "--disable-background-networking",
                 "--hide-scrollbars",
-                // A page that is not in front works as one that is.
+                // A page in the background works as one in the foreground.
                 "--disable-renderer-backgrounding",
                 "--disable-backgrounding-occluded-windows",
                 "--disable-background-timer-throttling",
@@ -148,7 +148,7 @@ public final class Browser implements AutoCloseable {
     return answered.path("result");
   }
 
-  /** What the browser tells. */
+  /** A message of the browser. */
   private final class Ears implements WebSocket.Listener {
     private final StringBuilder text = new StringBuilder();
 
@@ -156,14 +156,14 @@ public final class Browser implements AutoCloseable {
     public @Nullable CompletionStage<?> onText(WebSocket from, CharSequence data, boolean last) {
       text.append(data);
       if (last) {
-        heard(text.toString());
+        received(text.toString());
         text.setLength(0);
       }
       from.request(1);
       return null;
     }
 
-    private void heard(String json) {
+    private void received(String json) {
       try {
         JsonNode message = MAPPER.readTree(json);
         CompletableFuture<JsonNode> answer = open.remove(message.path("id").asInt());
@@ -171,7 +171,7 @@ public final class Browser implements AutoCloseable {
         if (answer != null) {
           answer.complete(message);
         } else if (tab != null) {
-          tab.heard(message.path("method").asText(), message.path("params"));
+          tab.received(message.path("method").asText(), message.path("params"));
         }
       } catch (IOException e) {
         throw new IllegalStateException(e);
@@ -184,7 +184,7 @@ public final class Browser implements AutoCloseable {
     List<ProcessHandle> all =
         Stream.concat(process.descendants(), Stream.of(process.toHandle())).toList();
     all.forEach(ProcessHandle::destroy);
-    // Until all have ended they write into the profile.
+    // They write into the profile until all have ended.
     all.forEach(each -> each.onExit().orTimeout(SECONDS, TimeUnit.SECONDS).join());
   }
 
@@ -205,27 +205,27 @@ public final class Browser implements AutoCloseable {
       return Browser.this.send(session, method, params);
     }
 
-    private void heard(String event, JsonNode told) {
+    private void received(String event, JsonNode params) {
       switch (event) {
         case "Runtime.executionContextCreated" -> {
-          JsonNode context = told.path("context");
+          JsonNode context = params.path("context");
           if (context.at("/auxData/isDefault").asBoolean()) {
             contexts.put(context.at("/auxData/frameId").asText(), context.path("id").asInt());
           }
         }
         case "Runtime.executionContextDestroyed" ->
-            contexts.values().remove(told.path("executionContextId").asInt());
+            contexts.values().remove(params.path("executionContextId").asInt());
         case "Runtime.executionContextsCleared" -> contexts.clear();
         case "Network.requestWillBeSent" ->
-            requests.put(told.path("requestId").asText(), told.at("/request/url").asText());
+            requests.put(params.path("requestId").asText(), params.at("/request/url").asText());
         case "Network.loadingFailed" -> {
-          if (told.path("blockedReason").asText().equals("csp")) {
-            requests.remove(told.path("requestId").asText());
+          if (params.path("blockedReason").asText().equals("csp")) {
+            requests.remove(params.path("requestId").asText());
           }
         }
         case "Audits.issueAdded" -> {
-          if (told.at("/issue/code").asText().equals("ContentSecurityPolicyIssue")) {
-            violations.add(told.at("/issue/details").toString());
+          if (params.at("/issue/code").asText().equals("ContentSecurityPolicyIssue")) {
+            violations.add(params.at("/issue/details").toString());
           }
         }
         default -> {}
@@ -291,7 +291,7 @@ public final class Browser implements AutoCloseable {
     /** Waits until a script in a frame yields true. */
     public void until(int depth, String condition) {
       eventually(
-          () -> "It never came to %s; %s".formatted(condition, look(depth)),
+          () -> "This never became true: %s; %s".formatted(condition, look(depth)),
           () -> holds(depth, condition));
     }
 
@@ -365,7 +365,7 @@ public final class Browser implements AutoCloseable {
       Browser.this.send(null, "Target.closeTarget", Json.object().put("targetId", target));
     }
 
-    /** The addresses that the page and its frames turned to and were let. */
+    /** The addresses that the page and its frames requested and were allowed to reach. */
     public List<String> requests() {
       return new ArrayList<>(requests.values());
     }

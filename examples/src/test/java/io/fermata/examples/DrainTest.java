@@ -21,14 +21,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A process that is asked to end while it works. */
+/** A process that gets SIGTERM while it works. */
 @Timeout(120)
 @Tag("long")
 class DrainTest {
   @TempDir Path directory;
 
-  private ServerProcess start(int patience) throws Exception {
-    return ServerProcess.start(Kitchen.class, directory, "soup.db", "0", String.valueOf(patience));
+  private ServerProcess start(int timeoutSeconds) throws Exception {
+    return ServerProcess.start(
+        Kitchen.class, directory, "soup.db", "0", String.valueOf(timeoutSeconds));
   }
 
   private static ObjectNode cook(int seconds, String session) {
@@ -78,7 +79,7 @@ class DrainTest {
   }
 
   @Test
-  void answersTheCallUnderWayRefusesNewOnesAndEnds() throws Exception {
+  void answersTheCallInFlightRefusesNewOnesAndEnds() throws Exception {
     try (ServerProcess server = start(20)) {
       assertThat(ready(server).statusCode()).isEqualTo(200);
       String session = begin(server);
@@ -104,7 +105,7 @@ class DrainTest {
   }
 
   @Test
-  void handsACallBackThatTakesLongerAndItsRunGoesOnAfterTheNextStart() throws Exception {
+  void handsBackACallThatTakesLongerAndItsRunContinuesAfterTheNextStart() throws Exception {
     String session;
     try (ServerProcess server = start(1)) {
       session = begin(server);

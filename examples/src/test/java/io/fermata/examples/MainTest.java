@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each way to fail has an exit code of its own and says what to do next. */
+/** Each kind of failure has its own exit code and says what to do next. */
 @Tag("slow")
 class MainTest {
   private final StringWriter out = new StringWriter();
@@ -126,7 +126,7 @@ class MainTest {
     String[] wrong = {"--model-url", "localhost", "--model-name", "any"};
     assertThat(run("chat", "desk", "--store", "memory", wrong[0], wrong[1], wrong[2], wrong[3]))
         .isEqualTo(2);
-    assertThat(err.toString()).contains("\"localhost\" is no http or https address");
+    assertThat(err.toString()).contains("\"localhost\" is not an http or https address");
   }
 
   @Test
@@ -134,7 +134,7 @@ class MainTest {
     assertThat(run("chat", "des", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("There is no agent des; choose one of billing, desk");
     assertThat(run("chat", "desk", "--store", "memory", "--thread", "nobody")).isEqualTo(3);
-    assertThat(err.toString()).contains("There is no thread nobody", "leave --thread out");
+    assertThat(err.toString()).contains("There is no thread nobody", "omit --thread");
   }
 
   @Test
@@ -197,7 +197,7 @@ class MainTest {
     }
   }
 
-  /** What a command that fails complains of. */
+  /** The error output of a command that fails. */
   private String error(int code, String... arguments) {
     err.getBuffer().setLength(0);
     assertThat(run(arguments)).as(err.toString()).isEqualTo(code);
@@ -240,7 +240,7 @@ class MainTest {
     assertThat(file).hasContent("mine");
     String lost = directory.resolve("no/where.jsonl").toString();
     assertThat(error(3, "export", lost, "--run", "quote/a.b", "--store", store))
-        .contains(lost, "no such directory")
+        .contains(lost, "its directory does not exist")
         .hasLineCount(1);
   }
 
@@ -267,10 +267,10 @@ class MainTest {
   @Test
   void aServerThatCannotBeAskedIsNamedWithTheReasonAndTheNextStep() throws IOException {
     assertThat(error(3, "runs", "--server", "http://localhost:1"))
-        .contains("http://localhost:1 cannot be reached: nothing listens there; start the server")
+        .contains("http://localhost:1 cannot be reached: no server listens there; start the server")
         .hasLineCount(1);
     assertThat(error(2, "runs", "--server", "localhost:1"))
-        .contains("localhost:1 is no http or https address");
+        .contains("localhost:1 is not an http or https address");
     try (Restaurant other = Restaurant.open()) {
       assertThat(error(3, "runs", "--server", other.uri().toString()))
           .contains(other.uri().toString(), "with --server")
@@ -288,7 +288,7 @@ class MainTest {
         .contains("FERMATA_KEYS_FILE cannot be used: There is no file /nofile")
         .contains("key k1");
     assertThat(complaint(Map.of("FERMATA_API_KEYS", "ann=one,hidden"), runs))
-        .contains("FERMATA_API_KEYS cannot be used: number 2")
+        .contains("FERMATA_API_KEYS is invalid: entry 2")
         .doesNotContain("hidden");
   }
 
@@ -318,12 +318,12 @@ class MainTest {
     String store = newStore("empty.db").toString();
     assertThat(run("erase", "--principal", "ann", "--store", store)).isZero();
     assertThat(out.toString())
-        .contains("Nothing is known of the principal ann; nothing was erased")
+        .contains("The store has nothing of the principal ann; nothing was erased")
         .doesNotContain("nothing is left");
   }
 
   @Test
-  void aRunMovesFromOneStoreToAnotherAndGoesOnThere() {
+  void aRunMovesFromOneStoreToAnotherAndContinuesThere() {
     Store old = Store.sqlite(directory.resolve("old.db"));
     Store other = Store.sqlite(directory.resolve("other.db"));
     String runId;
@@ -353,7 +353,7 @@ class MainTest {
   }
 
   @Test
-  void aStoreThatIsInUseIsCopiedAndTheCopyGoesOnAndIsErased() {
+  void aStoreThatIsInUseIsCopiedAndTheCopyContinuesAndIsErased() {
     Store store = Store.sqlite(directory.resolve("used.db"));
     String copy = directory.resolve("copy.db").toString();
     try (HostProbe host = HostProbe.of(QuoteFlow.create(), store)) {

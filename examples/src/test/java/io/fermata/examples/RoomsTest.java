@@ -19,7 +19,7 @@ import java.time.LocalDateTime;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Arrows between the rooms point down only. */
+/** Dependencies between modules point down only. */
 @Tag("slow")
 class RoomsTest {
   private static final JavaClasses HOUSE =
@@ -59,7 +59,7 @@ class RoomsTest {
         "io.vertx..");
   }
 
-  /** The exception is named by whatever writes or reads JSON, and does nothing by itself. */
+  /** Code that reads or writes JSON names this exception, which does nothing by itself. */
   @Test
   void theFlowDoesNoInputOrOutput() {
     noClasses()
@@ -125,7 +125,7 @@ class RoomsTest {
         "io.vertx..");
   }
 
-  /** Models and the clients of tool servers wait for others, each as its package says. */
+  /** Models and the clients of tool servers wait for other systems, as their packages say. */
   @Test
   void agentsStartNoThread() {
     noClasses()
@@ -143,7 +143,7 @@ class RoomsTest {
         .check(HOUSE);
   }
 
-  /** The time comes through Outside. */
+  /** Time is read through Outside only. */
   @Test
   void agentsReadNoClock() {
     readsNoClock("io.fermata.agent..", WAITS_FOR_OTHERS);

@@ -25,9 +25,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** The server in a JVM of its own, and an MCP client of it. */
+/** The server in a separate JVM, and an MCP client of it. */
 public final class ServerProcess implements AutoCloseable {
-  /** A small heap; and newer JVMs complain about what the database's driver and the actors do. */
+  /**
+   * A small heap; and flags without which newer JVMs warn about the database's driver and the
+   * actors.
+   */
   private static final List<String> OPTIONS =
       List.of(
           "-Xmx512m",
@@ -68,7 +71,7 @@ public final class ServerProcess implements AutoCloseable {
     return server;
   }
 
-  /** Runs a command in a JVM of its own; what it complains of goes to errors.txt. */
+  /** Runs a command in a separate JVM; its errors go to errors.txt. */
   public static Process run(Path directory, String... options) throws IOException {
     return run(directory, Map.of(), options);
   }
@@ -118,12 +121,13 @@ public final class ServerProcess implements AutoCloseable {
     return endpoint;
   }
 
-  /** The processor time that it has taken so far. */
+  /** The processor time that it has used so far. */
   Duration cpu() {
     return process
         .info()
         .totalCpuDuration()
-        .orElseThrow(() -> new AssertionError("This system tells no processor time of a process"));
+        .orElseThrow(
+            () -> new AssertionError("This system reports no processor time of a process"));
   }
 
   private void greet() throws Exception {
@@ -134,7 +138,7 @@ public final class ServerProcess implements AutoCloseable {
     session = response.headers().firstValue("mcp-session-id").orElse(null);
   }
 
-  /** Calls a tool and gives its structured content. */
+  /** Calls a tool and returns its structured content. */
   public JsonNode call(String tool, ObjectNode arguments) throws Exception {
     ObjectNode params = Json.object().put("name", tool);
     params.set("arguments", arguments);
@@ -145,7 +149,7 @@ public final class ServerProcess implements AutoCloseable {
     String body = post(method, params).body();
     JsonNode answer = MAPPER.readTree(body);
     if (!answer.has("result")) {
-      throw new AssertionError(method + " was answered with " + body);
+      throw new AssertionError(method + " returned " + body);
     }
     return answer.path("result");
   }
@@ -171,12 +175,12 @@ public final class ServerProcess implements AutoCloseable {
     process.destroyForcibly().waitFor();
   }
 
-  /** Asks the process to end, and goes on at once. */
+  /** Sends SIGTERM and returns at once. */
   void askToEnd() {
     process.destroy();
   }
 
-  /** Waits until the process has ended, and tells with which code. */
+  /** Waits until the process has ended, and returns its exit code. */
   int ended() throws InterruptedException {
     if (!process.waitFor(60, TimeUnit.SECONDS)) {
       throw new AssertionError("The process did not end");
@@ -184,7 +188,7 @@ public final class ServerProcess implements AutoCloseable {
     return process.exitValue();
   }
 
-  /** Asks the process to end, and tells whether it did so in good time. */
+  /** Sends SIGTERM, and returns whether the process ended in time. */
   boolean endsWhenAsked() throws InterruptedException {
     process.destroy();
     return process.waitFor(60, TimeUnit.SECONDS);

@@ -124,7 +124,7 @@ class ServerTest {
 
   @Test
   @Tag("long")
-  void anImportedRunGoesOnUnderTheHandleOfItsOldStore() throws Exception {
+  void anImportedRunContinuesUnderTheHandleOfItsOldStore() throws Exception {
     JsonNode begun;
     String run;
     try (ServerProcess server = ServerProcess.start(directory, SERVE)) {
@@ -165,9 +165,9 @@ class ServerTest {
             .encode(
                 new LoggingEvent(
                     "", root, Level.INFO, "Taking up {} runs", null, new Object[] {3}));
-    JsonNode told = Json.parse(new String(line, StandardCharsets.UTF_8));
-    assertThat(told.path("formattedMessage").asText()).isEqualTo("Taking up 3 runs");
-    assertThat(told.has("message")).as("the template").isFalse();
+    JsonNode logged = Json.parse(new String(line, StandardCharsets.UTF_8));
+    assertThat(logged.path("formattedMessage").asText()).isEqualTo("Taking up 3 runs");
+    assertThat(logged.has("message")).as("the template").isFalse();
     context.stop();
   }
 

@@ -34,7 +34,7 @@ import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** A host and its server as beans of a Spring Boot application, as the README has them. */
+/** A host and its server as beans of a Spring Boot application, as in the README. */
 @Timeout(120)
 @Tag("slow")
 class SpringBootTest {
@@ -71,7 +71,7 @@ class SpringBootTest {
       return McpServer.serving(fermata).port(0).start();
     }
 
-    /** Ends the server before anything else of the application. */
+    /** Drains the server before anything else of the application stops. */
     @Bean
     SmartLifecycle drain(McpServer mcp) {
       return new Drain(mcp, Duration.ofSeconds(20));
@@ -81,12 +81,12 @@ class SpringBootTest {
   /** Runs with its server; in the last phase to start, which is the first to stop. */
   static final class Drain implements SmartLifecycle {
     private final McpServer server;
-    private final Duration patience;
+    private final Duration timeout;
     private volatile boolean running;
 
-    Drain(McpServer server, Duration patience) {
+    Drain(McpServer server, Duration timeout) {
       this.server = server;
-      this.patience = patience;
+      this.timeout = timeout;
     }
 
     @Override
@@ -96,7 +96,7 @@ class SpringBootTest {
 
     @Override
     public void stop() {
-      server.drain(patience);
+      server.drain(timeout);
       running = false;
     }
 

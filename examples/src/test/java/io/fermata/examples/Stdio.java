@@ -3,7 +3,7 @@ package io.fermata.examples;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The server as clients start it that talk to it over its standard input and output. */
+/** The server as a process of a client that uses its standard input and output. */
 public final class Stdio {
   private Stdio() {}
 

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a killed server left in its store, and what is done with the store between two servers. */
+/** The store of a killed server, and commands on it before the next server starts. */
 @Tag("slow")
 class StoreCommandsTest {
   private static final int RUNS = 40;
@@ -67,7 +67,7 @@ class StoreCommandsTest {
     assertThat(bookings()).exists();
   }
 
-  /** A server is killed while the bank books a refund; what the bank knows of it is taken away. */
+  /** A server is killed while the bank books a refund, and the bank's record of it is deleted. */
   private void leaveWorkIn(String file) throws Exception {
     try (ServerProcess server = server(file, 20_000)) {
       ThreadClient ann = ThreadClient.create(server, "desk");
@@ -79,9 +79,9 @@ class StoreCommandsTest {
     Files.delete(bookings());
   }
 
-  /** The journals whose work is unfinished, and the number of the newest record. */
+  /** The journals with unfinished work, and the number of the newest record. */
   private record Work(Set<String> journals, long newest) {
-    /** A journal's name is that of its flow and its runs. */
+    /** A journal is named by its flow and session. */
     String refund() {
       return journals.stream().filter(id -> id.startsWith("refund|")).findFirst().orElseThrow();
     }
@@ -127,7 +127,7 @@ class StoreCommandsTest {
   }
 
   @Test
-  void aBackupThatIsPutInThePlaceOfTheFileGoesOnWhereItWasMade() throws Exception {
+  void aBackupThatReplacesTheFileContinuesWhereItWasMade() throws Exception {
     String session;
     try (ServerProcess server = server("fermata.db", 0)) {
       session = server.call("quote", started()).path("sessionId").asText();
@@ -152,7 +152,7 @@ class StoreCommandsTest {
     }
   }
 
-  /** Starts runs and kills the server before all of them are entered into the list. */
+  /** Starts runs and kills the server before all of them are listed. */
   private List<String> acknowledgedButNotAllListed() throws Exception {
     for (int round = 0; round < 5; round++) {
       List<String> runs = new ArrayList<>();

@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A client of one thread over HTTP, which outlives the servers that it talks to. */
+/** A client of one thread over HTTP, which outlives the servers that it calls. */
 public final class ThreadClient {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -51,12 +51,12 @@ public final class ThreadClient {
             .build();
     HttpResponse<String> response = http.send(request, BodyHandlers.ofString());
     if (response.statusCode() >= 300) {
-      throw new AssertionError(path + " was answered with " + response.body());
+      throw new AssertionError(path + " returned " + response.body());
     }
     return MAPPER.readTree(response.body());
   }
 
-  /** Says something, and returns how the thread stands when it has dealt with it. */
+  /** Sends a message, and returns the thread after it has handled the message. */
   public JsonNode say(String text) throws Exception {
     post("/messages", Map.of("content", text));
     return settled();
@@ -70,7 +70,7 @@ public final class ThreadClient {
     return MAPPER.readTree(http.send(request("").build(), BodyHandlers.ofString()).body());
   }
 
-  /** How the thread stands when it does not work any more. */
+  /** The thread once it has stopped working. */
   public JsonNode settled() throws Exception {
     JsonNode view = view();
     for (int i = 0; i < 600 && view.path("standing").asText().equals("working"); i++) {
@@ -98,15 +98,15 @@ public final class ThreadClient {
     if (after != null) {
       events.header("Last-Event-ID", after);
     }
-    List<String> heard = new ArrayList<>();
+    List<String> read = new ArrayList<>();
     try (Stream<String> lines = http.send(events.build(), BodyHandlers.ofLines()).body()) {
       Iterator<String> each = lines.iterator();
       String line = "";
       while (!line.startsWith(last) && each.hasNext()) {
         line = each.next();
-        heard.add(line);
+        read.add(line);
       }
     }
-    return heard;
+    return read;
   }
 }

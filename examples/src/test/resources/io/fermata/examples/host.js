@@ -24,7 +24,7 @@ const LOOKS = {
 
 const host = {
   /** What the page sent, what it called, what it said in the user's place, and what it let the model know. */
-  heard: [], calls: [], said: [], known: [],
+  received: [], calls: [], said: [], known: [],
 
   /** A conversation as a model would have it, up to the widget. */
   async converse(words, flow, updates) {
@@ -60,7 +60,7 @@ const host = {
       'ui/message': params => (host.said.push(params.content[0].text), {}),
       'ui/update-model-context': params => (host.known.push(params.content[0].text), {}),
     };
-    const hears = {
+    const handlers = {
       'ui/notifications/sandbox-proxy-ready': () => post({ method: 'ui/notifications/sandbox-resource-ready',
         params: { html: page.text, sandbox: 'allow-scripts', csp: page._meta.ui.csp } }),
       async 'ui/notifications/initialized'() {
@@ -73,8 +73,8 @@ const host = {
     addEventListener('message', async ({ source, origin, data }) => {
       if (source !== frame.contentWindow || origin !== SANDBOX) return;
       if (!data.method) return torn(data.result);
-      host.heard.push(data.method);
-      if (data.id === undefined) return hears[data.method]?.(data.params);
+      host.received.push(data.method);
+      if (data.id === undefined) return handlers[data.method]?.(data.params);
       try {
         if (!answers[data.method]) throw Object.assign(new Error('Method not found'), { code: -32601 });
         post({ id: data.id, result: await answers[data.method](data.params) });

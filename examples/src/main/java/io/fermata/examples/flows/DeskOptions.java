@@ -15,13 +15,13 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Who speaks at the support desk, and where it books. */
+/** The model of the support desk, and where it books refunds. */
 public final class DeskOptions {
   static final String KEY = "FERMATA_MODEL_KEY";
 
-  private static final String SPOKEN =
+  private static final String CONFIGURATION =
       "An OpenAI-compatible provider is configured by --model-url (or FERMATA_MODEL_URL),"
-          + " --model-name (or FERMATA_MODEL_NAME) and, where it wants one, a key in "
+          + " --model-name (or FERMATA_MODEL_NAME) and, if it needs one, a key in "
           + KEY;
 
   @Spec(Spec.Target.MIXEE)
@@ -67,7 +67,7 @@ public final class DeskOptions {
           "When a customer is asked whether a refund has arrived; ${DEFAULT-VALUE} by default.")
   Duration followUp = Duration.ofDays(3);
 
-  /** As without any options, whatever the environment says. */
+  /** The desk without any options, independent of the environment. */
   public static SupportDesk scripted() {
     DeskOptions none = new DeskOptions();
     return SupportDesk.of(
@@ -101,9 +101,9 @@ public final class DeskOptions {
   }
 
   /**
-   * The model that a configuration means: the scripted one if it says nothing.
+   * The configured model; the scripted one without configuration.
    *
-   * @throws IllegalArgumentException if it says half of it, or what cannot be
+   * @throws IllegalArgumentException if the configuration is incomplete or invalid
    */
   static Model model(@Nullable String url, @Nullable String key, @Nullable String name) {
     if (url == null && key == null && name == null) {
@@ -113,7 +113,7 @@ public final class DeskOptions {
           "The model's %s is missing. %s"
               .formatted(
                   url == null && name == null ? "url and name" : url == null ? "url" : "name",
-                  SPOKEN));
+                  CONFIGURATION));
     }
     OpenAiStreamingChatModel client =
         OpenAiStreamingChatModel.builder()
@@ -134,9 +134,9 @@ public final class DeskOptions {
         return url;
       }
     } catch (URISyntaxException e) {
-      // told below
+      // reported below
     }
     throw new IllegalArgumentException(
-        "The model's url \"%s\" is no http or https address. %s".formatted(url, SPOKEN));
+        "The model's url \"%s\" is not an http or https address. %s".formatted(url, CONFIGURATION));
   }
 }

@@ -7,7 +7,7 @@ import java.math.BigDecimal;
 import java.time.LocalDate;
 import java.util.List;
 
-/** The display tools of the examples: what each is given, and the page that renders it. */
+/** The display tools of the examples: the data of each, and the page that renders it. */
 public final class Displays {
   /** What the plan picker shows. */
   public record Plans(

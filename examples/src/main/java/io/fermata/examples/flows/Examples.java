@@ -18,7 +18,7 @@ public final class Examples implements AutoCloseable {
     this.host = host;
   }
 
-  /** With a desk that a script speaks for. */
+  /** Starts with a scripted model at the desk. */
   static Examples start(Store store) {
     return start(store, DeskOptions.scripted());
   }
@@ -31,7 +31,7 @@ public final class Examples implements AutoCloseable {
     return open(desk.openedAt(more.apply(Fermata.host().store(store))));
   }
 
-  /** Takes nothing up that the store has. */
+  /** Opens without continuing any work of the store. */
   public static Examples dormant(Store store) {
     return open(DeskOptions.scripted().openedAt(Fermata.host().store(store)).dormant());
   }
@@ -71,9 +71,9 @@ public final class Examples implements AutoCloseable {
     restaurant.close();
   }
 
-  /** Closes, giving work that is under way so long to end. */
-  public void close(Duration patience) {
-    host.close(patience);
+  /** Closes; running work has this long to complete. */
+  public void close(Duration timeout) {
+    host.close(timeout);
     restaurant.close();
   }
 }

@@ -15,8 +15,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * A whole application in one class: a flow whose step takes its time, a host, a server, and an end
- * in good order when the process is asked for it.
+ * A whole application in one class: a flow with a slow step, a host, a server, and a graceful
+ * shutdown when the process is terminated.
  */
 public final class Kitchen {
   record Soup(
@@ -25,7 +25,7 @@ public final class Kitchen {
 
   private Kitchen() {}
 
-  /** Cooks as long as it is told to. */
+  /** Cooks for the given number of seconds. */
   public static Flow<?> soup() {
     return Flow.of("soup", Soup.class)
         .title("Soup")
@@ -48,19 +48,19 @@ public final class Kitchen {
   /**
    * Serves it.
    *
-   * @param args the file that sessions live in, the port, and how many seconds calls under way may
-   *     take in the end
+   * @param args the file of the store, the port, and how many seconds calls in flight may take at
+   *     shutdown
    */
   public static void main(String[] args) throws InterruptedException {
     Fermata host = Fermata.host().store(Store.sqlite(Path.of(args[0]))).flow(soup()).start();
     McpServer server = McpServer.serving(host).port(Integer.parseInt(args[1])).start();
-    Duration patience = Duration.ofSeconds(Integer.parseInt(args[2]));
+    Duration timeout = Duration.ofSeconds(Integer.parseInt(args[2]));
     Runtime.getRuntime()
         .addShutdownHook(
             new Thread(
                 () -> {
-                  server.drain(patience);
-                  host.close(patience);
+                  server.drain(timeout);
+                  host.close(timeout);
                 }));
     System.out.println("Soup is served at " + server.endpoint());
     Thread.currentThread().join();

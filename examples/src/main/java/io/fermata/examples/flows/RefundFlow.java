@@ -11,7 +11,7 @@ import io.fermata.flow.schema.Describe;
 import java.time.Duration;
 import java.util.Map;
 
-/** Pays an order back: asks for what is missing, and books it once. */
+/** Refunds an order: asks for missing values, and books the refund once. */
 public final class RefundFlow {
   public record Refund(
       @Describe("The order's number") String order,

@@ -9,8 +9,8 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Stands in for a bank: it keeps bookings in a file, one a line, takes its time to confirm them,
- * and books once what it is told twice under the same key.
+ * Stands in for a bank: it keeps bookings in a file, one per line, confirms them after a delay, and
+ * books once per idempotency key.
  */
 public final class RefundLedger {
   private final Path file;

@@ -21,8 +21,8 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A small restaurant on a free port of this machine, standing in for a service of somebody else. It
- * forgets its bookings with the process, is closed on Mondays, and books once per idempotency key.
+ * A small restaurant on a free port of this machine, which stands in for an external service. It
+ * loses its bookings with the process, is closed on Mondays, and books once per idempotency key.
  */
 public final class Restaurant implements AutoCloseable {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -60,7 +60,7 @@ public final class Restaurant implements AutoCloseable {
     return URI.create("http://localhost:" + server.getAddress().getPort());
   }
 
-  /** Out of order for the next few requests. */
+  /** Makes the next few requests fail. */
   public void failNext(int requests) {
     failures.set(requests);
   }

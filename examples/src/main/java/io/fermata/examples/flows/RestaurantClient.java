@@ -18,7 +18,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** Talks to a restaurant over HTTP. Nothing here waits: every answer is a stage. */
+/** Calls a restaurant over HTTP. Nothing blocks: every reply is a stage. */
 public final class RestaurantClient {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -30,10 +30,10 @@ public final class RestaurantClient {
     this.restaurant = restaurant;
   }
 
-  /** What is free then, and when else something is. */
+  /** The tables that are free at that time, and other times with free tables. */
   public record Found(List<TableFlow.Table> free, List<String> otherTimes) {}
 
-  /** What the restaurant is asked to reserve. */
+  /** A reservation to make. */
   public record Order(
       String date, String time, int guests, String table, String name, @Nullable String phone) {
     static Order of(TableFlow.Booking b) {
@@ -84,7 +84,7 @@ public final class RestaurantClient {
       return MAPPER.readValue(response.body(), type);
     } catch (JsonProcessingException e) {
       throw new StepException(
-          "The restaurant answered something that is not understood. Tell the flow's author.", e);
+          "The restaurant sent a reply that cannot be read. Report this to the flow's author.", e);
     }
   }
 }

@@ -23,7 +23,7 @@ import java.util.stream.Collectors;
 
 /**
  * Stands in for a model at the support desk, without a network. It decides from the request alone,
- * so it goes on after a restart as if nothing had happened.
+ * so it continues after a restart as if nothing had happened.
  */
 final class ScriptedDesk {
   private static final Pattern ORDER = Pattern.compile("\\b[A-Z]-\\d{3,}\\b");
@@ -43,7 +43,7 @@ final class ScriptedDesk {
   private static void desk(ScriptedModel model) {
     model
         .when(lastIsResultOf("look_up_order"))
-        .answer(request -> wantsRefund(request) ? refund(request) : say(told(request)));
+        .answer(request -> wantsRefund(request) ? refund(request) : say(describe(request)));
     model.when(lastIsResultOf("refund")).answer(request -> say(refunded(request)));
     model
         .when(lastIsResultOf("summary"))
@@ -68,7 +68,9 @@ final class ScriptedDesk {
 
   private static void billing(ScriptedModel model) {
     Predicate<ChatRequest> isBilling = systemContains("You are the billing office");
-    model.when(isBilling.and(lastIsResultOf("send_invoice"))).answer(request -> say(told(request)));
+    model
+        .when(isBilling.and(lastIsResultOf("send_invoice")))
+        .answer(request -> say(describe(request)));
     model
         .when(isBilling.and(lastUserSays(ORDER)))
         .answer(request -> Turn.call("send_invoice", Map.of("order", order(request))));
@@ -79,18 +81,18 @@ final class ScriptedDesk {
 
   private static Turn refund(ChatRequest request) {
     return result(request).startsWith(FAILED)
-        ? say(told(request))
+        ? say(describe(request))
         : Turn.call("refund", Map.of("order", order(request)));
   }
 
   private static String refunded(ChatRequest request) {
     String result = result(request);
     return result.startsWith(FAILED)
-        ? "I could not refund it. " + told(request)
+        ? "I could not refund it. " + describe(request)
         : "Your money is on its way: " + result;
   }
 
-  private static String told(ChatRequest request) {
+  private static String describe(ChatRequest request) {
     String result = result(request);
     return result.startsWith(FAILED) ? result.substring(FAILED.length()) : "Here it is: " + result;
   }
@@ -105,12 +107,12 @@ final class ScriptedDesk {
     return last.contains("refund") || last.contains("money back");
   }
 
-  /** It speaks at the pace of a model, a few letters at a time. */
+  /** Streams at the pace of a model, a few letters at a time. */
   private static Turn say(String text) {
     return Turn.say(text).every(Duration.ofMillis(10));
   }
 
-  // --- what a request says ---------------------------------------------------------------------
+  // --- the contents of a request ---------------------------------------------------------------
 
   private static Predicate<ChatRequest> lastUserSays(Pattern pattern) {
     return request ->

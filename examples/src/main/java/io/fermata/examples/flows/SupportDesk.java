@@ -29,8 +29,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The support desk of a bookshop: a model that answers customers, looks orders up, pays them back
- * once a person has approved it, and hands questions about invoices over to a second agent.
+ * The support desk of a bookshop: a model that answers customers, looks up orders, refunds them
+ * once a person has approved it, and hands over to a second agent for invoices.
  */
 public final class SupportDesk {
   private static final Pattern CARD = Pattern.compile("\\b(?:\\d[ -]?){12,15}(\\d{4})\\b");
@@ -56,7 +56,7 @@ public final class SupportDesk {
 
   private record FollowUp(@Describe("The order's number") String order) {}
 
-  /** Both agents have it: whoever has the thread when its time comes does it. */
+  /** Both agents have it: the one that has the thread at the due time runs it. */
   private static final ScheduledHandler FOLLOW_UP =
       ScheduledHandler.of(
           "follow_up",
@@ -91,7 +91,7 @@ public final class SupportDesk {
     return host.tool(refund()).agent(desk()).agent(billing());
   }
 
-  /** The flow that it registers as a tool. */
+  /** The flow behind the refund tool. */
   public Flow<?> flow() {
     return refund().flow();
   }
@@ -159,7 +159,7 @@ public final class SupportDesk {
         .budget(Budget.tokens(500_000).andCost("2.00"));
   }
 
-  /** What a person is asked; an order that does not exist is the flow's to refuse. */
+  /** The question to the approver; null for an unknown order, which the flow rejects. */
   private @Nullable String mayRefund(JsonNode arguments) {
     String number = arguments.path("order").asText();
     return orders

@@ -22,8 +22,8 @@ import java.util.Map;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Books a table at a restaurant that is reached over HTTP: it looks for what is free, offers other
- * times in a loop, lets the guest choose, and reserves once however often it has to try.
+ * Books a table at a restaurant over HTTP: it looks for free tables, offers other times in a loop,
+ * lets the guest choose, and reserves once, no matter how many attempts it takes.
  */
 public final class TableFlow {
   private static final int LARGE_PARTY = 6;
@@ -40,7 +40,7 @@ public final class TableFlow {
       @Computed String missed,
       @Computed String reference) {}
 
-  /** A table that could be had. */
+  /** A table that is free. */
   public record Table(String id, int seats, String place) {}
 
   /** What a completed booking returns. */
@@ -121,7 +121,7 @@ public final class TableFlow {
         .thenAccept(
             found -> {
               run.set("free", found.free()).set("otherTimes", found.otherTimes());
-              // A wish that cannot be met is no answer any more, so that it is asked again.
+              // An answer that cannot be met is deleted, so that its question is asked again.
               if (found.free().isEmpty()) {
                 run.delete(found.otherTimes().isEmpty() ? "date" : "time");
               }

@@ -10,12 +10,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 
 /**
- * Stands in for services of others: airlines and hotels that hold what they are asked for, and a
- * bank that says some time later that it has been paid. It forgets everything with the process, and
- * does once what it is asked twice under the same key.
+ * Stands in for external services: airlines and hotels that hold reservations, and a bank that
+ * confirms a payment some time later. It loses everything with the process, and does everything
+ * once per idempotency key.
  */
 public final class TravelAgency {
-  /** Something that can be booked, with its price a head. */
+  /** Something that can be booked, with its price per person. */
   public record Offer(String id, String what, int price) {}
 
   private static final Executor BANK =
@@ -25,7 +25,7 @@ public final class TravelAgency {
   private final Map<String, Integer> charges = new LinkedHashMap<>();
   private BiConsumer<String, String> paid = (run, receipt) -> {};
 
-  /** Has somebody told, as {@code (run, receipt)}, when the bank has been paid. */
+  /** Sets the listener of payments, which is called with {@code (run, receipt)}. */
   public synchronized void whenPaid(BiConsumer<String, String> listener) {
     paid = listener;
   }
@@ -41,7 +41,7 @@ public final class TravelAgency {
         new Offer("grand", "Grand Hotel " + city, 320), new Offer("inn", city + " Inn", 90));
   }
 
-  /** Keeps something until it is released. Returns the reference. */
+  /** Holds an offer until it is released. Returns the reference. */
   public synchronized String hold(String offer, String key) {
     return holds.computeIfAbsent(key, k -> offer + "-" + (holds.size() + 1));
   }
@@ -54,7 +54,7 @@ public final class TravelAgency {
     return List.copyOf(holds.values());
   }
 
-  /** Asks the bank for money; it tells later that it has it. */
+  /** Charges the bank, which confirms the payment later. */
   public synchronized void charge(String run, int amount, String key) {
     charges.put(key, amount);
     confirm(run);
@@ -68,7 +68,7 @@ public final class TravelAgency {
     return charges.values().stream().mapToInt(Integer::intValue).sum();
   }
 
-  /** Has the bank say again that a run has been paid. */
+  /** Makes the bank confirm the payment of a run, again if it did so before. */
   public synchronized void confirm(String run) {
     BiConsumer<String, String> listener = paid;
     BANK.execute(() -> listener.accept(run, "receipt-" + Integer.toHexString(run.hashCode())));

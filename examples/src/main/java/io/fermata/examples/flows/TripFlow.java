@@ -17,8 +17,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Plans a trip: flight, hotel and passports side by side, asked for together and answered in any
- * order; a payment that a bank confirms later; and what was held is released if it does not.
+ * Plans a trip: flight, hotel and passports in parallel branches, asked for together and answered
+ * in any order; then a payment that a bank confirms later. If it does not, the reservations are
+ * released.
  */
 public final class TripFlow {
   private static final int NEEDS_APPROVAL = 1500;
@@ -38,7 +39,7 @@ public final class TripFlow {
       @Computed Integer price,
       @Computed String receipt) {}
 
-  /** What is asked of each traveller. */
+  /** The questions to each traveller. */
   public record Passport(
       @Describe("Who it belongs to") String traveller,
       @Describe("Its number") @Pattern(regexp = "[A-Z0-9]{6,9}") String number) {}

@@ -1,4 +1,4 @@
-/** The example flows and agents, each a whole of its own to be copied. */
+/** The example flows and agents, each complete in itself, to be copied. */
 @NullMarked
 package io.fermata.examples.flows;
 

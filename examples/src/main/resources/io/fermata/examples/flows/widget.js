@@ -1,6 +1,6 @@
-// What the pages have in common: one of several cards is chosen, and the flow that asked for it is answered.
+// Shared by the pages: the user chooses one of several cards, and the page answers the flow that asked.
 // A page calls widget({ flow, field, tool, example, heading(data), cards(data), done(result, card) }).
-// It talks with the client that shows it as MCP Apps has it (JSON-RPC by postMessage), or by the window.openai of ChatGPT.
+// It talks with its client as MCP Apps defines it (JSON-RPC by postMessage), or through ChatGPT's window.openai.
 'use strict';
 
 /** An element with attributes and children. */
@@ -11,8 +11,8 @@ function el(tag, attributes, ...children) {
   return made;
 }
 
-/** The client: what it tells is handed to `hears`. */
-function clientOf(name, hears) {
+/** The client: its messages are dispatched to `handlers`. */
+function clientOf(name, handlers) {
   const host = window.parent, framed = host !== window;
   const open = new Map();
   let lastId = 0, speaksApps = false;
@@ -21,13 +21,13 @@ function clientOf(name, hears) {
     open.set(++lastId, { resolve, reject });
     post({ id: lastId, method, params });
   });
-  const told = {
-    'ui/notifications/tool-input': params => hears.data(params?.arguments),
-    'ui/notifications/tool-result': params => hears.result(params),
-    'ui/notifications/tool-cancelled': () => hears.cancelled(),
-    'ui/notifications/host-context-changed': params => hears.context(params),
+  const notifications = {
+    'ui/notifications/tool-input': params => handlers.data(params?.arguments),
+    'ui/notifications/tool-result': params => handlers.result(params),
+    'ui/notifications/tool-cancelled': () => handlers.cancelled(),
+    'ui/notifications/host-context-changed': params => handlers.context(params),
   };
-  const asked = { 'ui/resource-teardown': () => hears.teardown(), ping: () => {} };
+  const asked = { 'ui/resource-teardown': () => handlers.teardown(), ping: () => {} };
 
   function listen({ source, data: message }) {
     if (source !== host || message?.jsonrpc !== '2.0') return;
@@ -36,16 +36,16 @@ function clientOf(name, hears) {
       const waiting = open.get(id);
       open.delete(id);
       error ? waiting?.reject(Object.assign(new Error(error.message), error)) : waiting?.resolve(result);
-    } else if (id === undefined) told[method]?.(params);
+    } else if (id === undefined) notifications[method]?.(params);
     else if (asked[method]) post({ id, result: asked[method](params) ?? {} });
     else post({ id, error: { code: -32601, message: `This page does not know ${method}.` } });
   }
 
   function globals() {
     const { theme, locale, toolInput, toolOutput, widgetState, safeArea } = window.openai;
-    hears.context({ theme, locale, safeAreaInsets: safeArea?.insets });
-    if (toolInput ?? toolOutput) hears.data({ ...toolInput, ...toolOutput });
-    if (widgetState?.chosen) hears.chosen(widgetState.chosen);
+    handlers.context({ theme, locale, safeAreaInsets: safeArea?.insets });
+    if (toolInput ?? toolOutput) handlers.data({ ...toolInput, ...toolOutput });
+    if (widgetState?.chosen) handlers.chosen(widgetState.chosen);
   }
 
   return {
@@ -54,26 +54,26 @@ function clientOf(name, hears) {
         addEventListener('openai:set_globals', globals);
         globals();
       }
-      if (!framed) return void (window.openai || hears.nobody());
+      if (!framed) return void (window.openai || handlers.nobody());
       addEventListener('message', listen);
       request('ui/initialize', {
         protocolVersion: '2026-01-26', appInfo: { name, version: '1' }, appCapabilities: { availableDisplayModes: ['inline'] },
       }).then(answer => {
         speaksApps = true;
-        hears.context(answer?.hostContext);
+        handlers.context(answer?.hostContext);
         post({ method: 'ui/notifications/initialized' });
-        hears.ready();
+        handlers.ready();
       }, () => {});
-      setTimeout(() => speaksApps || window.openai || hears.nobody(), 3000);
+      setTimeout(() => speaksApps || window.openai || handlers.nobody(), 3000);
     },
     call: (tool, args, callId) => speaksApps || !window.openai
       ? request('tools/call', { name: tool, arguments: args, _meta: { 'fermata/callId': callId } })
       : window.openai.callTool(tool, args),
-    /** Says something in the user's place, which gives the model a turn. */
+    /** Sends a message in the user's place, which gives the model a turn. */
     say: text => speaksApps || !window.openai
       ? request('ui/message', { role: 'user', content: [{ type: 'text', text }] })
       : window.openai.sendFollowUpMessage({ prompt: text }),
-    /** Lets the model know for its next turn. */
+    /** Adds to the model's context for its next turn. */
     know(text, chosen) {
       if (speaksApps) request('ui/update-model-context', { content: [{ type: 'text', text }] }).catch(() => {});
       window.openai?.setWidgetState?.({ chosen });
@@ -126,8 +126,8 @@ function widget(page) {
         card.badge && el('span', { class: 'badge' }, card.badge), el('span', { class: 'mark' }),
         el('span', { class: 'name' }, card.icon, card.name), ...card.lines);
     }));
-    // What was sent stays as it is, whatever is drawn anew under it.
-    if (!['sending', 'done', 'told'].includes(main.dataset.phase)) choosing();
+    // What was sent stays selected when the cards are drawn again.
+    if (!['sending', 'done', 'noted'].includes(main.dataset.phase)) choosing();
   }
 
   function choosing() {
@@ -145,30 +145,30 @@ function widget(page) {
     const card = cards.find(each => each.id === chosen);
     const args = { action: 'continue', stateUpdates: { [page.field]: card.id } };
     if (data.sessionId) args.sessionId = data.sessionId;
-    if (alone) return phase('told', [`In a conversation, ${card.name} would now be sent to the flow:`, el('code', {}, `${page.flow} ${JSON.stringify(args)}`)]);
+    if (alone) return phase('noted', [`In a conversation, ${card.name} would now be sent to the flow:`, el('code', {}, `${page.flow} ${JSON.stringify(args)}`)]);
     phase('sending');
-    // The same attempt keeps its name, so that a reply that was lost is fetched and nothing happens twice.
+    // A repeated attempt keeps its call id, so that a lost reply is fetched and nothing happens twice.
     pending ??= `${page.tool} ${Date.now()} ${Math.random()}`;
     let said;
     try {
       said = structured(await client.call(page.flow, args, pending));
       pending = undefined;
     } catch (e) {
-      return e.code === -32601 ? tell(card) : failed(`That did not arrive: ${e.message || 'the client gave no reason'}.`);
+      return e.code === -32601 ? askModel(card) : failed(`That did not arrive: ${e.message || 'the client gave no reason'}.`);
     }
-    if (said.status === 'error') return said.code === 'missing_session' ? tell(card) : failed(said.error ?? 'The server did not take that.');
+    if (said.status === 'error') return said.code === 'missing_session' ? askModel(card) : failed(said.error ?? 'The server did not take that.');
     if (said.status === 'widget' && said.tool === page.tool) {
       main.dataset.phase = '';
       data = { sessionId: data.sessionId };
       return show(said.data);
     }
-    client.know(`The user chose ${page.field} = ${card.id} in the widget, and the flow ${page.flow} was told. It answered: ${JSON.stringify(said)}`, card.id);
+    client.know(`The user chose ${page.field} = ${card.id} in the widget, which answered the flow ${page.flow}. Its reply: ${JSON.stringify(said)}`, card.id);
     if (said.status === 'complete') return phase('done', page.done(said.result ?? {}, card));
-    phase('told', said.question ?? `${card.name} is noted; the assistant goes on.`);
+    phase('noted', said.question ?? `${card.name} is noted; the assistant continues.`);
     client.say(`I chose ${card.name}.`).catch(() => {});
   }
 
-  /** What the flow answered, however the client hands it on. */
+  /** The reply of the flow, in any form in which clients pass it on. */
   function structured(result) {
     if (result?.structuredContent) return result.structuredContent;
     const text = result?.content?.[0]?.text ?? result?.result;
@@ -184,10 +184,10 @@ function widget(page) {
     send.focus({ preventScroll: true });
   }
 
-  /** Without a session of its own the page asks the model to answer in its place. */
-  function tell(card) {
+  /** Without a session, the page asks the model to answer the flow. */
+  function askModel(card) {
     client.say(`I choose ${card.name} (${page.field}: ${card.id}).`).then(
-      () => phase('told', `${card.name}: the assistant has been told.`),
+      () => phase('noted', `${card.name}: the assistant has been notified.`),
       () => failed(`That did not arrive. Type "${card.name}" in the chat instead.`));
   }
 
@@ -196,7 +196,7 @@ function widget(page) {
     draw();
   }
 
-  /** What comes from a client, perhaps again, perhaps so late that there is a preview already. */
+  /** Takes data of a client, which may come repeatedly, or after the preview is shown. */
   function live(given) {
     if (alone) {
       alone = false;

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
  * @param path from the root of the repository
  */
 record Document(String path, List<String> lines) {
-  /** This module is a folder of the repository, and its tests run there. */
+  /** The root of the repository; tests run in the folder of this module. */
   static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
 
   private static final Set<String> NAMES = Set.of("README.md", "CONTRIBUTING.md");
@@ -27,8 +27,8 @@ record Document(String path, List<String> lines) {
   /**
    * A fenced block.
    *
-   * @param language what stands behind the fence, and
-   * @param options what follows it
+   * @param language the first word after the fence
+   * @param options the words after the language
    * @param line the number of its first line
    */
   record Block(Document document, String language, String options, int line, List<String> lines) {
@@ -79,7 +79,7 @@ record Document(String path, List<String> lines) {
     return ROOT.resolve(path);
   }
 
-  /** All fenced blocks, and what Java snippets are compiled with: comments of that language. */
+  /** All fenced blocks, and the comments with the context of Java snippets. */
   List<Block> blocks() {
     List<Block> blocks = new ArrayList<>();
     for (int i = 0; i < lines.size(); i++) {

@@ -70,7 +70,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** What the documents name is there, what users may call is named, and they are short enough. */
+/**
+ * Checks that what documents name exists, that what users may call is documented, and that
+ * documents are short.
+ */
 class DocumentsTest {
   private static final RecordComponent[] NO_COMPONENTS = {};
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
@@ -96,7 +99,10 @@ class DocumentsTest {
           "Maven",
           "MemorySaver");
 
-  /** What users write flows, agents, hosts, servers and tests with, and where it is taught. */
+  /**
+   * The types with which users write flows, agents, hosts, servers and tests, and the documents
+   * that teach them.
+   */
   private static final Map<String, List<Class<?>>> TAUGHT =
       Map.of(
           "runtime/flow/README.md",
@@ -215,7 +221,7 @@ class DocumentsTest {
     assertThat(missing).isEmpty();
   }
 
-  /** A type of the project with the member that is named, or a type that others made. */
+  /** A type of the project with the named member, or a type of a library. */
   private List<String> missing(String code, Set<String> others) {
     List<String> missing = new ArrayList<>();
     for (MatchResult named : TYPE.matcher(code).results().toList()) {
@@ -230,7 +236,7 @@ class DocumentsTest {
         missing.add(named.group());
       }
     }
-    // What is so long is the name of a test, in a list behind that of its class.
+    // A name this long is a test's, in a list after the name of its class.
     if (METHOD.matcher(code).matches() && types.all().noneMatch(source -> source.has(code))) {
       missing.add(code);
     }
@@ -266,7 +272,7 @@ class DocumentsTest {
     }
   }
 
-  /** Public for other packages of Fermata alone, and of no use to authors. */
+  /** Public only for other packages of Fermata, and of no use to authors. */
   private static final Set<String> BETWEEN_PACKAGES =
       Set.of(
           "McpTool.atOnce",

@@ -22,14 +22,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every shell line of the documents does what it says.
+ * Runs every shell line of the documents.
  *
- * <p>The {@code ```sh} blocks of a document are one bash script, in which they stand at their own
- * line numbers. It runs in an empty folder, and stops at the first line that fails. The jar of the
- * examples is the class path of this test, port 8080 one that is free. {@code serve} runs in the
- * background until the next one or the end; an HTTP error is a failure; a stream, {@code curl -N},
- * is listened to for two seconds. Blocks that say {@code norun} build the project, or need what a
- * test must not have; of these the names are checked.
+ * <p>The {@code ```sh} blocks of a document are one bash script, in which they keep their line
+ * numbers. It runs in an empty folder, and stops at the first line that fails. The class path of
+ * this test replaces the jar of the examples, and a free port replaces 8080. {@code serve} runs in
+ * the background until the next one or the end; an HTTP error is a failure; a stream, {@code curl
+ * -N}, is read for two seconds. Blocks that say {@code norun} build the project, or need what a
+ * test does not have; only their names are checked.
  */
 class ShellLinesTest {
   private static final String PRELUDE =
@@ -125,7 +125,7 @@ class ShellLinesTest {
     assertThat(ended && running.exitValue() == 0).as(Files.readString(said)).isTrue();
   }
 
-  /** As many lines as the document has, so that bash tells where a line that failed stands. */
+  /** As many lines as the document has, so that bash reports the line number of a failure. */
   private static String script(Document document) throws IOException {
     List<String> lines = new ArrayList<>(document.lines());
     lines.replaceAll(line -> "");

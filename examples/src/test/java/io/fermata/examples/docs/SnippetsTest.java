@@ -33,14 +33,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every Java snippet of the documents compiles as it stands.
+ * Compiles every Java snippet of the documents as it is.
  *
  * <p>A block holds statements, which may declare records; {@code ```java members} holds members of
- * a class, {@code ```java file} whole types. A block with imports needs no others. One without has
- * all public types of Fermata, {@code Flow.*}, {@code Condition.*} and {@code ScriptedModel.*}, and
- * those of {@link #PACKAGES}. What a document's snippets take for granted is declared in comments
- * {@code <!-- java context … -->}, once for all of them. Statements are also run where the block
- * says {@code run}, and of members or a file the method named by {@code run=name}.
+ * a class, {@code ```java file} whole types. A block with imports gets no others. A block without
+ * imports gets all public types of Fermata, {@code Flow.*}, {@code Condition.*} and {@code
+ * ScriptedModel.*}, and those of {@link #PACKAGES}. The comments {@code <!-- java context … -->} of
+ * a document declare the context of all its snippets. Statements are also run if the block says
+ * {@code run}, and of members or a file the method named by {@code run=name}.
  */
 class SnippetsTest {
   private static final List<String> PACKAGES =
@@ -69,7 +69,7 @@ class SnippetsTest {
 
   @TempDir Path classes;
 
-  /** A snippet as a Java file, and where its first line is in its document. */
+  /** A snippet as a Java file, and the place of its first line in its document. */
   private static final class Unit extends SimpleJavaFileObject {
     private final String name;
     private final Document.Block block;
@@ -89,8 +89,8 @@ class SnippetsTest {
       return head + "\n" + body;
     }
 
-    /** Each line of the block is a line of the file, behind the one with all the rest. */
-    String told(Diagnostic<?> diagnostic) {
+    /** Each line of the block is a line of the file, after one line with the rest. */
+    String described(Diagnostic<?> diagnostic) {
       long line = block.line() + diagnostic.getLineNumber() - 2;
       return block.document().path() + ":" + line + ": " + diagnostic.getMessage(Locale.ROOT);
     }
@@ -134,7 +134,7 @@ class SnippetsTest {
     return units;
   }
 
-  /** Imports have to stand before everything, also those of a block that is no whole file. */
+  /** Imports must come first, also those of a block that is not a whole file. */
   private Unit unit(String name, Document.Block block, String before, String after) {
     List<String> imports = new ArrayList<>();
     List<String> body = new ArrayList<>();
@@ -194,13 +194,13 @@ class SnippetsTest {
     compiler.getTask(null, null, found, options, null, units).call();
     return found.getDiagnostics().stream()
         .filter(diagnostic -> diagnostic.getKind() == Diagnostic.Kind.ERROR)
-        .map(SnippetsTest::told)
+        .map(SnippetsTest::described)
         .toList();
   }
 
-  private static String told(Diagnostic<? extends JavaFileObject> diagnostic) {
+  private static String described(Diagnostic<? extends JavaFileObject> diagnostic) {
     return diagnostic.getSource() instanceof Unit unit
-        ? unit.told(diagnostic)
+        ? unit.described(diagnostic)
         : diagnostic.getMessage(Locale.ROOT);
   }
 

@@ -56,10 +56,10 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 
 /**
- * The tables of the documents say what the code does.
+ * Compares the tables of the documents with the code.
  *
- * <p>What stands between {@code <!-- generated: name -->} and {@code <!-- end -->} is made from the
- * code; {@code -Ddocs=write} writes it anew. A table behind {@code <!-- names: name -->} is written
+ * <p>The text between {@code <!-- generated: name -->} and {@code <!-- end -->} is generated from
+ * the code; {@code -Ddocs=write} updates it. A table after {@code <!-- names: name -->} is written
  * by hand, and the names in its first column are those of the code.
  */
 class TablesTest {
@@ -155,7 +155,7 @@ class TablesTest {
                 .map(code -> row("`" + code.wireName() + "`", code.cause(), code.repair()))));
   }
 
-  /** The components of a record, what they are by default, and what its Javadoc says of them. */
+  /** The components of a record, with their defaults and their Javadoc. */
   private List<String> components(Class<? extends Record> type, Record standard)
       throws ReflectiveOperationException {
     String source = types.main(type.getSimpleName()).text();
@@ -174,7 +174,7 @@ class TablesTest {
     } else if (value instanceof Integer number) {
       return String.format(Locale.ROOT, "%,d", number);
     } else if (value instanceof Double number) {
-      return number.isInfinite() ? "any number" : number.toString();
+      return number.isInfinite() ? "unlimited" : number.toString();
     }
     return "see below";
   }
@@ -202,7 +202,7 @@ class TablesTest {
         .replaceAll("\\{@(?:code|link(?:plain)?) ([^}]*)}", "`$1`");
   }
 
-  /** Those of a host that was called and lost its session from memory, and of its server. */
+  /** The meters of a host that was called and evicted its session, and of its server. */
   private static List<String> meters() throws Exception {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     try (HostProbe probe = quotes(host -> host.telemetry(Meters.of(registry)));
@@ -226,7 +226,7 @@ class TablesTest {
         QuoteFlow.create(), Store.memory(), host -> more.apply(host.display(plans)));
   }
 
-  /** As the command graph prints a run of the quote. */
+  /** A run of the quote as the command graph prints it. */
   private static List<String> picture() {
     try (HostProbe probe = quotes(host -> host)) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");

@@ -13,7 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The Java files of the repository, by the simple names of their types. */
+/** The Java files of the repository by the simple names of their types. */
 final class Types {
   private static final Pattern PACKAGE = Pattern.compile("(?m)^package ([\\w.]+);");
   private static final List<String> SOURCES =

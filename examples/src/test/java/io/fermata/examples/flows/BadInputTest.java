@@ -73,11 +73,11 @@ class BadInputTest {
 
   @ParameterizedTest
   @MethodSource("updates")
-  void valuesThatDoNotFitAreRefusedByName(String updates, String told) throws Exception {
+  void valuesThatDoNotFitAreRefusedByName(String updates, String message) throws Exception {
     JsonNode reply =
         call("{'action':'continue','sessionId':'" + session + "','stateUpdates':" + updates + "}");
     assertThat(reply.path("code").asText()).isEqualTo("invalid_updates");
-    assertThat(reply.path("error").asText()).contains(told);
+    assertThat(reply.path("error").asText()).contains(message);
     assertThat(reply.path("violations")).isNotEmpty();
     assertThat(reply.path("questions")).as("the question comes along").hasSize(2);
   }

@@ -32,12 +32,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The MCP client that others wrote for Java, on a real SQLite file. */
+/** The official MCP client for Java, on a real SQLite file. */
 @Timeout(600)
 @Tag("slow")
 class JavaSdkTest {
   /** The client's own limits are for people; here one only ends a test that hangs. */
-  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final Duration TIMEOUT = Duration.ofMinutes(2);
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -48,7 +48,7 @@ class JavaSdkTest {
   }
 
   private static McpClient.SyncSpec client(McpClientTransport transport) {
-    return McpClient.sync(transport).requestTimeout(PATIENCE).initializationTimeout(PATIENCE);
+    return McpClient.sync(transport).requestTimeout(TIMEOUT).initializationTimeout(TIMEOUT);
   }
 
   private static JsonNode call(McpSyncClient client, String flow, Map<String, Object> arguments) {
@@ -64,7 +64,7 @@ class JavaSdkTest {
     return Map.of("action", "continue", "sessionId", session, "stateUpdates", updates);
   }
 
-  /** Drives the quote over two connections, the second of which has nothing but the handle. */
+  /** Drives the quote over two connections, the second of which has only the handle. */
   private static void drivesTheQuote(Supplier<McpClientTransport> connection) {
     String session;
     try (McpSyncClient client = client(connection.get()).build()) {
@@ -109,7 +109,7 @@ class JavaSdkTest {
         });
   }
 
-  /** The client does not wait for the process that it asks to end. */
+  /** The client does not wait for the end of its process. */
   private static void awaitFree(Path file) {
     for (int i = 0; ; i++) {
       try {

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The MCP clients that others wrote for Node, each driving the quote flow on a real SQLite file.
- * They need Node and npm on the PATH.
+ * MCP clients of other vendors for Node, each driving the quote flow on a real SQLite file. They
+ * need Node and npm on the PATH.
  */
 @Tag("tools")
 class NodeClientsTest {
@@ -86,7 +86,7 @@ class NodeClientsTest {
     }
   }
 
-  /** The server as a process of its client's. */
+  /** The server as a process of its client. */
   private List<String> stdio() {
     return Stdio.command(folder.resolve("stdio.db"));
   }
@@ -105,9 +105,9 @@ class NodeClientsTest {
   void theInspectorFindsThePagesOfTheWidgets(String era) throws Exception {
     try (Examples examples = Examples.start(Store.sqlite(folder.resolve("pages.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
-      String told = over(server, era).run("--method", "tools/list", "--app-info");
+      String printed = over(server, era).run("--method", "tools/list", "--app-info");
       Map<String, JsonNode> apps = new TreeMap<>();
-      for (String line : told.lines().toList()) {
+      for (String line : printed.lines().toList()) {
         JsonNode app = new ObjectMapper().readTree(line);
         if (app.path("hasApp").asBoolean()) {
           apps.put(app.path("toolName").asText(), app);
@@ -146,9 +146,9 @@ class NodeClientsTest {
   }
 
   /**
-   * The Inspector's command line, one process a call.
+   * The Inspector's command line, one process per call.
    *
-   * @param server the words that say where the server is
+   * @param server the arguments that name the server
    */
   private record Inspector(List<String> server) {
     JsonNode proceed(String session, String updates) throws Exception {

@@ -14,7 +14,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How a quote is made. */
+/** The quote, from contact details to a chosen plan. */
 class QuoteFlowTest {
   @TempDir Path directory;
 

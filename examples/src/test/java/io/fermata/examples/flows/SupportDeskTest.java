@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The support desk as its users meet it: over HTTP, over MCP and in a terminal. */
+/** The support desk as its users see it: over HTTP, over MCP and in a terminal. */
 @Tag("slow")
 class SupportDeskTest {
   @TempDir Path directory;
@@ -92,8 +92,8 @@ class SupportDeskTest {
   }
 
   private static void heardFromTheBeginning(ThreadClient ann) throws Exception {
-    List<String> heard = ann.events(null, "event: handed_over");
-    assertThat(heard)
+    List<String> lines = ann.events(null, "event: handed_over");
+    assertThat(lines)
         .containsSubsequence(
             "event: thread.created",
             "event: call.asked",
@@ -102,7 +102,7 @@ class SupportDeskTest {
             "event: call.answered",
             "event: stopped",
             "event: handed_over");
-    List<String> ids = heard.stream().filter(line -> line.startsWith("id: ")).toList();
+    List<String> ids = lines.stream().filter(line -> line.startsWith("id: ")).toList();
     assertThat(ids).doesNotHaveDuplicates();
     String middle = ids.get(ids.size() / 2);
     List<String> resumed = ann.events(middle.substring("id: ".length()), "event: handed_over");
@@ -178,7 +178,7 @@ class SupportDeskTest {
   }
 
   @Test
-  void aChatAsksForApprovalAndGoesOnInAnotherProcess() throws Exception {
+  void aChatAsksForApprovalAndContinuesInAnotherProcess() throws Exception {
     String id;
     try (Fermata host = host(scripted(Duration.ofDays(3)))) {
       id = begin(host);
@@ -258,7 +258,7 @@ class SupportDeskTest {
     String screen = new String(chat.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertThat(screen)
         .containsSubsequence(
-            "Thread ", "[look_up_order]", "two cookbooks", "To go on: chat desk --thread ");
+            "Thread ", "[look_up_order]", "two cookbooks", "To continue: chat desk --thread ");
     assertThat(chat.waitFor()).isZero();
     assertThat(Files.readString(directory.resolve("errors.txt"))).isEmpty();
   }

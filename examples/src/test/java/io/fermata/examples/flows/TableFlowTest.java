@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** How a table is booked at a restaurant that is really called. */
+/** Books a table at a restaurant that is called over HTTP. */
 @Tag("slow")
 class TableFlowTest {
   private static final String THURSDAY = "2026-12-24";

@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** How a trip is planned in branches, paid later, and given up. */
+/** A trip: planned in branches, paid later, and cancelled. */
 class TripFlowTest {
   private final TravelAgency agency = new TravelAgency();
   private final Flow<Trip> trip = TripFlow.create(agency);

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The pages of the examples in a real browser: in a host of MCP Apps, in what ChatGPT gives its
- * pages, and alone. It needs Chromium on the PATH, and leaves pictures in target/screenshots.
+ * The pages of the examples in a real browser: in a host of MCP Apps, with ChatGPT's bridge, and
+ * standalone. It needs Chromium on the PATH, and writes pictures to target/screenshots.
  */
 @Tag("tools")
 class WidgetsInABrowserTest {
@@ -94,7 +94,7 @@ class WidgetsInABrowserTest {
     return examples.host().call(call).toCompletableFuture().get().structured();
   }
 
-  /** What holds for every page, whatever was done with it. */
+  /** Checks that hold for every page at every time. */
   private void kept() {
     assertThat(tab.violations()).isEmpty();
     assertThat(tab.requests())
@@ -108,11 +108,11 @@ class WidgetsInABrowserTest {
 
     assertThat(page("document.body.innerText"))
         .contains("Choose a plan for your company", "$30", "$25", "$22.50", "You save $270");
-    assertThat(tab.run(HOST, "host.heard.slice(0, 3)").toString())
+    assertThat(tab.run(HOST, "host.received.slice(0, 3)").toString())
         .isEqualTo(
             "[\"ui/notifications/sandbox-proxy-ready\",\"ui/initialize\","
                 + "\"ui/notifications/initialized\"]");
-    tab.until(HOST, "host.heard.includes('ui/notifications/size-changed')");
+    tab.until(HOST, "host.received.includes('ui/notifications/size-changed')");
     tab.screenshot(PICTURES.resolve("plans-light.png"));
 
     tab.click(PAGE, "[data-id=platinum]");
@@ -221,7 +221,7 @@ class WidgetsInABrowserTest {
     assertThat(page("document.body.innerText")).contains("Choose your plan", "$5");
     tab.click(PAGE, "[data-id=silver]");
     tab.click(PAGE, "#send");
-    phase("told");
+    phase("noted");
     assertThat(tab.run(HOST, "host.said[0]").asText()).contains("Silver", "selectedPlan");
     kept();
   }
