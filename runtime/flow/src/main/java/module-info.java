@@ -34,4 +34,6 @@ module io.fermata.flow {
       com.fasterxml.jackson.databind;
   opens io.fermata.flow.json to
       com.fasterxml.jackson.databind;
+  opens io.fermata.flow.observe to
+      com.fasterxml.jackson.databind;
 }

@@ -186,7 +186,7 @@ public final class SecretFields {
   }
 
   /** A copy of a container with other children; anything else as it is. */
-  static JsonNode mapped(JsonNode tree, BiFunction<String, JsonNode, JsonNode> change) {
+  public static JsonNode mapped(JsonNode tree, BiFunction<String, JsonNode, JsonNode> change) {
     if (tree instanceof ObjectNode object) {
       ObjectNode copy = JsonNodeFactory.instance.objectNode();
       object

@@ -1,21 +1,26 @@
 package io.fermata.flow;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.event.Fact;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /** Notes every call of a recorder's hooks, whichever they are. */
 public final class Calls {
-  private static final Set<String> NO_HOOKS = Set.of("id", "onRecord", "onEvent", "onDropped");
+  private static final Set<String> NO_HOOKS = Set.of("id", "onEntry", "onEvent", "onDropped");
 
-  /** A hook and what it was given. */
+  /** A hook and what it was told. */
   public record Call(String hook, Observation event) {
     @Override
     public String toString() {
@@ -24,6 +29,8 @@ public final class Calls {
   }
 
   public final List<Call> calls = new ArrayList<>();
+
+  private @Nullable Observation telling;
 
   public final Recorder recorder =
       (Recorder)
@@ -43,9 +50,16 @@ public final class Calls {
       case "equals" -> {
         return proxy == arguments[0];
       }
-      case "onEvent" -> ((Observation) arguments[0]).to(proxy);
-      case "onRecord", "onDropped" -> {}
-      default -> calls.add(new Call(method.getName(), (Observation) arguments[0]));
+      case "onEvent" -> {
+        telling = (Observation) arguments[0];
+        telling.to(proxy);
+      }
+      case "onEntry", "onDropped" -> {}
+      default -> {
+        Observation event = Objects.requireNonNull(telling);
+        assertThat(arguments[0]).isSameAs(event.moment());
+        calls.add(new Call(method.getName(), event));
+      }
     }
     return null;
   }
@@ -60,9 +74,21 @@ public final class Calls {
     return hooks;
   }
 
-  /** What a hook was told, in order. */
-  public <E extends Observation> List<E> told(Class<E> kind) {
-    return calls.stream().map(Call::event).filter(kind::isInstance).map(kind::cast).toList();
+  /** A fact as it was told, with its moment. */
+  public record Told<F>(Occurrence moment, F fact) {}
+
+  /** What was told of a kind, in order, with the moments. */
+  public <F extends Fact> List<Told<F>> moments(Class<F> kind) {
+    return calls.stream()
+        .map(Call::event)
+        .filter(event -> kind.isInstance(event.fact()))
+        .map(event -> new Told<>(event.moment(), kind.cast(event.fact())))
+        .toList();
+  }
+
+  /** What was told of a kind, in order. */
+  public <F extends Fact> List<F> told(Class<F> kind) {
+    return moments(kind).stream().map(Told::fact).toList();
   }
 
   public List<String> lines() {

@@ -11,6 +11,7 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
@@ -557,7 +558,7 @@ class MigrationTest {
             narrative);
     run.entries.forEach(entry -> recording.record(entry.seq(), entry.at(), entry.events()));
 
-    assertThat(heard.stream().filter(Observation.Migrated.class::isInstance)).hasSize(1);
+    assertThat(heard.stream().filter(one -> one.fact() instanceof Event.Migrated)).hasSize(1);
     assertThat(heard.stream().filter(MigrationTest::ofMigration).map(MigrationTest::written))
         .containsExactlyInAnyOrder("mail null", "size null", "email \"m\"", "seats 12");
     assertThat(narrative.text("run-1"))
@@ -565,11 +566,12 @@ class MigrationTest {
   }
 
   private static boolean ofMigration(Observation event) {
-    return event instanceof Observation.Written w && w.source() == Observation.Source.MIGRATION;
+    return event.fact() instanceof Observation.Written w
+        && w.source() == Observation.Source.MIGRATION;
   }
 
   private static String written(Observation event) {
-    Observation.Written written = (Observation.Written) event;
-    return written.path() + " " + written.value();
+    Write write = ((Observation.Written) event.fact()).write();
+    return write.path() + " " + write.value();
   }
 }

@@ -11,11 +11,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.action.StepException;
-import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.ObservedEntry;
+import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
@@ -104,12 +106,12 @@ class RedactionTest {
   @Test
   void whatIsAroundItIsStillTold() {
     Calls calls = heard(loose(), "a");
-    List<Write> writes = calls.told(Observation.Commit.class).get(0).writes();
+    List<Write> writes = calls.told(Event.Committed.class).get(0).writes();
     assertThat(writes.get(0).value()).isEqualTo(Json.tree(Redaction.MARK));
     assertThat(writes.get(1).value()).isEqualTo(Json.tree("card [redacted] of Ann"));
     assertThat(calls.told(Observation.Failure.class).get(0).message())
         .isEqualTo("No money on [redacted].");
-    assertThat(calls.told(Observation.Emit.class).get(0).payload())
+    assertThat(calls.told(Event.Emitted.class).get(0).payload())
         .isEqualTo(Json.tree(Map.of("card", Redaction.MARK)));
   }
 
@@ -130,7 +132,7 @@ class RedactionTest {
     talk.start("flag", true, "number", 7);
     Calls calls = heard(talk, "flag", "number");
     assertThat(calls.told(Observation.Written.class))
-        .extracting(Observation.Written::value)
+        .extracting(written -> written.write().value())
         .containsOnly(Json.tree(Redaction.MARK));
     assertThat(calls.told(Observation.RunStart.class).get(0).input().values())
         .containsOnly(Json.tree(Redaction.MARK));
@@ -160,8 +162,8 @@ class RedactionTest {
     talk.start("number", 987_654);
     Calls calls = heard(talk, "number");
     silent(calls, "987654");
-    assertThat(calls.told(Observation.Emit.class))
-        .extracting(Observation.Emit::payload)
+    assertThat(calls.told(Event.Emitted.class))
+        .extracting(Event.Emitted::payload)
         .containsExactly(Json.tree(Redaction.MARK), Json.tree("no. [redacted]"));
   }
 
@@ -198,8 +200,8 @@ class RedactionTest {
             "ask_a",
             "copy");
     talk.start("a", "ab");
-    assertThat(heard(talk, "a").told(Observation.Emit.class))
-        .extracting(Observation.Emit::payload)
+    assertThat(heard(talk, "a").told(Event.Emitted.class))
+        .extracting(Event.Emitted::payload)
         .containsExactly(Json.tree(Redaction.MARK), Json.tree("an abc"));
   }
 
@@ -211,7 +213,7 @@ class RedactionTest {
     Calls calls = heard(trip, "badges_for.*.badge", "**.town");
     silent(calls, "Guest Ann");
     silent(calls, "Tokyo");
-    assertThat(calls.told(Observation.Emit.class)).isEmpty();
+    assertThat(calls.told(Event.Emitted.class)).isEmpty();
   }
 
   @Test
@@ -247,16 +249,15 @@ class RedactionTest {
     Recorder redacted = Redaction.of("a").over(calls.recorder);
     RunObserver recording = RunObserver.of(talk.program.flow(), "s");
     for (Driver.Entry entry : talk.entries) {
-      RunState before = recording.state();
-      List<Observation> coming = recording.record(entry.seq(), entry.at(), entry.events());
+      ObservedEntry coming = recording.record(entry.seq(), entry.at(), entry.events());
       if (entry.seq() == 3) {
         redacted.onDropped(1);
       } else {
-        redacted.onRecord(before, coming);
-        coming.forEach(redacted::onEvent);
+        redacted.onEntry(coming);
+        coming.observations().forEach(redacted::onEvent);
       }
     }
-    assertThat(calls.told(Observation.Emit.class)).hasSize(1);
+    assertThat(calls.told(Event.Emitted.class)).hasSize(1);
     silent(calls, SECRET);
   }
 
@@ -275,7 +276,7 @@ class RedactionTest {
     Recorder leaking =
         new Recorder() {
           @Override
-          public void onEmit(Observation.Emit event) {
+          public void onEmit(Occurrence at, Event.Emitted event) {
             throw new IllegalStateException("Cannot print " + event.payload());
           }
         };
@@ -283,6 +284,21 @@ class RedactionTest {
     tell(loose(), leaking, Redaction.of("a").over(calls.recorder));
     silent(calls, SECRET);
     assertThat(calls.told(Observation.Failure.class).get(0).message()).contains(Redaction.MARK);
+  }
+
+  @Test
+  void aSecretThatIsCalledAsANodeLeavesTheNamesAsTheyAre() {
+    Driver talk =
+        drive(ask(talk(), "a").act("ask_", run -> run.set("computed", "ask_a")), "ask_a", "ask_");
+    talk.start("a", "ask_a");
+    Calls open = new Calls();
+    tell(talk, open.recorder);
+    Calls redacted = heard(talk, "a");
+    assertThat(redacted.lines()).isEqualTo(open.lines());
+    assertThat(redacted.told(Event.Moved.class)).isEqualTo(open.told(Event.Moved.class));
+    assertThat(redacted.told(Event.Committed.class).get(0).writes())
+        .extracting(Write::value)
+        .containsExactly(Json.tree(Redaction.MARK));
   }
 
   @Test

@@ -135,7 +135,7 @@ public final class HostBuilder {
    * told again: a recorder that must miss nothing reads the journal.
    *
    * <p>Of a flow with {@link io.fermata.flow.schema.Secret} fields it hears without their values,
-   * and without {@link Recorder#onRecord}, whose state has them.
+   * and without {@link Recorder#onEntry}, which has them.
    */
   public HostBuilder recorder(Recorder recorder) {
     recorders.add(recorder);

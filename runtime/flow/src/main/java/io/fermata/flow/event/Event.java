@@ -61,10 +61,15 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Failed.class, name = "failed"),
   @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
 })
-public sealed interface Event {
+public sealed interface Event extends Fact {
   /** When it happened; 0 where only the events around it tell. */
   default long at() {
     return 0;
+  }
+
+  /** Where it happened; null for what concerns the whole run. */
+  default @Nullable Place place() {
+    return null;
   }
 
   /** A run began, on this version of the flow. */
@@ -168,8 +173,8 @@ public sealed interface Event {
   record Tagged(Place place, List<String> added, List<String> removed) implements Event {}
 
   /** Something that an action had to tell. */
-  record Emitted(String name, @Nullable JsonNode payload) {
-    /** Not told to anybody: what a step did to the caller of its flow, a list. */
+  record Emitted(String name, @Nullable JsonNode payload) implements Fact {
+    /** No event to be told: what a step did to the caller of its flow, a list. */
     private static final String TO_CALLER = "fermata/caller";
 
     public static Emitted toCaller(List<JsonNode> changes) {
@@ -198,7 +203,22 @@ public sealed interface Event {
    * A decision was taken: which rules were tried, in order, and which way the run goes. Without a
    * target the decision failed.
    */
-  record Decided(Place place, List<Tried> tried, List<String> targets) implements Event {}
+  record Decided(Place place, List<Tried> tried, List<String> targets) implements Event {
+    /** The first of its targets; null if the decision failed. */
+    public @Nullable String chosen() {
+      return targets.isEmpty() ? null : targets.get(0);
+    }
+
+    /** The label of the rule that matched first; null if none did. */
+    public @Nullable String rule() {
+      return tried.stream().filter(Tried::matched).map(Tried::rule).findFirst().orElse(null);
+    }
+
+    /** What decided, look by look: {@code seats gt 6: 7 (true)}. */
+    public List<String> evidence() {
+      return tried.stream().flatMap(rule -> rule.seen().stream()).map(Seen::text).toList();
+    }
+  }
 
   /**
    * A rule that was tried.
@@ -229,6 +249,19 @@ public sealed interface Event {
       int space = op == null || op.equals("not in") ? -1 : op.indexOf(' ');
       return op == null || space < 0 ? null : op.substring(space + 1);
     }
+
+    private String text() {
+      StringBuilder text = new StringBuilder(what);
+      if (op != null) {
+        text.append(' ').append(op);
+      }
+      if (than != null) {
+        String other = Json.text(than);
+        text.append(' ').append(otherField() == null ? other : "(" + other + ")");
+      }
+      text.append(": ").append(is == null ? "nothing" : Json.text(is));
+      return held == null ? text.toString() : text.append(" (" + held + ")").toString();
+    }
   }
 
   /**
@@ -236,7 +269,12 @@ public sealed interface Event {
    *
    * @param asks the next node asks a person, so a correction may come back to it
    */
-  record Moved(Place from, Place to, boolean asks, long at) implements Event {}
+  record Moved(Place from, Place to, boolean asks, long at) implements Event {
+    @Override
+    public Place place() {
+      return from;
+    }
+  }
 
   /**
    * The run goes on in several branches at once.
@@ -299,14 +337,29 @@ public sealed interface Event {
    * @param kept the fields that the client has answered ahead
    */
   record Opened(Place place, String scope, Map<String, JsonNode> input, List<String> kept, long at)
-      implements Event {}
+      implements Event {
+    /** The path of the node that mounts it. */
+    public String subflow() {
+      return place.name().equals(Place.START) ? place.mount() : place.node();
+    }
+  }
 
   /** A sub-flow has ended: what of it goes into the state around it; its own state is forgotten. */
   record Closed(Place place, String scope, List<Write> writes, @Nullable JsonNode result, long at)
-      implements Event {}
+      implements Event {
+    /** The path of the node that mounts it. */
+    public String subflow() {
+      return place.mount();
+    }
+  }
 
   /** An action ended its flow early. */
-  record Broken(Place place, String reason, String end) implements Event {}
+  record Broken(Place place, String reason, String end) implements Event {
+    /** The path of the node that mounts the sub-flow that it ends; "" if it ends the run. */
+    public String subflow() {
+      return end.substring(0, Math.max(0, end.lastIndexOf('/')));
+    }
+  }
 
   /**
    * A place cannot continue by itself.

@@ -412,16 +412,8 @@ public final class Fold {
     state.branch(
         branch, b -> b.memory(b.memory().open(e.scope(), e.input(), e.kept(), about, state.tick)));
     touch(state, branch, e.scope());
-    String node = e.place().node();
-    String flow = begins(e.place()) ? node.substring(0, node.lastIndexOf('/')) : node;
-    state.branch(branch, b -> b.begin(flow));
+    state.branch(branch, b -> b.begin(e.subflow()));
     state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
-  }
-
-  /** Whether a place is the beginning of an item's flow, and not the node that mounts a flow. */
-  private static boolean begins(Place place) {
-    Place fork = Place.forkOf(place.branch());
-    return fork != null && place.node().equals(fork.node() + "/" + Place.START);
   }
 
   private static void closed(Draft state, Event.Closed e) {

@@ -73,6 +73,11 @@ public record Place(String branch, String node, int visit) {
     return node.substring(node.lastIndexOf('/') + 1);
   }
 
+  /** The path of the node that mounts the sub-flow it lies in; "" in the run's own flow. */
+  public String mount() {
+    return node.substring(0, Math.max(0, node.lastIndexOf('/')));
+  }
+
   /** Where the compensation of this place's action happens. */
   public Place undo() {
     return new Place(branch, node + UNDO, visit);

@@ -1,6 +1,5 @@
 package io.fermata.flow.observe;
 
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
@@ -45,29 +44,30 @@ public record AttachedRecorder(Recorder recorder, Set<String> mounts) {
     return mounts.stream().anyMatch(event::under);
   }
 
-  /** Announces a journal record. Returns what the recorder threw, for the others to hear. */
-  public Observation.@Nullable Failure announce(RunState before, List<Observation> coming) {
-    return coming.isEmpty()
+  /** Announces an entry of the journal. Returns what the recorder threw, for the others to hear. */
+  public @Nullable Observation announce(ObservedEntry entry) {
+    return entry.observations().isEmpty()
         ? null
-        : guarded(coming.get(0).moment(), () -> recorder.onRecord(before, coming));
+        : guarded(entry.observations().get(0).moment(), () -> recorder.onEntry(entry));
   }
 
   /**
    * Tells an event that is meant for it. Returns what the recorder threw, for the others to hear.
    */
-  public Observation.@Nullable Failure deliver(Observation event) {
+  public @Nullable Observation deliver(Observation event) {
     return accepts(event) ? guarded(event.moment(), () -> recorder.onEvent(event)) : null;
   }
 
-  private Observation.@Nullable Failure guarded(Occurrence moment, Runnable telling) {
+  private @Nullable Observation guarded(Occurrence moment, Runnable telling) {
     try {
       telling.run();
       return null;
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       String message = Objects.requireNonNullElse(e.getMessage(), e.getClass().getSimpleName());
-      return new Observation.Failure(
-          moment, null, Texts.shortened(message, DETAIL), Failures.detail(e), name());
+      String detail = Failures.detail(e);
+      return new Observation(
+          moment, new Observation.Failure(null, Texts.shortened(message, DETAIL), detail, name()));
     }
   }
 

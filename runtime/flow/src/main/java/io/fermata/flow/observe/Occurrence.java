@@ -3,6 +3,7 @@ package io.fermata.flow.observe;
 import io.fermata.flow.event.Place;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,13 +15,34 @@ import org.jspecify.annotations.Nullable;
  * @param index which of the events of that record this is; with the number it is a cursor
  * @param at milliseconds of the epoch
  * @param place where it happened; null for what concerns the whole run
+ * @param kind what the node does
+ * @param millis how long that took which ends with it: a stage, an attempt, a wait or the run; null
+ *     if nothing ends, or if nobody watched it begin
  */
 public record Occurrence(
-    String flow, String session, String run, long seq, int index, long at, @Nullable Place place) {
+    String flow,
+    String session,
+    String run,
+    long seq,
+    int index,
+    long at,
+    @Nullable Place place,
+    Observation.Kind kind,
+    @Nullable Long millis) {
 
   /** The same as a moment of the run as a whole. */
   public Occurrence ofRun() {
-    return new Occurrence(flow, session, run, seq, index, at, null);
+    return new Occurrence(flow, session, run, seq, index, at, null, kind, millis);
+  }
+
+  /** Where it happened, of what concerns no whole run. */
+  public Place here() {
+    return Objects.requireNonNull(place);
+  }
+
+  /** How long that took which ends with it; 0 if that is not known. */
+  public long took() {
+    return millis == null ? 0 : millis;
   }
 
   /** The path of the node, {@code mount/node} in a sub-flow; "" for the whole run. */
@@ -56,8 +78,7 @@ public record Occurrence(
 
   /** The path of the node that mounts the sub-flow; "" in the run's own flow. */
   public String subflow() {
-    int slash = node().lastIndexOf('/');
-    return slash < 0 ? "" : node().substring(0, slash);
+    return place == null ? "" : place.undone().mount();
   }
 
   /** Where the state of the flow at hand lives in the state of the run; "" for the run's own. */

@@ -1,8 +1,6 @@
 package io.fermata.flow.observe;
 
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.RunState;
-import java.util.List;
 
 /**
  * Watches runs. It is told what the journal says once the journal has it, so it hears the same
@@ -12,40 +10,27 @@ import java.util.List;
  * which way the run goes, and what actions emit. A recorder must not change the values it is given;
  * what it throws disturbs nothing and is told to the other recorders.
  *
- * <p>Each hook is fed by events of the journal ({@link Event}), or by the difference that one makes
- * to the state:
+ * <p>Most hooks are given an event of the journal as it stands there ({@link Event}). The others
+ * are given what one comes to:
  *
  * <table>
- * <caption>What feeds each hook</caption>
+ * <caption>What feeds the hooks that are given no event of the journal</caption>
  * <tr><th>hook<th>event
  * <tr><td>onStageStart, onStageEnd<td>whichever brings a run to a node, or away from it
  * <tr><td>onStageExecuted<td>Moved, Forked, Arrived: the node is done, and was not given up
- * <tr><td>onRead, onCommit, onEmit<td>Committed
+ * <tr><td>onRead, onEmit<td>Committed
  * <tr><td>onWrite<td>Answered, Accepted, Rejected, Committed, Received, Opened, Closed, Joined, Reset,
  *     Migrated
  * <tr><td>onAnswer<td>Accepted, Rejected
  * <tr><td>onError<td>Stopped, unless another step made it stop; a recorder that threw
  * <tr><td>onRunStart<td>Started, with the Answered that comes with it
- * <tr><td>onRunEnd<td>Completed, Cancelled, Abandoned
- * <tr><td>onRunFailed<td>Failed
- * <tr><td>onRunEnding<td>Ending
- * <tr><td>onNext, onLoop<td>Moved, forward or back along the graph
- * <tr><td>onDecision, onSelected<td>Decided, for one way or for branches
- * <tr><td>onFork, onJoin<td>Forked, Joined
- * <tr><td>onBranchFailed<td>BranchFailed
- * <tr><td>onSubflowEntry, onSubflowExit<td>Opened, Closed
- * <tr><td>onBreak<td>Broken
- * <tr><td>onAttempt, onStageRetry<td>Attempted, AttemptFailed
- * <tr><td>onPause<td>Asked, Shown, Awaited, Stopped
- * <tr><td>onSleep<td>Slept
+ * <tr><td>onRunEnd<td>Completed, Cancelled, Expired, Abandoned
+ * <tr><td>onPause<td>Asked, Shown, Awaited, Slept, Stopped
  * <tr><td>onResume<td>Accepted of the last answer, Received, Woken, Overdue, Retried, Skipped; Moved
  *     after a widget; whichever gives the wait up
  * <tr><td>onSignal<td>Signalled, Received
- * <tr><td>onReset<td>Reset
- * <tr><td>onMigrated<td>Migrated
  * <tr><td>onCompensation<td>Undoing, Undone, Skipped
  * <tr><td>onReminder<td>Reminding, Reminded
- * <tr><td>onTag<td>Tagged
  * </table>
  *
  * <p>There is no hook for sub-flows that are registered while a run goes on, as flows are fixed
@@ -58,12 +43,10 @@ public interface Recorder {
   }
 
   /**
-   * What a journal record comes to, before it is told event by event. For one that must know the
-   * whole, as redaction must: in a sub-flow, too, it is all that the record comes to.
-   *
-   * @param before the state before it
+   * An entry of the journal, before it is told event by event. For one that must know the whole, as
+   * redaction must: in a sub-flow, too, it is all of the entry.
    */
-  default void onRecord(RunState before, List<Observation> coming) {}
+  default void onEntry(ObservedEntry entry) {}
 
   /** Every event, as it is told. One that takes them all alike overrides this. */
   default void onEvent(Observation event) {
@@ -76,101 +59,101 @@ public interface Recorder {
   // --- data -----------------------------------------------------------------------------------
 
   /** The run came to a node. */
-  default void onStageStart(Observation.StageStart event) {}
+  default void onStageStart(Occurrence at) {}
 
   /** The run left a node, whether it was done or given up. */
-  default void onStageEnd(Observation.StageEnd event) {}
+  default void onStageEnd(Occurrence at, boolean done) {}
 
   /** An action read a value. */
-  default void onRead(Observation.Read event) {}
+  default void onRead(Occurrence at, Observation.Read event) {}
 
   /** A value changed, whoever changed it. */
-  default void onWrite(Observation.Written event) {}
+  default void onWrite(Occurrence at, Observation.Written event) {}
 
   /** An action succeeded; all its reads and writes were told before. */
-  default void onCommit(Observation.Commit event) {}
+  default void onCommit(Occurrence at, Event.Committed event) {}
 
   /** A client's answer was judged. */
-  default void onAnswer(Observation.Answer event) {}
+  default void onAnswer(Occurrence at, Observation.Answer event) {}
 
   /** A step failed for good, or another recorder threw. */
-  default void onError(Observation.Failure event) {}
+  default void onError(Occurrence at, Observation.Failure event) {}
 
   // --- control --------------------------------------------------------------------------------
 
-  default void onRunStart(Observation.RunStart event) {}
+  default void onRunStart(Occurrence at, Observation.RunStart event) {}
 
-  /** A run completed, was cancelled, or was left for another one. */
-  default void onRunEnd(Observation.RunEnd event) {}
+  /** A run completed, was cancelled, expired, or was left for another one. */
+  default void onRunEnd(Occurrence at, Observation.RunEnd event) {}
 
-  default void onRunFailed(Observation.RunFailed event) {}
+  default void onRunFailed(Occurrence at, Event.Failed event) {}
 
   /** A run is to end once what it did has been undone. */
-  default void onRunEnding(Observation.RunEnding event) {}
+  default void onRunEnding(Occurrence at, Event.Ending event) {}
 
   /** A stage is done. */
-  default void onStageExecuted(Observation.StageExecuted event) {}
+  default void onStageExecuted(Occurrence at) {}
 
-  default void onNext(Observation.Next event) {}
+  default void onNext(Occurrence at, Event.Moved event) {}
 
   /** One way out of several was chosen. */
-  default void onDecision(Observation.Decision event) {}
+  default void onDecision(Occurrence at, Event.Decided event) {}
 
-  /** Branches were chosen. */
-  default void onSelected(Observation.Selected event) {}
+  /** Branches were chosen; the join alone if no rule matched. */
+  default void onSelected(Occurrence at, Event.Decided event) {}
 
-  default void onFork(Observation.Fork event) {}
+  default void onFork(Occurrence at, Event.Forked event) {}
 
   /** A branch has come to its end and waits for the others. */
-  default void onArrival(Observation.Arrival event) {}
+  default void onArrival(Occurrence at, Event.Arrived event) {}
 
-  default void onJoin(Observation.Join event) {}
+  /** Branches became one, or the items of a list did. */
+  default void onJoin(Occurrence at, Event.Joined event, boolean list) {}
 
-  /** A branch was given up. */
-  default void onBranchFailed(Observation.BranchFailed event) {}
+  /** A branch was given up; the moment's place is where it failed. */
+  default void onBranchFailed(Occurrence at, Event.BranchFailed event) {}
 
-  default void onSubflowEntry(Observation.SubflowEntry event) {}
+  default void onSubflowEntry(Occurrence at, Event.Opened event) {}
 
-  default void onSubflowExit(Observation.SubflowExit event) {}
+  default void onSubflowExit(Occurrence at, Event.Closed event) {}
 
-  /** The run went back along its graph. */
-  default void onLoop(Observation.Loop event) {}
+  /** The run went back along its graph, to a place before the moment's. */
+  default void onLoop(Occurrence at, Event.Moved event) {}
 
   /** An action ended its flow early. */
-  default void onBreak(Observation.Break event) {}
+  default void onBreak(Occurrence at, Event.Broken event) {}
 
   /** An effect begins. */
-  default void onAttempt(Observation.Attempt event) {}
+  default void onAttempt(Occurrence at, Event.Attempted event) {}
 
   /** An attempt failed and another one follows. */
-  default void onStageRetry(Observation.StageRetry event) {}
+  default void onStageRetry(Occurrence at, Event.AttemptFailed event) {}
 
-  /** A step begins to wait. */
-  default void onPause(Observation.Pause event) {}
+  /** A step begins to wait, or to sleep. */
+  default void onPause(Occurrence at, Observation.Pause event) {}
 
   /** A step waits no longer. */
-  default void onResume(Observation.Resume event) {}
-
-  /** A step sleeps; {@link #onResume} tells when it wakes. */
-  default void onSleep(Observation.Sleep event) {}
+  default void onResume(Occurrence at, Observation.Resume event) {}
 
   /** A signal came from outside, or was taken. */
-  default void onSignal(Observation.Signal event) {}
+  default void onSignal(Occurrence at, Observation.Signal event) {}
 
   /** Answers were corrected and the run went back. */
-  default void onReset(Observation.Reset event) {}
+  default void onReset(Occurrence at, Event.Reset event) {}
 
-  /** The run was carried over to another version of its flow. */
-  default void onMigrated(Observation.Migrated event) {}
+  /**
+   * The run was carried over to another version of its flow; what that changed is told as writes.
+   */
+  default void onMigrated(Occurrence at, Event.Migrated event) {}
 
-  default void onCompensation(Observation.Compensation event) {}
+  default void onCompensation(Occurrence at, Observation.Compensation event) {}
 
-  default void onReminder(Observation.Reminder event) {}
+  default void onReminder(Occurrence at, Observation.Reminder event) {}
 
   /** The run has other tags than before. */
-  default void onTag(Observation.Tag event) {}
+  default void onTag(Occurrence at, Event.Tagged event) {}
 
   // --- emit -----------------------------------------------------------------------------------
 
-  default void onEmit(Observation.Emit event) {}
+  default void onEmit(Occurrence at, Event.Emitted event) {}
 }

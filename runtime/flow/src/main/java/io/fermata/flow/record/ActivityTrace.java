@@ -1,9 +1,13 @@
 package io.fermata.flow.record;
 
 import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
-import io.fermata.flow.json.Texts;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Observation.Wait;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture.Now;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -14,9 +18,7 @@ import java.util.Map;
 import java.util.Set;
 
 /** What a run is doing at each of its places, and what it has left behind at others. */
-final class ActivityTrace {
-  private static final int LONGEST = 80;
-
+final class ActivityTrace implements Recorder {
   private final Map<Place, Doing> now = new LinkedHashMap<>();
   private final Map<Place, Doing> gone = new LinkedHashMap<>();
   private final Map<Place, Doing> left = new LinkedHashMap<>();
@@ -89,16 +91,20 @@ final class ActivityTrace {
 
   // --- following ------------------------------------------------------------------------------
 
-  void begin() {
-    now.clear();
-    gone.clear();
-    left.clear();
-    failed.clear();
-    undone.clear();
-    ending = false;
+  /** What it has just given up is left behind if it ends with that, and else forgotten. */
+  @Override
+  public void onEvent(Observation event) {
+    event.to(this);
+    boolean givesUp =
+        event.fact() instanceof Observation.StageEnd || event.fact() instanceof Observation.Resume;
+    if (!givesUp) {
+      gone.clear();
+    }
   }
 
-  void enter(Place place) {
+  @Override
+  public void onStageStart(Occurrence at) {
+    Place place = at.here();
     now.put(place, Doing.of(Now.WORKS, "goes on"));
     failed.keySet().removeIf(other -> again(other, place));
     undone.removeIf(other -> again(other, place));
@@ -113,10 +119,9 @@ final class ActivityTrace {
     return place.toString().replaceAll("#\\d+", "");
   }
 
-  /**
-   * @param done false if it was given up
-   */
-  void leave(Place place, boolean done) {
+  @Override
+  public void onStageEnd(Occurrence at, boolean done) {
+    Place place = at.here();
     Doing doing = now.remove(place);
     if (!done && doing != null) {
       (ending ? left : gone).put(place, leftBehind(doing));
@@ -129,56 +134,62 @@ final class ActivityTrace {
   }
 
   /** It waits for its branches, which say for themselves what they do. */
-  void fork(Place place) {
-    now.remove(place);
+  @Override
+  public void onFork(Occurrence at, Event.Forked event) {
+    now.remove(at.here());
   }
 
   /** A sub-flow begins, which says for itself what it does. */
-  void open(Place place, String subflow) {
+  @Override
+  public void onSubflowEntry(Occurrence at, Event.Opened event) {
     now.keySet()
-        .removeIf(other -> other.node().equals(subflow) && other.branch().equals(place.branch()));
+        .removeIf(
+            other -> other.node().equals(event.subflow()) && other.branch().equals(at.branch()));
   }
 
-  void wait(Place place, Observation.Pause pause) {
+  @Override
+  public void onPause(Occurrence at, Observation.Pause pause) {
     Map<String, String> lines = new LinkedHashMap<>();
     switch (pause.what()) {
       case ANSWER ->
-          pause.questions().forEach(q -> lines.put(q.field(), "waits: " + shortened(q.question())));
+          pause
+              .questions()
+              .forEach(q -> lines.put(q.field(), "waits: " + RunPicture.shortened(q.question())));
       case WIDGET -> lines.put("", "waits at the widget");
       case SIGNAL -> lines.put("", "waits for " + pause.signal());
       case REPAIR -> lines.put("", halted(pause));
-      case TIME -> lines.put("", "waits");
+      case TIME -> {}
     }
-    if (pause.deadline() != null) {
-      lines.put("until", "until " + time(pause.deadline()));
+    boolean sleeps = pause.what() == Wait.TIME;
+    if (pause.until() != null) {
+      lines.put("until", (sleeps ? "sleeps until " : "until ") + time(pause.until()));
     }
-    Now what = pause.what() == Observation.Wait.REPAIR ? Now.HALTED : Now.WAITS;
-    now.put(place, new Doing(what, lines));
+    Now what = sleeps ? Now.SLEEPS : pause.what() == Wait.REPAIR ? Now.HALTED : Now.WAITS;
+    now.put(at.here(), new Doing(what, lines));
   }
 
   private static String halted(Observation.Pause pause) {
-    ErrorCode code = pause.code();
     String message = pause.message();
     return "halted"
-        + (code == null ? "" : ": " + code.wireName())
-        + (message == null ? "" : " – " + shortened(message));
+        + (pause.code() == null ? "" : ": " + pause.code().wireName())
+        + (message == null ? "" : " – " + RunPicture.shortened(message));
   }
 
-  void answer(Place place, String field) {
+  @Override
+  public void onAnswer(Occurrence at, Observation.Answer event) {
+    Place place = at.here();
     Doing doing = now.get(place);
-    if (doing != null && doing.lines().containsKey(field)) {
+    if (event.refusal() == null && doing != null && doing.lines().containsKey(event.field())) {
       Map<String, String> lines = new LinkedHashMap<>(doing.lines());
-      lines.remove(field);
+      lines.remove(event.field());
       now.put(place, new Doing(doing.now(), lines));
     }
   }
 
-  void sleep(Place place, long until) {
-    now.put(place, Doing.of(Now.SLEEPS, "sleeps until " + time(until)));
-  }
-
   /** It waits no longer; what began meanwhile is not forgotten. */
-  void resume(Place place) {
+  @Override
+  public void onResume(Occurrence at, Observation.Resume event) {
+    Place place = at.here();
     Doing doing = now.get(place);
     if (doing != null && doing.waits()) {
       if (place.declared()) {
@@ -189,50 +200,60 @@ final class ActivityTrace {
     }
   }
 
-  void attempt(Place place, Observation.Attempt event) {
+  @Override
+  public void onAttempt(Occurrence at, Event.Attempted event) {
+    Place place = at.here();
     String what =
         place.undoes() ? "is undone" : event.field() == null ? "works" : "checks an answer";
     String attempt = event.attempt() > 1 ? ", attempt " + event.attempt() : "";
     now.put(place, Doing.of(Now.WORKS, what + attempt));
   }
 
-  void retry(Place place, long at) {
-    now.put(place, Doing.of(Now.WORKS, "failed, tries again at " + time(at)));
+  @Override
+  public void onStageRetry(Occurrence at, Event.AttemptFailed event) {
+    String again = "failed, tries again at " + time(event.retryAt());
+    now.put(at.here(), Doing.of(Now.WORKS, again));
   }
 
-  void fail(Place place, ErrorCode code) {
-    failed.put(place, code);
+  @Override
+  public void onBranchFailed(Occurrence at, Event.BranchFailed event) {
+    failed.put(at.here(), event.code());
   }
 
-  void undo(Place place, boolean done) {
-    if (done) {
+  @Override
+  public void onCompensation(Occurrence at, Observation.Compensation event) {
+    Place place = at.here().undone();
+    if (place.declared() && event.progression() == Observation.Progression.DONE) {
       now.remove(place.undo());
       undone.add(place);
     }
   }
 
-  /** The run is to end; what it gives up from now on is left behind. */
-  void ending() {
+  /** What the run gives up from now on is left behind. */
+  @Override
+  public void onRunEnding(Occurrence at, Event.Ending event) {
     ending = true;
   }
 
-  /** The run has ended, and what it has just given up is left behind. */
-  void end() {
+  @Override
+  public void onRunEnd(Occurrence at, Observation.RunEnd event) {
+    if (event.status() != RunState.Status.COMPLETED) {
+      end();
+    }
+  }
+
+  @Override
+  public void onRunFailed(Occurrence at, Event.Failed event) {
+    end();
+  }
+
+  private void end() {
     left.putAll(gone);
     now.forEach((place, doing) -> left.put(place, leftBehind(doing)));
     now.clear();
   }
 
-  /** The run goes on without what it has just given up. */
-  void goOn() {
-    gone.clear();
-  }
-
   private static String time(long millis) {
     return Instant.ofEpochMilli(millis).toString();
-  }
-
-  private static String shortened(String text) {
-    return Texts.shortened(text, LONGEST);
   }
 }

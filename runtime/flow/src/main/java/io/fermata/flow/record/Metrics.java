@@ -1,13 +1,15 @@
 package io.fermata.flow.record;
 
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Observation.Wait;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import java.time.Duration;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.function.Consumer;
 
 /**
  * Counts what runs do, node by node, and how long it takes them: how much of it was work, and how
@@ -70,161 +72,142 @@ public final class Metrics implements Recorder {
   public record Runs(
       long begun, long completed, long failed, long cancelled, long abandoned, Duration lived) {}
 
-  private static final class Tally {
-    long visits;
-    long givenUp;
-    long reads;
-    long writes;
-    long commits;
-    long failures;
-    long retries;
-    long pauses;
-    long spent;
-    long worked;
-    long people;
-    long otherwise;
-
-    Counts counts() {
-      return new Counts(
-          visits,
-          givenUp,
-          reads,
-          writes,
-          commits,
-          failures,
-          retries,
-          pauses,
-          new Times(
-              Duration.ofMillis(spent),
-              Duration.ofMillis(worked),
-              Duration.ofMillis(people),
-              Duration.ofMillis(otherwise)));
-    }
+  /** What is added up at a node. */
+  private enum Sum {
+    VISITS,
+    GIVEN_UP,
+    READS,
+    WRITES,
+    COMMITS,
+    FAILURES,
+    RETRIES,
+    PAUSES,
+    SPENT,
+    WORKED,
+    PEOPLE,
+    OTHERWISE
   }
 
-  private final Map<Node, Tally> nodes = new LinkedHashMap<>();
-  private long begun;
-  private long completed;
-  private long failed;
-  private long cancelled;
-  private long abandoned;
+  private final Map<Node, Map<Sum, Long>> nodes = new LinkedHashMap<>();
+  private final Map<RunState.Status, Long> runs = new EnumMap<>(RunState.Status.class);
   private long lived;
 
   /** The counts of every node, in the order in which runs first came to them. */
   public synchronized Map<Node, Counts> nodes() {
     Map<Node, Counts> counts = new LinkedHashMap<>();
-    nodes.forEach((node, tally) -> counts.put(node, tally.counts()));
+    nodes.forEach((node, sums) -> counts.put(node, counts(sums)));
     return counts;
   }
 
   /** The counts of one node; all zero if no run came to it. */
   public synchronized Counts node(String flow, String node) {
-    return nodes.getOrDefault(new Node(flow, node), new Tally()).counts();
+    return counts(nodes.getOrDefault(new Node(flow, node), Map.of()));
+  }
+
+  private static Counts counts(Map<Sum, Long> sums) {
+    return new Counts(
+        sums.getOrDefault(Sum.VISITS, 0L),
+        sums.getOrDefault(Sum.GIVEN_UP, 0L),
+        sums.getOrDefault(Sum.READS, 0L),
+        sums.getOrDefault(Sum.WRITES, 0L),
+        sums.getOrDefault(Sum.COMMITS, 0L),
+        sums.getOrDefault(Sum.FAILURES, 0L),
+        sums.getOrDefault(Sum.RETRIES, 0L),
+        sums.getOrDefault(Sum.PAUSES, 0L),
+        new Times(
+            Duration.ofMillis(sums.getOrDefault(Sum.SPENT, 0L)),
+            Duration.ofMillis(sums.getOrDefault(Sum.WORKED, 0L)),
+            Duration.ofMillis(sums.getOrDefault(Sum.PEOPLE, 0L)),
+            Duration.ofMillis(sums.getOrDefault(Sum.OTHERWISE, 0L))));
   }
 
   public synchronized Runs runs() {
-    return new Runs(begun, completed, failed, cancelled, abandoned, Duration.ofMillis(lived));
+    return new Runs(
+        runs.getOrDefault(RunState.Status.RUNNING, 0L),
+        runs.getOrDefault(RunState.Status.COMPLETED, 0L),
+        runs.getOrDefault(RunState.Status.FAILED, 0L),
+        runs.getOrDefault(RunState.Status.CANCELLED, 0L),
+        runs.getOrDefault(RunState.Status.ABANDONED, 0L),
+        Duration.ofMillis(lived));
   }
 
-  private synchronized void count(Occurrence moment, Consumer<Tally> counting) {
-    if (moment.place() != null) {
-      Node node = new Node(moment.flow(), moment.node());
-      counting.accept(nodes.computeIfAbsent(node, n -> new Tally()));
+  private synchronized void add(Occurrence at, Sum sum, long amount) {
+    if (at.place() != null) {
+      Node node = new Node(at.flow(), at.node());
+      nodes.computeIfAbsent(node, n -> new EnumMap<>(Sum.class)).merge(sum, amount, Long::sum);
     }
   }
 
-  @Override
-  public void onStageStart(Observation.StageStart event) {
-    count(event.moment(), tally -> tally.visits++);
+  private synchronized void run(RunState.Status status, Occurrence at) {
+    runs.merge(status, 1L, Long::sum);
+    lived += at.took();
   }
 
   @Override
-  public void onStageEnd(Observation.StageEnd event) {
-    count(
-        event.moment(),
-        tally -> {
-          tally.spent += event.millis() == null ? 0 : event.millis();
-          tally.givenUp += event.done() ? 0 : 1;
-        });
+  public void onStageStart(Occurrence at) {
+    add(at, Sum.VISITS, 1);
   }
 
   @Override
-  public void onRead(Observation.Read event) {
-    count(event.moment(), tally -> tally.reads++);
+  public void onStageEnd(Occurrence at, boolean done) {
+    add(at, Sum.SPENT, at.took());
+    add(at, Sum.GIVEN_UP, done ? 0 : 1);
   }
 
   @Override
-  public void onWrite(Observation.Written event) {
+  public void onRead(Occurrence at, Observation.Read event) {
+    add(at, Sum.READS, 1);
+  }
+
+  @Override
+  public void onWrite(Occurrence at, Observation.Written event) {
     if (event.source() == Observation.Source.ACTION) {
-      count(event.moment(), tally -> tally.writes++);
+      add(at, Sum.WRITES, 1);
     }
   }
 
   @Override
-  public void onCommit(Observation.Commit event) {
-    count(
-        event.moment(),
-        tally -> {
-          tally.commits++;
-          tally.worked += event.millis();
-        });
+  public void onCommit(Occurrence at, Event.Committed event) {
+    add(at, Sum.COMMITS, 1);
+    add(at, Sum.WORKED, at.took());
   }
 
   @Override
-  public void onError(Observation.Failure event) {
+  public void onError(Occurrence at, Observation.Failure event) {
     if (event.recorder() == null) {
-      count(event.moment(), tally -> tally.failures++);
+      add(at, Sum.FAILURES, 1);
     }
   }
 
   @Override
-  public void onStageRetry(Observation.StageRetry event) {
-    count(
-        event.moment(),
-        tally -> {
-          tally.retries++;
-          tally.worked += event.millis();
-        });
+  public void onStageRetry(Occurrence at, Event.AttemptFailed event) {
+    add(at, Sum.RETRIES, 1);
+    add(at, Sum.WORKED, at.took());
   }
 
   @Override
-  public void onPause(Observation.Pause event) {
-    count(event.moment(), tally -> tally.pauses++);
+  public void onPause(Occurrence at, Observation.Pause event) {
+    add(at, Sum.PAUSES, 1);
   }
 
   @Override
-  public void onSleep(Observation.Sleep event) {
-    count(event.moment(), tally -> tally.pauses++);
+  public void onResume(Occurrence at, Observation.Resume event) {
+    boolean people = event.what() == Wait.ANSWER || event.what() == Wait.WIDGET;
+    add(at, people ? Sum.PEOPLE : Sum.OTHERWISE, at.took());
   }
 
   @Override
-  public void onResume(Observation.Resume event) {
-    boolean people =
-        event.what() == Observation.Wait.ANSWER || event.what() == Observation.Wait.WIDGET;
-    count(
-        event.moment(),
-        tally -> {
-          tally.people += people ? event.waited() : 0;
-          tally.otherwise += people ? 0 : event.waited();
-        });
+  public void onRunStart(Occurrence at, Observation.RunStart event) {
+    run(RunState.Status.RUNNING, at);
   }
 
   @Override
-  public synchronized void onRunStart(Observation.RunStart event) {
-    begun++;
+  public void onRunEnd(Occurrence at, Observation.RunEnd event) {
+    run(event.status(), at);
   }
 
   @Override
-  public synchronized void onRunEnd(Observation.RunEnd event) {
-    completed += event.status() == RunState.Status.COMPLETED ? 1 : 0;
-    cancelled += event.status() == RunState.Status.CANCELLED ? 1 : 0;
-    abandoned += event.status() == RunState.Status.ABANDONED ? 1 : 0;
-    lived += event.millis();
-  }
-
-  @Override
-  public synchronized void onRunFailed(Observation.RunFailed event) {
-    failed++;
-    lived += event.millis();
+  public void onRunFailed(Occurrence at, Event.Failed event) {
+    run(RunState.Status.FAILED, at);
   }
 }

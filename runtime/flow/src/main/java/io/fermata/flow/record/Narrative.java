@@ -4,18 +4,18 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Observation.Progression;
 import io.fermata.flow.observe.Observation.Source;
+import io.fermata.flow.observe.Observation.Wait;
+import io.fermata.flow.observe.Observation.Written;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -33,7 +33,7 @@ public final class Narrative implements Recorder {
   private final int remembered;
 
   /** What the client gives in one go is told in one sentence. */
-  private final Map<String, @Nullable JsonNode> given = new LinkedHashMap<>();
+  private final Map<String, String> given = new LinkedHashMap<>();
 
   private @Nullable Occurrence givenAt;
 
@@ -41,7 +41,7 @@ public final class Narrative implements Recorder {
   private @Nullable Occurrence corrected;
 
   /** A standstill, told once it is clear that the run does not go on without the step. */
-  private Observation.@Nullable Pause halted;
+  private @Nullable Occurrence halted;
 
   public Narrative() {
     this(REMEMBERED);
@@ -69,11 +69,10 @@ public final class Narrative implements Recorder {
 
   @Override
   public synchronized void onEvent(Observation event) {
-    boolean collects = event instanceof Observation.Written w && w.source() == Source.CLIENT;
     if (goesOnWithout(event)) {
       halted = null;
     }
-    if (!collects) {
+    if (!(event.fact() instanceof Written written && written.source() == Source.CLIENT)) {
       flush();
     }
     event.to(this);
@@ -81,12 +80,12 @@ public final class Narrative implements Recorder {
 
   private boolean goesOnWithout(Observation event) {
     boolean givesUp =
-        event instanceof Observation.BranchFailed || event instanceof Observation.RunEnding;
-    return givesUp && halted != null && halted.moment().run().equals(event.moment().run());
+        event.fact() instanceof Event.BranchFailed || event.fact() instanceof Event.Ending;
+    return givesUp && halted != null && halted.run().equals(event.moment().run());
   }
 
-  private RunAccount account(Occurrence moment) {
-    RunKey key = new RunKey(moment.flow(), moment.session(), moment.run());
+  private RunAccount account(Occurrence at) {
+    RunKey key = new RunKey(at.flow(), at.session(), at.run());
     RunAccount account = accounts.computeIfAbsent(key, k -> new RunAccount());
     if (accounts.size() > remembered) {
       accounts.remove(accounts.keySet().iterator().next());
@@ -94,87 +93,67 @@ public final class Narrative implements Recorder {
     return account;
   }
 
-  private void say(Occurrence moment, String sentence) {
-    account(moment).add(moment, sentence, false);
+  private void say(Occurrence at, String sentence) {
+    account(at).add(at, sentence, false);
   }
 
-  private void stress(Occurrence moment, String sentence) {
-    account(moment).add(moment, sentence, true);
+  private void stress(Occurrence at, String sentence) {
+    account(at).add(at, sentence, true);
   }
 
   private void flush() {
-    Observation.Pause pause = halted;
-    if (pause != null) {
+    if (halted != null) {
+      stress(halted, name(halted) + " stood still, for somebody to try it again.");
       halted = null;
-      stress(pause.moment(), name(pause.moment()) + " stood still, for somebody to try it again.");
     }
-    Occurrence moment = givenAt;
-    if (moment != null) {
-      List<String> words = new ArrayList<>();
-      given.forEach(
-          (path, value) ->
-              words.add(value == null ? "no " + path : path + " = " + Phrases.value(value)));
+    if (givenAt != null) {
+      say(givenAt, "The client gave " + Phrases.list(List.copyOf(given.values())) + ".");
       given.clear();
       givenAt = null;
-      say(moment, "The client gave " + Phrases.list(words) + ".");
     }
   }
 
   // --- the run --------------------------------------------------------------------------------
 
   @Override
-  public void onRunStart(Observation.RunStart event) {
-    Occurrence moment = event.moment();
+  public void onRunStart(Occurrence at, Observation.RunStart event) {
     String intent = event.intent().isBlank() ? "" : ", because: " + Phrases.quoted(event.intent());
-    say(
-        moment,
-        "Run %s of %s, version %d, began%s."
-            .formatted(moment.run(), moment.flow(), event.version(), intent));
+    String sentence = "Run %s of %s, version %d, began%s.";
+    say(at, sentence.formatted(at.run(), at.flow(), event.version(), intent));
   }
 
   @Override
-  public void onRunEnd(Observation.RunEnd event) {
-    String after = after(event.millis());
-    if (event.status() == RunState.Status.CANCELLED) {
-      say(event.moment(), "The run was cancelled" + after + ".");
-    } else if (event.status() == RunState.Status.EXPIRED) {
-      say(event.moment(), "The run expired" + after + ".");
-    } else if (event.status() == RunState.Status.ABANDONED) {
-      say(event.moment(), "The run was left for another one" + after + ".");
-    } else {
-      String early = event.reason() == null ? "" : " early (" + Phrases.text(event.reason()) + ")";
-      String result = event.result() == null ? "" : " with " + Phrases.value(event.result());
-      say(event.moment(), "The run completed" + early + after + result + ".");
-    }
+  public void onRunEnd(Occurrence at, Observation.RunEnd event) {
+    String early = event.reason() == null ? "" : " early (" + Phrases.text(event.reason()) + ")";
+    String became =
+        switch (event.status()) {
+          case CANCELLED -> "was cancelled";
+          case EXPIRED -> "expired";
+          case ABANDONED -> "was left for another one";
+          default -> "completed" + early;
+        };
+    say(at, "The run " + became + after(at) + Phrases.with(event.result()) + ".");
   }
 
-  private static String after(long millis) {
-    return millis < 1_000 ? "" : " after " + Phrases.time(millis);
+  private static String after(Occurrence at) {
+    return at.took() < 1_000 ? "" : " after " + Phrases.time(at.took());
   }
 
   @Override
-  public void onRunFailed(Observation.RunFailed event) {
-    say(event.moment(), "The run failed" + after(event.millis()) + ": " + event.message());
+  public void onRunFailed(Occurrence at, Event.Failed event) {
+    say(at, "The run failed" + after(at) + ": " + event.message());
   }
 
   @Override
-  public void onRunEnding(Observation.RunEnding event) {
+  public void onRunEnding(Occurrence at, Event.Ending event) {
     String why = event.code() == null ? "was asked to end" : "could not go on";
-    String undo =
-        event.undo().isEmpty() ? "." : "; first " + steps(event.undo()) + " had to be undone.";
-    say(event.moment(), "The run " + why + undo);
+    String steps = Phrases.list(event.undo().stream().map(Place::node).toList());
+    String undo = steps.isEmpty() ? "." : "; first " + steps + " had to be undone.";
+    say(at, "The run " + why + undo);
   }
 
-  private static String steps(List<Place> places) {
-    return Phrases.list(places.stream().map(Place::node).toList());
-  }
-
-  private static String name(Occurrence moment) {
-    return name(moment.node());
-  }
-
-  private static String name(Place place) {
-    return name(place.node());
+  private static String name(Occurrence at) {
+    return name(at.node());
   }
 
   /** What a node is called in its flow. */
@@ -186,91 +165,75 @@ public final class Narrative implements Recorder {
   // --- asking and waiting ---------------------------------------------------------------------
 
   @Override
-  public void onWrite(Observation.Written event) {
-    if (event.source() == Source.CLIENT && !corrects(event.moment())) {
-      Occurrence at = givenAt;
-      if (at != null && !at.run().equals(event.moment().run())) {
+  public void onWrite(Occurrence at, Written event) {
+    if (event.source() == Source.CLIENT && !corrects(at)) {
+      if (givenAt != null && !givenAt.run().equals(at.run())) {
         flush();
       }
-      givenAt = event.moment().ofRun();
-      given.put(event.path(), event.value());
+      givenAt = at.ofRun();
+      String path = event.write().path();
+      JsonNode value = event.write().value();
+      given.put(path, value == null ? "no " + path : path + " = " + Phrases.value(value));
     }
   }
 
-  private boolean corrects(Occurrence moment) {
-    Occurrence at = corrected;
-    return at != null && at.run().equals(moment.run()) && at.seq() == moment.seq();
+  private boolean corrects(Occurrence at) {
+    return corrected != null && corrected.run().equals(at.run()) && corrected.seq() == at.seq();
   }
 
   @Override
-  public void onPause(Observation.Pause event) {
-    Occurrence moment = event.moment();
-    String name = name(moment);
-    Long deadline = event.deadline();
-    String bound =
-        deadline == null
-            ? ""
-            : ", for at most " + Phrases.time(Math.max(0, deadline - moment.at()));
-    switch (event.what()) {
-      case ANSWER -> {
-        List<String> asked =
-            event.questions().stream()
-                .map(q -> Phrases.quoted(q.question()) + " (" + q.field() + ")")
-                .toList();
-        say(moment, name + " asked " + Phrases.list(asked) + bound + ".");
-      }
-      case WIDGET -> {
-        Event.Widget widget = event.widget();
-        String tool = widget == null ? name : widget.tool();
-        String data =
-            widget == null || widget.data() == null ? "" : " with " + Phrases.value(widget.data());
-        say(moment, name + " showed " + tool + data + bound + ".");
-      }
-      case SIGNAL ->
-          say(moment, name + " began to wait for the signal " + event.signal() + bound + ".");
-      default -> halted = event;
+  public void onPause(Occurrence at, Observation.Pause event) {
+    if (event.what() == Wait.REPAIR) {
+      halted = at;
+      return;
     }
+    Long until = event.until();
+    String time = until == null ? "" : Phrases.time(Math.max(0, until - at.at()));
+    String bound = until == null || event.what() == Wait.TIME ? "" : ", for at most " + time;
+    say(at, name(at) + " " + began(event, time) + bound + ".");
+  }
+
+  private static String began(Observation.Pause event, String time) {
+    if (event.what() == Wait.ANSWER) {
+      return "asked " + Phrases.list(event.questions().stream().map(Narrative::asked).toList());
+    } else if (event.widget() != null) {
+      return "showed " + event.widget().tool() + Phrases.with(event.widget().data());
+    }
+    return event.what() == Wait.TIME
+        ? "went to sleep for " + time
+        : "began to wait for the signal " + event.signal();
+  }
+
+  private static String asked(Event.Question question) {
+    return Phrases.quoted(question.question()) + " (" + question.field() + ")";
   }
 
   @Override
-  public void onSleep(Observation.Sleep event) {
-    Occurrence moment = event.moment();
-    String time = Phrases.time(Math.max(0, event.until() - moment.at()));
-    say(moment, name(moment) + " went to sleep for " + time + ".");
-  }
-
-  @Override
-  public void onResume(Observation.Resume event) {
-    Occurrence moment = event.moment();
-    String name = name(moment);
-    String waited = after(event.waited());
+  public void onResume(Occurrence at, Observation.Resume event) {
+    String name = name(at);
+    String after = after(at);
     switch (event.cause()) {
       case ANSWERED -> {
-        boolean widget = event.what() == Observation.Wait.WIDGET;
-        if (!waited.isEmpty()) {
-          say(moment, name + (widget ? " was answered" : " had its answers") + waited + ".");
+        String answered = event.what() == Wait.WIDGET ? " was answered" : " had its answers";
+        if (!after.isEmpty()) {
+          say(at, name + answered + after + ".");
         }
       }
-      case SIGNALLED -> say(moment, name + " went on" + waited + ".");
-      case WOKEN -> say(moment, name + " woke up" + waited + ".");
-      case OVERDUE ->
-          stress(moment, name + " waited in vain for " + Phrases.time(event.waited()) + ".");
-      case RETRIED -> say(moment, name + " was tried again" + waited + ".");
-      case SKIPPED -> stress(moment, "Somebody took " + name + " as done" + waited + ".");
+      case SIGNALLED -> say(at, name + " went on" + after + ".");
+      case WOKEN -> say(at, name + " woke up" + after + ".");
+      case OVERDUE -> stress(at, name + " waited in vain for " + Phrases.time(at.took()) + ".");
+      case RETRIED -> say(at, name + " was tried again" + after + ".");
+      case SKIPPED -> stress(at, "Somebody took " + name + " as done" + after + ".");
       case GIVEN_UP -> {}
     }
   }
 
   @Override
-  public void onAnswer(Observation.Answer event) {
-    Occurrence moment = event.moment();
+  public void onAnswer(Occurrence at, Observation.Answer event) {
     String field = event.field();
-    String refusal = event.refusal();
-    if (refusal != null) {
-      stress(
-          moment,
-          "%s = %s was refused: %s"
-              .formatted(field, Phrases.value(event.given()), Phrases.quoted(refusal)));
+    if (event.refusal() != null) {
+      String given = Phrases.value(event.given());
+      stress(at, field + " = " + given + " was refused: " + Phrases.quoted(event.refusal()));
       return;
     }
     List<String> words = new ArrayList<>();
@@ -281,250 +244,209 @@ public final class Narrative implements Recorder {
       words.add("brought " + Phrases.values(event.sets()));
     }
     if (!words.isEmpty()) {
-      say(moment, field + " " + Phrases.list(words) + ".");
+      say(at, field + " " + Phrases.list(words) + ".");
     }
   }
 
   @Override
-  public void onReset(Observation.Reset event) {
-    corrected = event.moment();
-    List<String> to = event.to().stream().map(Narrative::name).toList();
+  public void onReset(Occurrence at, Event.Reset event) {
+    corrected = at;
+    List<String> to = event.to().stream().map(back -> name(back.place().node())).toList();
     String back = to.isEmpty() ? "" : "; the run went back to " + Phrases.list(to);
-    stress(
-        event.moment(), "The client corrected " + Phrases.values(event.corrected()) + back + ".");
+    stress(at, "The client corrected " + Phrases.values(event.corrected()) + back + ".");
   }
 
   @Override
-  public void onMigrated(Observation.Migrated event) {
-    stress(
-        event.moment(),
-        "The run was carried over from version %d of its flow to version %d."
-            .formatted(event.from(), event.to()));
+  public void onMigrated(Occurrence at, Event.Migrated event) {
+    String sentence = "The run was carried over from version %d of its flow to version %d.";
+    stress(at, sentence.formatted(event.from(), event.to()));
   }
 
   @Override
-  public void onSignal(Observation.Signal event) {
-    String payload = event.payload() == null ? "" : " with " + Phrases.value(event.payload());
-    say(
-        event.moment(),
-        event.taken()
-            ? name(event.moment()) + " took the signal " + event.name() + payload + "."
-            : "The signal " + event.name() + " came" + payload + ".");
+  public void onSignal(Occurrence at, Observation.Signal event) {
+    String signal = "signal " + event.name();
+    String came = event.taken() ? name(at) + " took the " + signal : "The " + signal + " came";
+    say(at, came + Phrases.with(event.payload()) + ".");
   }
 
   @Override
-  public void onReminder(Observation.Reminder event) {
-    Occurrence moment = event.moment();
+  public void onReminder(Occurrence at, Observation.Reminder event) {
+    String reminder = "Reminder " + event.number() + " of " + name(at);
     if (event.progression() == Progression.DONE) {
-      say(moment, "Reminder " + event.number() + " of " + name(moment) + " was sent.");
+      say(at, reminder + " was sent.");
     } else if (event.failure() != null) {
-      String failed = "Reminder %d of %s could not be sent: %s";
-      stress(moment, failed.formatted(event.number(), name(moment), event.failure()));
+      stress(at, reminder + " could not be sent: " + event.failure());
     }
   }
 
   // --- acting ---------------------------------------------------------------------------------
 
   @Override
-  public void onAttempt(Observation.Attempt event) {
+  public void onAttempt(Occurrence at, Event.Attempted event) {
     if (event.attempt() > 1) {
-      say(event.moment(), name(event.moment()) + " began attempt " + event.attempt() + ".");
+      say(at, name(at) + " began attempt " + event.attempt() + ".");
     }
   }
 
   @Override
-  public void onCommit(Observation.Commit event) {
-    String time = event.millis() < 1_000 ? "" : " in " + Phrases.time(event.millis());
-    String name = name(event.moment());
-    say(
-        event.moment(),
-        event.writes().isEmpty()
-            ? name + " was done" + time + "."
-            : name + " " + Phrases.writes(event.writes()) + time + ".");
+  public void onCommit(Occurrence at, Event.Committed event) {
+    String time = at.took() < 1_000 ? "" : " in " + Phrases.time(at.took());
+    String did = event.writes().isEmpty() ? "was done" : Phrases.writes(event.writes());
+    say(at, name(at) + " " + did + time + ".");
   }
 
   @Override
-  public void onEmit(Observation.Emit event) {
+  public void onEmit(Occurrence at, Event.Emitted event) {
     String payload = event.payload() == null ? "" : ": " + Phrases.value(event.payload());
-    say(event.moment(), name(event.moment()) + " told " + event.name() + payload + ".");
+    say(at, name(at) + " told " + event.name() + payload + ".");
   }
 
   @Override
-  public void onTag(Observation.Tag event) {
+  public void onTag(Occurrence at, Event.Tagged event) {
     if (!event.added().isEmpty()) {
-      say(
-          event.moment(),
-          name(event.moment()) + " tagged the run " + Phrases.list(event.added()) + ".");
+      say(at, name(at) + " tagged the run " + Phrases.list(event.added()) + ".");
     }
     if (!event.removed().isEmpty()) {
       String tags = Phrases.list(event.removed());
-      say(event.moment(), name(event.moment()) + " took the tags " + tags + " off the run.");
+      say(at, name(at) + " took the tags " + tags + " off the run.");
     }
   }
 
   @Override
-  public void onError(Observation.Failure event) {
+  public void onError(Occurrence at, Observation.Failure event) {
     if (event.recorder() == null) {
-      String what = name(event.moment()) + " failed: ";
-      stress(event.moment(), what + Phrases.text(event.message()));
+      stress(at, name(at) + " failed: " + Phrases.text(event.message()));
     }
   }
 
   @Override
-  public void onStageRetry(Observation.StageRetry event) {
-    stress(
-        event.moment(),
-        "%s failed at attempt %d and was to be tried again in %s: %s"
-            .formatted(
-                name(event.moment()),
-                event.attempt(),
-                Phrases.time(event.delay()),
-                Phrases.text(event.message())));
+  public void onStageRetry(Occurrence at, Event.AttemptFailed event) {
+    String delay = Phrases.time(Math.max(0, event.retryAt() - at.at()));
+    String failed = name(at) + " failed at attempt " + event.attempt();
+    String message = Phrases.text(event.message());
+    stress(at, failed + " and was to be tried again in " + delay + ": " + message);
   }
 
   @Override
-  public void onCompensation(Observation.Compensation event) {
-    if (!Objects.requireNonNull(event.moment().place()).declared()) {
-      expiryHook(event);
-      return;
-    }
-    String name = name(event.moment());
+  public void onCompensation(Occurrence at, Observation.Compensation event) {
+    // What undoes no step tells the flow that its run expired.
+    boolean step = at.here().declared();
+    String name = name(at);
     switch (event.progression()) {
-      case BEGUN -> say(event.moment(), "The undoing of " + name + " began.");
-      case SKIPPED -> stress(event.moment(), "Somebody took " + name + " as undone.");
-      default -> say(event.moment(), name + " was undone.");
-    }
-  }
-
-  private void expiryHook(Observation.Compensation event) {
-    switch (event.progression()) {
-      case BEGUN -> say(event.moment(), "The flow is told that the run expired.");
-      case SKIPPED -> stress(event.moment(), "Somebody took the flow as told.");
-      default -> say(event.moment(), "The flow was told that the run expired.");
+      case BEGUN ->
+          say(
+              at,
+              step
+                  ? "The undoing of " + name + " began."
+                  : "The flow is told that the run expired.");
+      case SKIPPED ->
+          stress(at, "Somebody took " + (step ? name + " as undone." : "the flow as told."));
+      default -> say(at, step ? name + " was undone." : "The flow was told that the run expired.");
     }
   }
 
   // --- the way --------------------------------------------------------------------------------
 
   @Override
-  public void onDecision(Observation.Decision event) {
-    Occurrence moment = event.moment();
+  public void onDecision(Occurrence at, Event.Decided event) {
     String chosen = event.chosen();
     if (chosen == null) {
-      stress(moment, "Which way leads out of " + name(moment) + " could not be decided.");
+      stress(at, "Which way leads out of " + name(at) + " could not be decided.");
       return;
     }
-    say(
-        moment,
-        "After %s the run went to %s, because %s."
-            .formatted(name(moment), name(chosen), because(event.rule(), event.tried())));
+    say(at, "After " + name(at) + " the run went to " + name(chosen) + because(event, 1) + ".");
   }
 
-  private static String because(@Nullable String rule, List<Event.Tried> tried) {
-    if (rule == null) {
-      List<String> not = tried.stream().map(Narrative::describe).toList();
-      return "no rule held: " + String.join("; ", not);
-    }
-    return tried.stream()
-        .filter(Event.Tried::matched)
-        .map(Narrative::describe)
-        .findFirst()
-        .orElse(rule);
+  @Override
+  public void onSelected(Occurrence at, Event.Decided event) {
+    String chosen = Phrases.list(event.targets().stream().map(Narrative::name).toList());
+    say(
+        at,
+        "After " + name(at) + " the run chose " + chosen + because(event, Integer.MAX_VALUE) + ".");
+  }
+
+  /** The first rules that held; if none did, those that did not. */
+  private static String because(Event.Decided event, int most) {
+    boolean none = event.rule() == null;
+    String words =
+        event.tried().stream()
+            .filter(rule -> none || rule.matched())
+            .limit(none ? Integer.MAX_VALUE : most)
+            .map(Narrative::describe)
+            .collect(Collectors.joining("; "));
+    return ", because " + (none ? "no rule held: " : "") + words;
   }
 
   private static String describe(Event.Tried rule) {
     String looks = Phrases.looks(rule);
-    return looks.isEmpty()
-        ? Phrases.quoted(rule.rule())
-        : Phrases.quoted(rule.rule()) + " (" + looks + ")";
+    return Phrases.quoted(rule.rule()) + (looks.isEmpty() ? "" : " (" + looks + ")");
   }
 
   @Override
-  public void onSelected(Observation.Selected event) {
-    List<String> held =
-        event.tried().stream().filter(Event.Tried::matched).map(Narrative::describe).toList();
-    say(
-        event.moment(),
-        "After %s the run chose %s, because %s."
-            .formatted(
-                name(event.moment()),
-                Phrases.list(event.chosen().stream().map(Narrative::name).toList()),
-                held.isEmpty() ? because(null, event.tried()) : String.join("; ", held)));
-  }
-
-  @Override
-  public void onFork(Observation.Fork event) {
-    List<String> labels = event.branches().stream().map(Event.Head::label).toList();
-    String name = name(event.moment());
+  public void onFork(Occurrence at, Event.Forked event) {
+    List<String> labels = event.heads().stream().map(Event.Head::label).toList();
     if (event.list()) {
       String items = labels.size() == 1 ? "one item" : labels.size() + " items at once";
-      say(event.moment(), "%s began for %s.".formatted(name, items));
+      say(at, name(at) + " began for " + items + ".");
     } else if (labels.size() > 1) {
-      String sentence = "The run went on in %d branches at once: %s.";
-      say(event.moment(), sentence.formatted(labels.size(), Phrases.list(labels)));
+      String branches = labels.size() + " branches at once: " + Phrases.list(labels);
+      say(at, "The run went on in " + branches + ".");
     }
   }
 
   @Override
-  public void onJoin(Observation.Join event) {
-    StringBuilder sentence = new StringBuilder(joined(event));
-    if (!event.dropped().isEmpty()) {
-      sentence.append(" without ").append(Phrases.list(event.dropped()));
-    }
+  public void onJoin(Occurrence at, Event.Joined event, boolean list) {
+    String joined = list ? items(at, event.merged()) : branches(at, event.merged());
+    String dropped = event.dropped().isEmpty() ? "" : " without " + Phrases.list(event.dropped());
     // That a list's workplace is cleared away is no news.
     List<Write> news =
         event.writes().stream()
-            .filter(write -> !event.list() || write.verb() != Write.Verb.DELETE)
+            .filter(write -> !list || write.verb() != Write.Verb.DELETE)
             .toList();
-    if (!news.isEmpty()) {
-      sentence.append(" and ").append(Phrases.writes(news));
-    }
-    say(event.moment(), sentence + ".");
+    say(at, joined + dropped + Phrases.and(news) + ".");
   }
 
-  private static String joined(Observation.Join event) {
-    List<String> merged = event.merged();
-    String name = name(event.moment());
-    if (event.list()) {
-      String items =
-          merged.size() == 1 ? "its item" : merged.isEmpty() ? "no item" : merged.size() + " items";
-      return name + " is done with " + items;
-    }
+  private static String items(Occurrence at, List<String> merged) {
+    String items =
+        merged.size() == 1 ? "its item" : merged.isEmpty() ? "no item" : merged.size() + " items";
+    return name(at) + " is done with " + items;
+  }
+
+  private static String branches(Occurrence at, List<String> merged) {
     return switch (merged.size()) {
-      case 0 -> "No branch of " + name + " is left";
+      case 0 -> "No branch of " + name(at) + " is left";
       case 1 -> "Branch " + merged.get(0) + " came to its end";
       default -> "Branches " + Phrases.list(merged) + " came together";
     };
   }
 
   @Override
-  public void onBranchFailed(Observation.BranchFailed event) {
-    stress(event.moment(), "Branch " + event.label() + " was given up: " + event.message());
+  public void onBranchFailed(Occurrence at, Event.BranchFailed event) {
+    stress(at, "Branch " + event.place().label() + " was given up: " + event.message());
   }
 
   @Override
-  public void onSubflowEntry(Observation.SubflowEntry event) {
+  public void onSubflowEntry(Occurrence at, Event.Opened event) {
     String input = event.input().isEmpty() ? "" : ", given " + Phrases.values(event.input());
-    say(event.moment(), "Sub-flow " + event.subflow() + " began" + input + ".");
+    say(at, "Sub-flow " + event.subflow() + " began" + input + ".");
   }
 
   @Override
-  public void onSubflowExit(Observation.SubflowExit event) {
-    String gave = event.output().isEmpty() ? "" : " and " + Phrases.writes(event.output());
-    String result = event.result() == null ? "" : " with " + Phrases.value(event.result());
-    say(event.moment(), "Sub-flow " + event.subflow() + " ended" + result + gave + ".");
+  public void onSubflowExit(Occurrence at, Event.Closed event) {
+    String gave = Phrases.with(event.result()) + Phrases.and(event.writes());
+    say(at, "Sub-flow " + event.subflow() + " ended" + gave + ".");
   }
 
   @Override
-  public void onLoop(Observation.Loop event) {
-    Occurrence moment = event.moment();
-    account(moment).pass(moment.branch(), event.to().node());
-    say(moment, "Pass " + event.iteration() + " began at " + name(event.to()) + ".");
+  public void onLoop(Occurrence at, Event.Moved event) {
+    Place to = event.to();
+    account(at).pass(at.branch(), to.node());
+    say(at, "Pass " + to.visit() + " began at " + name(to.node()) + ".");
   }
 
   @Override
-  public void onBreak(Observation.Break event) {
+  public void onBreak(Occurrence at, Event.Broken event) {
     String flow = event.subflow().isEmpty() ? "the run" : "sub-flow " + event.subflow();
-    stress(event.moment(), name(event.moment()) + " ended " + flow + ": " + event.reason());
+    stress(at, name(at) + " ended " + flow + ": " + event.reason());
   }
 }

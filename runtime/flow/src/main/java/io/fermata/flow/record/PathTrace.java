@@ -4,6 +4,8 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.picture.Picture.Arrow;
 import io.fermata.flow.picture.Picture.Kind;
@@ -21,7 +23,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Which ways of a picture a run took, and which of its branches were given up. */
-final class PathTrace {
+final class PathTrace implements Recorder {
   private static final String START = "/" + Flow.START;
   private static final String END = "/" + Flow.END;
 
@@ -30,30 +32,13 @@ final class PathTrace {
 
   private final Map<String, Integer> visits = new HashMap<>();
   private final Map<Arrow, Integer> taken = new LinkedHashMap<>();
-  private final Map<String, Choice> choices = new HashMap<>();
+  private final Map<String, Event.Decided> choices = new HashMap<>();
   private final Map<String, Items> items = new LinkedHashMap<>();
   private final Set<String> dropped = new HashSet<>();
   private final Set<Place> late = new HashSet<>();
   private final Map<Place, String> broken = new HashMap<>();
   private final Set<Place> lists = new HashSet<>();
   private final Set<Place> joined = new HashSet<>();
-
-  /**
-   * A decision.
-   *
-   * @param failed the last rule could not be tried
-   */
-  record Choice(List<Event.Tried> tried, boolean failed) {
-    /** The first rule that matched; -1 if none did. */
-    int matched() {
-      for (int i = 0; i < tried.size(); i++) {
-        if (tried.get(i).matched()) {
-          return i;
-        }
-      }
-      return -1;
-    }
-  }
 
   /** How far the items of a list are. */
   record Items(int all, Set<String> done, Set<String> failed, boolean open) {}
@@ -85,7 +70,7 @@ final class PathTrace {
   }
 
   /** The last decision at the node that a way leads from. */
-  @Nullable Choice choice(Arrow arrow) {
+  Event.@Nullable Decided choice(Arrow arrow) {
     return choices.get(node(arrow.from()));
   }
 
@@ -122,66 +107,85 @@ final class PathTrace {
 
   // --- following ------------------------------------------------------------------------------
 
-  void begin() {
-    visits.clear();
-    taken.clear();
-    choices.clear();
-    items.clear();
-    dropped.clear();
-    late.clear();
-    broken.clear();
-    lists.clear();
-    joined.clear();
+  @Override
+  public void onRunStart(Occurrence at, Observation.RunStart event) {
     visit(Flow.START);
   }
 
-  void move(Place from, Place to) {
-    String node = from.node();
-    if (!to.node().equals(node + START)) {
-      leave(from, to.node());
+  @Override
+  public void onNext(Occurrence at, Event.Moved event) {
+    Place from = at.here();
+    String to = event.to().node();
+    if (!to.equals(from.node() + START)) {
+      leave(from, to);
     }
-    visit(to.node());
+    visit(to);
   }
 
-  void visit(String path) {
+  @Override
+  public void onLoop(Occurrence at, Event.Moved event) {
+    onNext(at, event);
+  }
+
+  @Override
+  public void onReset(Occurrence at, Event.Reset event) {
+    event.to().forEach(back -> visit(back.place().node()));
+  }
+
+  private void visit(String path) {
     visits.merge(path, 1, Integer::sum);
     dropped.remove(path);
   }
 
-  /** Nodes that have been visited under other names. */
-  void rename(Map<String, String> nodes) {
-    nodes.forEach(
-        (old, now) -> {
-          Integer times = visits.remove(old);
-          if (times != null) {
-            visits.merge(now, times, Integer::sum);
-          }
-        });
+  /** Nodes have been visited under other names. */
+  @Override
+  public void onMigrated(Occurrence at, Event.Migrated event) {
+    event
+        .nodes()
+        .forEach(
+            (old, now) -> {
+              Integer times = visits.remove(old);
+              if (times != null) {
+                visits.merge(now, times, Integer::sum);
+              }
+            });
   }
 
-  void decide(Place place, Choice choice) {
-    choices.put(source(place), choice);
+  @Override
+  public void onDecision(Occurrence at, Event.Decided event) {
+    choices.put(source(at.here()), event);
   }
 
-  void late(Place place) {
-    late.add(place);
+  @Override
+  public void onSelected(Occurrence at, Event.Decided event) {
+    onDecision(at, event);
   }
 
-  void end(Place place, String reason) {
-    broken.put(place, reason);
+  @Override
+  public void onResume(Occurrence at, Observation.Resume event) {
+    if (event.cause() == Observation.Cause.OVERDUE) {
+      late.add(at.here());
+    }
   }
 
-  void fork(Place place, Observation.Fork event) {
+  @Override
+  public void onBreak(Occurrence at, Event.Broken event) {
+    broken.put(at.here(), RunPicture.shortened(event.reason()));
+  }
+
+  @Override
+  public void onFork(Occurrence at, Event.Forked event) {
+    Place place = at.here();
     String node = source(place);
     if (event.list()) {
       lists.add(place);
       items.put(
-          key(place), new Items(event.branches().size(), new HashSet<>(), new HashSet<>(), true));
+          key(place), new Items(event.heads().size(), new HashSet<>(), new HashSet<>(), true));
     } else {
       lists.remove(place);
       take(node, Style.ONWARD, -1);
     }
-    for (Event.Head head : event.branches()) {
+    for (Event.Head head : event.heads()) {
       String path = head.place().node();
       if (!event.list()) {
         dropped.removeAll(region(node, path));
@@ -191,32 +195,41 @@ final class PathTrace {
     }
   }
 
-  /** A branch came to its end. */
-  void arrive(Place place) {
-    Place fork = place.fork();
-    Items list = fork == null ? null : items.get(key(fork));
-    if (fork != null && list != null && lists.contains(fork)) {
-      list.done().add(place.label());
-    } else {
+  @Override
+  public void onArrival(Occurrence at, Event.Arrived event) {
+    Place place = at.here();
+    Items list = list(place.fork());
+    if (list == null) {
       leave(place, null);
+    } else {
+      list.done().add(place.label());
     }
   }
 
-  void fail(Place place) {
+  @Override
+  public void onBranchFailed(Occurrence at, Event.BranchFailed event) {
+    Place place = at.here();
     Place fork = place.fork();
-    Items list = fork == null ? null : items.get(key(fork));
-    if (fork != null && list != null && lists.contains(fork)) {
+    Items list = list(fork);
+    if (list != null) {
       list.failed().add(place.label());
     } else if (fork != null) {
       dropped.addAll(region(source(fork), sibling(source(fork), place.label())));
     }
   }
 
-  void join(Place place, Observation.Join event) {
+  /** The items of a list whose branches a place has parted into; null if it is none. */
+  private @Nullable Items list(@Nullable Place fork) {
+    return fork == null || !lists.contains(fork) ? null : items.get(key(fork));
+  }
+
+  @Override
+  public void onJoin(Occurrence at, Event.Joined event, boolean list) {
+    Place place = at.here();
     String node = source(place);
-    Items list = items.get(key(place));
-    if (lists.remove(place) && list != null) {
-      items.put(key(place), new Items(list.all(), list.done(), list.failed(), false));
+    Items all = items.get(key(place));
+    if (lists.remove(place) && all != null) {
+      items.put(key(place), new Items(all.all(), all.done(), all.failed(), false));
     } else {
       joined.add(place);
       event.dropped().forEach(label -> dropped.addAll(region(node, sibling(node, label))));
@@ -248,8 +261,7 @@ final class PathTrace {
     } else if (late.remove(place)) {
       take(from, Style.LATE, -1);
     } else if (!shapes.containsKey(Picture.fork(from))) {
-      Choice choice = choices.get(from);
-      take(from, Style.ONWARD, choice == null ? -1 : choice.matched());
+      take(from, Style.ONWARD, matched(choices.get(from)));
     } else if (joined.remove(place)) {
       take(Picture.join(from), Style.ONWARD, -1);
     } else {
@@ -276,7 +288,7 @@ final class PathTrace {
 
   /** Takes the ways from where branches part to a branch: those whose rules matched. */
   private void enter(String node, String head) {
-    Choice choice = choices.get(node);
+    Event.Decided choice = choices.get(node);
     List<Arrow> all =
         ways(Picture.fork(node)).stream().filter(arrow -> arrow.to().equals(head)).toList();
     List<Arrow> matched = all.stream().filter(arrow -> matched(choice, arrow.rule())).toList();
@@ -287,7 +299,14 @@ final class PathTrace {
     }
   }
 
-  private static boolean matched(@Nullable Choice choice, int rule) {
+  /** The first rule that matched; -1 if none did. */
+  private static int matched(Event.@Nullable Decided choice) {
+    return choice == null
+        ? -1
+        : choice.tried().stream().map(Event.Tried::matched).toList().indexOf(true);
+  }
+
+  private static boolean matched(Event.@Nullable Decided choice, int rule) {
     return choice != null
         && rule >= 0
         && rule < choice.tried().size()

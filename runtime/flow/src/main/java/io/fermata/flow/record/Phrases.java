@@ -26,6 +26,11 @@ final class Phrases {
         : Texts.shortened(Json.text(value), LONGEST_VALUE);
   }
 
+  /** {@code with 3}; nothing if there is no value. */
+  static String with(@Nullable JsonNode value) {
+    return value == null ? "" : " with " + value(value);
+  }
+
   static String text(String text) {
     return Texts.shortened(text, LONGEST_VALUE);
   }
@@ -84,6 +89,11 @@ final class Phrases {
     }
     writes.stream().filter(w -> w.verb() != Write.Verb.SET).forEach(w -> words.add(write(w)));
     return list(words);
+  }
+
+  /** The same as the end of a sentence; nothing if there are none. */
+  static String and(List<Write> writes) {
+    return writes.isEmpty() ? "" : " and " + writes(writes);
   }
 
   private static String write(Write write) {

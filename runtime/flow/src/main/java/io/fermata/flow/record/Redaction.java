@@ -1,20 +1,26 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Fact;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps the values of some fields from a recorder, and follows them: where such a value turns up
@@ -101,32 +107,33 @@ public final class Redaction {
       recorder.onDropped(records);
     }
 
-    /** What it passes on of a record as such is nothing: the state in it is not redacted. */
+    /** What it passes on of an entry as such is nothing: it is not redacted. */
     @Override
-    public void onRecord(RunState before, List<Observation> coming) {
-      SecretFields own = fields.apply(coming.get(0).moment().flow());
+    public void onEntry(ObservedEntry entry) {
+      Occurrence first = entry.observations().get(0).moment();
+      SecretFields own = fields.apply(first.flow());
       if (own.isEmpty()) {
-        recorder.onRecord(before, coming);
+        recorder.onEntry(entry);
       } else {
-        learn(own, before, coming);
+        learn(own, first, entry);
       }
     }
 
-    private synchronized void learn(SecretFields own, RunState before, List<Observation> coming) {
-      Occurrence first = coming.get(0).moment();
-      RunKey key = new RunKey(first.flow(), first.session(), before.runId());
-      if (before.running() && followed.add(key)) {
+    private synchronized void learn(SecretFields own, Occurrence first, ObservedEntry entry) {
+      RunState state = entry.before();
+      RunKey key = new RunKey(first.flow(), first.session(), state.runId());
+      if (state.running() && followed.add(key)) {
         // What was known when a run began to be watched in the middle, or after a gap.
-        secrets(key).learn(own, before);
+        secrets(key).learn(own, state);
       }
-      coming.forEach(event -> learn(own, event));
-    }
-
-    private void learn(SecretFields own, Observation event) {
-      Secrets secrets = secrets(event.moment());
-      event.with(new Learning(own, secrets));
-      if (event instanceof Observation.Signal signal && signal.payload() != null) {
-        own.findInSignal(signal.name(), signal.payload(), secrets::add);
+      for (Event event : entry.events()) {
+        if (event instanceof Event.Started started) {
+          key = new RunKey(first.flow(), first.session(), started.runId());
+        } else if (event instanceof Event.Migrated) {
+          // What a field held comes under its new name.
+          secrets(key).learn(own, state.apply(entry.events()));
+        }
+        secrets(key).learn(own, event);
       }
     }
 
@@ -155,44 +162,76 @@ public final class Redaction {
     }
 
     private synchronized Observation masked(SecretFields own, Observation event) {
-      learn(own, event);
-      return event.with(new Masking(own, secrets(event.moment())));
+      Occurrence moment = event.moment();
+      Masking masking = new Masking(own, secrets(moment), moment);
+      return new Observation(moment, masking.of(event.fact()));
     }
   }
 
-  /** Changes nothing, and notes what the named fields hold. */
-  private record Learning(SecretFields fields, Secrets secrets) implements Observation.Rewriting {
-    @Override
-    public JsonNode value(String path, JsonNode value) {
-      fields.find(path, value, secrets::add);
-      return value;
+  /**
+   * Masks a fact as the tree that a journal has of it: all texts in it but the names that a flow
+   * gives, so that a text that an event learns to hold is masked as well.
+   */
+  private record Masking(SecretFields fields, Secrets secrets, Occurrence moment) {
+    /** What holds names, of nodes, fields and the like, or words of the journal. */
+    private static final Set<String> NAMES =
+        names(
+            "e place from to undo done acknowledged told branch checkpoint label merged dropped",
+            "targets nodes fields places scope kept end field path reads what op tool signal",
+            "schema fingerprint code resume status source verb cause progression recorder");
+
+    /** What holds values by the paths of their fields. */
+    private static final Set<String> BY_PATH = names("sets input corrected");
+
+    /** What holds the value of the field that is named beside it. */
+    private static final Set<String> OF_FIELD = names("value payload given normalised is");
+
+    /** What holds a value that is of no field. */
+    private static final Set<String> VALUES = names("item data result");
+
+    private static Set<String> names(String... lines) {
+      return Set.of(String.join(" ", lines).split(" "));
     }
 
-    @Override
-    public JsonNode value(JsonNode value) {
-      return value;
+    Fact of(Fact fact) {
+      JsonNode tree = Json.MAPPER.valueToTree(fact);
+      JsonNode masked = masked(tree);
+      return masked.equals(tree) ? fact : Json.value(masked, fact.getClass());
     }
 
-    @Override
-    public String text(String text) {
-      return text;
-    }
-  }
-
-  private record Masking(SecretFields fields, Secrets secrets) implements Observation.Rewriting {
-    @Override
-    public JsonNode value(String path, JsonNode value) {
-      return secrets.masked(fields.masked(path, value));
+    private JsonNode masked(JsonNode tree) {
+      return tree.isTextual()
+          ? TextNode.valueOf(secrets.masked(tree.textValue()))
+          : SecretFields.mapped(
+              tree, (name, part) -> tree.isArray() ? masked(part) : masked(tree, name, part));
     }
 
-    @Override
-    public JsonNode value(JsonNode value) {
-      return secrets.masked(value);
+    private JsonNode masked(JsonNode whole, String name, JsonNode part) {
+      if (NAMES.contains(name)) {
+        return part;
+      } else if (BY_PATH.contains(name)) {
+        return SecretFields.mapped(part, this::value);
+      } else if (OF_FIELD.contains(name)) {
+        return value(path(whole), part);
+      } else if (name.equals("than")) {
+        String other = Json.value(whole, Event.Seen.class).otherField();
+        return value(other == null ? null : moment.field(other), part);
+      }
+      return VALUES.contains(name) ? value(null, part) : masked(part);
     }
 
-    @Override
-    public String text(String text) {
-      return secrets.masked(text);
+    private JsonNode value(@Nullable String path, JsonNode value) {
+      return secrets.masked(path == null ? value : fields.masked(path, value));
+    }
+
+    /** The path of the field that an object names, if it does. */
+    private @Nullable String path(JsonNode object) {
+      if (object.has("what")) {
+        return moment.field(object.path("what").asText());
+      }
+      JsonNode path = object.has("path") ? object.get("path") : object.get("field");
+      boolean element = object.path("verb").asText().equals(Write.Verb.APPEND.name());
+      return path == null ? null : path.asText() + (element ? ".0" : "");
     }
   }
 }

@@ -5,6 +5,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Recorder;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,21 +19,21 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * Narrative narrative = new Narrative();
- * Recording recording = Recording.of(flow, "session-1", narrative);
- * journal.forEach(entry -> recording.record(entry.seq(), entry.at(), entry.events()));
+ * RunObserver observer = RunObserver.of(flow, "session-1", narrative);
+ * journal.forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
  * System.out.println(narrative.text());
  * }</pre>
  *
  * <p>Not safe for use by several threads at once.
  */
 public final class RunObserver {
-  private final Translation translation;
+  private final ObservationFold fold;
   private final List<AttachedRecorder> attached;
   private @Nullable String run;
   private long failures;
 
-  private RunObserver(Translation translation, List<AttachedRecorder> attached) {
-    this.translation = translation;
+  private RunObserver(ObservationFold fold, List<AttachedRecorder> attached) {
+    this.fold = fold;
     this.attached = attached;
   }
 
@@ -40,24 +41,24 @@ public final class RunObserver {
   public static RunObserver of(Flow<?> flow, String session, Recorder... more) {
     List<AttachedRecorder> all = new ArrayList<>(flow.recorders());
     Arrays.stream(more).map(AttachedRecorder::everywhere).forEach(all::add);
-    return new RunObserver(translation(flow, session, RunState.NONE), AttachedRecorder.once(all));
+    return new RunObserver(fold(flow, session, RunState.NONE), AttachedRecorder.once(all));
   }
 
   /** For a flow of which only the journal is left. What kind a stage is of is then unknown. */
   public static RunObserver of(String flow, String session, Recorder... recorders) {
-    Translation translation = new Translation(flow, null, session, RunState.NONE);
+    ObservationFold fold = new ObservationFold(flow, null, session, RunState.NONE);
     return new RunObserver(
-        translation, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
+        fold, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
   }
 
   /** Tells these recorders and no others. It may begin in the middle of a run. */
   public static RunObserver from(
       RunState state, Flow<?> flow, String session, List<AttachedRecorder> recorders) {
-    return new RunObserver(translation(flow, session, state), List.copyOf(recorders));
+    return new RunObserver(fold(flow, session, state), List.copyOf(recorders));
   }
 
-  private static Translation translation(Flow<?> flow, String session, RunState state) {
-    return new Translation(flow.id(), flow.graph(), session, state);
+  private static ObservationFold fold(Flow<?> flow, String session, RunState state) {
+    return new ObservationFold(flow.id(), flow.graph(), session, state);
   }
 
   /** Tells of one run and no other: the record that begins a run may have the end of another. */
@@ -73,28 +74,34 @@ public final class RunObserver {
    * @param at when it was written
    * @return all that it comes to, whoever is told of it
    */
-  public List<Observation> record(long seq, long at, List<Event> events) {
-    RunState before = translation.state();
-    List<Observation> all = translation.of(seq, at, events);
-    List<Observation> coming =
-        run == null ? all : all.stream().filter(one -> one.moment().run().equals(run)).toList();
+  public ObservedEntry record(long seq, long at, List<Event> events) {
+    ObservedEntry entry = only(fold.of(seq, at, events));
     List<Thrown> thrown = new ArrayList<>();
-    deliver(one -> one.announce(before, coming), thrown);
+    deliver(one -> one.announce(entry), thrown);
     report(thrown);
-    for (Observation event : coming) {
+    for (Observation event : entry.observations()) {
       deliver(one -> one.deliver(event), thrown);
       report(thrown);
     }
-    return coming;
+    return entry;
+  }
+
+  private ObservedEntry only(ObservedEntry entry) {
+    if (run == null) {
+      return entry;
+    }
+    List<Observation> own =
+        entry.observations().stream().filter(one -> one.moment().run().equals(run)).toList();
+    return new ObservedEntry(entry.before(), entry.events(), own);
   }
 
   /** What a recorder threw, and which one it was. */
-  private record Thrown(Observation.Failure failure, int by) {}
+  private record Thrown(Observation failure, int by) {}
 
   private void deliver(
-      Function<AttachedRecorder, Observation.@Nullable Failure> telling, List<Thrown> thrown) {
+      Function<AttachedRecorder, @Nullable Observation> telling, List<Thrown> thrown) {
     for (int i = 0; i < attached.size(); i++) {
-      Observation.Failure failure = telling.apply(attached.get(i));
+      Observation failure = telling.apply(attached.get(i));
       if (failure != null) {
         failures++;
         thrown.add(new Thrown(failure, i));
@@ -121,6 +128,6 @@ public final class RunObserver {
 
   /** The state that the records so far come to. */
   public RunState state() {
-    return translation.state();
+    return fold.state();
   }
 }

@@ -3,11 +3,10 @@ package io.fermata.flow.record;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Place;
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.picture.Picture.Arrow;
@@ -16,7 +15,6 @@ import io.fermata.flow.picture.Picture.Shape;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,8 +33,8 @@ public final class RunPicture implements Recorder {
   private static final int LONGEST_TEXT = 80;
 
   private final Picture picture;
-  private final PathTrace trail;
-  private final ActivityTrace doings = new ActivityTrace();
+  private PathTrace trail;
+  private ActivityTrace doings = new ActivityTrace();
   private @Nullable String run;
   private String status = "no run";
 
@@ -58,167 +56,52 @@ public final class RunPicture implements Recorder {
   @Override
   public synchronized void onEvent(Observation event) {
     String name = event.moment().run();
-    if (event instanceof Observation.RunStart || run == null) {
+    boolean begins = event.fact() instanceof Observation.RunStart;
+    if (begins) {
+      trail = new PathTrace(picture);
+      doings = new ActivityTrace();
+    }
+    if (begins || run == null) {
       run = name;
     }
     if (name.equals(run)) {
+      trail.onEvent(event);
+      doings.onEvent(event);
       event.to(this);
-      if (!(event instanceof Observation.StageEnd) && !(event instanceof Observation.Resume)) {
-        doings.goOn();
-      }
     }
   }
 
   @Override
-  public void onRunStart(Observation.RunStart event) {
-    trail.begin();
-    doings.begin();
+  public void onRunStart(Occurrence at, Observation.RunStart event) {
     status = "running";
   }
 
   @Override
-  public void onRunEnding(Observation.RunEnding event) {
-    status = "being undone" + because(event.message());
-    doings.ending();
-  }
-
-  @Override
-  public void onRunEnd(Observation.RunEnd event) {
-    status = event.status().name().toLowerCase(Locale.ROOT) + because(event.reason());
-    if (event.status() != RunState.Status.COMPLETED) {
-      doings.end();
-    }
-  }
-
-  @Override
-  public void onRunFailed(Observation.RunFailed event) {
-    status = "failed: " + event.code().wireName() + because(event.message());
-    doings.end();
-  }
-
-  private static String because(@Nullable String reason) {
-    return reason == null ? "" : ": " + Texts.shortened(reason, LONGEST_TEXT);
-  }
-
-  @Override
-  public void onNext(Observation.Next event) {
-    trail.move(place(event), event.to());
-  }
-
-  @Override
-  public void onLoop(Observation.Loop event) {
-    trail.move(place(event), event.to());
-  }
-
-  @Override
-  public void onReset(Observation.Reset event) {
-    event.to().forEach(place -> trail.visit(place.node()));
-  }
-
-  @Override
-  public void onMigrated(Observation.Migrated event) {
-    trail.rename(event.nodes());
+  public void onMigrated(Occurrence at, Event.Migrated event) {
     status = "running, carried over from version " + event.from();
   }
 
   @Override
-  public void onDecision(Observation.Decision event) {
-    trail.decide(place(event), new PathTrace.Choice(event.tried(), event.chosen() == null));
+  public void onRunEnding(Occurrence at, Event.Ending event) {
+    status = "being undone" + because(event.message());
   }
 
   @Override
-  public void onSelected(Observation.Selected event) {
-    trail.decide(place(event), new PathTrace.Choice(event.tried(), false));
+  public void onRunEnd(Occurrence at, Observation.RunEnd event) {
+    status = event.status().name().toLowerCase(Locale.ROOT) + because(event.reason());
   }
 
   @Override
-  public void onFork(Observation.Fork event) {
-    trail.fork(place(event), event);
-    doings.fork(place(event));
+  public void onRunFailed(Occurrence at, Event.Failed event) {
+    status = "failed: " + event.code().wireName() + because(event.message());
   }
 
-  @Override
-  public void onSubflowEntry(Observation.SubflowEntry event) {
-    doings.open(place(event), event.subflow());
+  private static String because(@Nullable String reason) {
+    return reason == null ? "" : ": " + shortened(reason);
   }
 
-  @Override
-  public void onArrival(Observation.Arrival event) {
-    trail.arrive(place(event));
-  }
-
-  @Override
-  public void onBranchFailed(Observation.BranchFailed event) {
-    trail.fail(place(event));
-    doings.fail(place(event), event.code());
-  }
-
-  @Override
-  public void onJoin(Observation.Join event) {
-    trail.join(place(event), event);
-  }
-
-  @Override
-  public void onBreak(Observation.Break event) {
-    trail.end(place(event), Texts.shortened(event.reason(), LONGEST_TEXT));
-  }
-
-  @Override
-  public void onStageStart(Observation.StageStart event) {
-    doings.enter(place(event));
-  }
-
-  @Override
-  public void onStageEnd(Observation.StageEnd event) {
-    doings.leave(place(event), event.done());
-  }
-
-  @Override
-  public void onPause(Observation.Pause event) {
-    doings.wait(place(event), event);
-  }
-
-  @Override
-  public void onAnswer(Observation.Answer event) {
-    if (event.refusal() == null) {
-      doings.answer(place(event), event.field());
-    }
-  }
-
-  @Override
-  public void onSleep(Observation.Sleep event) {
-    doings.sleep(place(event), event.until());
-  }
-
-  @Override
-  public void onResume(Observation.Resume event) {
-    if (event.cause() == Observation.Cause.OVERDUE) {
-      trail.late(place(event));
-    }
-    doings.resume(place(event));
-  }
-
-  @Override
-  public void onAttempt(Observation.Attempt event) {
-    doings.attempt(place(event), event);
-  }
-
-  @Override
-  public void onStageRetry(Observation.StageRetry event) {
-    doings.retry(place(event), event.moment().at() + event.delay());
-  }
-
-  @Override
-  public void onCompensation(Observation.Compensation event) {
-    if (!place(event).declared()) {
-      return;
-    }
-    boolean done = event.progression() == Observation.Progression.DONE;
-    doings.undo(place(event).undone(), done);
-  }
-
-  private static Place place(Observation event) {
-    return Objects.requireNonNull(event.moment().place());
+  static String shortened(String text) {
+    return Texts.shortened(text, LONGEST_TEXT);
   }
 
   // --- drawing --------------------------------------------------------------------------------
@@ -240,12 +123,12 @@ public final class RunPicture implements Recorder {
   }
 
   private List<String> seen(Arrow arrow) {
-    PathTrace.Choice choice = trail.choice(arrow);
+    Event.Decided choice = trail.choice(arrow);
     if (choice == null || arrow.rule() < 0 || arrow.rule() >= choice.tried().size()) {
       return List.of();
     }
     Event.Tried tried = choice.tried().get(arrow.rule());
-    boolean failed = choice.failed() && arrow.rule() == choice.tried().size() - 1;
+    boolean failed = choice.chosen() == null && arrow.rule() == choice.tried().size() - 1;
     String verdict = failed ? "failed" : tried.matched() ? "✓" : "✗";
     return tried.seen().isEmpty()
         ? List.of(verdict)

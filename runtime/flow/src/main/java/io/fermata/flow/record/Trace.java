@@ -49,7 +49,9 @@ public final class Trace implements Recorder {
   record Entry(
       int number,
       int saw,
-      Observation.Written write,
+      Occurrence moment,
+      Source source,
+      Write write,
       List<String> reads,
       @Nullable String own,
       @Nullable Place asker) {
@@ -61,14 +63,6 @@ public final class Trace implements Recorder {
       return write.value();
     }
 
-    Occurrence moment() {
-      return write.moment();
-    }
-
-    Source source() {
-      return write.source();
-    }
-
     /** Whether nothing is left of what was there before. */
     boolean replaces() {
       return write.verb() == Write.Verb.SET || write.verb() == Write.Verb.DELETE;
@@ -76,7 +70,7 @@ public final class Trace implements Recorder {
   }
 
   /** A decision that was taken, for one way or for branches. */
-  record Choice(int number, Occurrence moment, String chosen, List<Event.Tried> tried) {}
+  record Choice(int number, Occurrence moment, Event.Decided decided) {}
 
   private final @Nullable Flow<?> flow;
   private final List<Entry> entries = new ArrayList<>();
@@ -84,10 +78,12 @@ public final class Trace implements Recorder {
   private final Map<Place, Place> cameFrom = new HashMap<>();
   private final Map<String, Place> askers = new HashMap<>();
   private final List<String> reads = new ArrayList<>();
-  private Observation.@Nullable SubflowEntry entry;
-  private Observation.@Nullable SubflowExit exit;
   private @Nullable String run;
   private String judged = "";
+
+  /** Where the state lives of the sub-flow that began or ended last. */
+  private String home = "";
+
   private int count;
   private int begun;
 
@@ -144,7 +140,7 @@ public final class Trace implements Recorder {
   @Override
   public synchronized void onEvent(Observation event) {
     String name = event.moment().run();
-    if (run == null || event instanceof Observation.RunStart) {
+    if (run == null || event.fact() instanceof Observation.RunStart) {
       run = name;
     }
     if (name.equals(run)) {
@@ -154,7 +150,7 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onRunStart(Observation.RunStart event) {
+  public void onRunStart(Occurrence at, Observation.RunStart event) {
     entries.clear();
     choices.clear();
     cameFrom.clear();
@@ -162,8 +158,8 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onPause(Observation.Pause event) {
-    Place place = event.moment().place();
+  public void onPause(Occurrence at, Observation.Pause event) {
+    Place place = at.place();
     if (place != null) {
       event.questions().forEach(q -> askers.put(q.field(), place));
       Event.Widget widget = event.widget();
@@ -174,51 +170,46 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onAnswer(Observation.Answer event) {
+  public void onAnswer(Occurrence at, Observation.Answer event) {
     judged = event.field();
   }
 
   @Override
-  public void onRead(Observation.Read event) {
+  public void onRead(Occurrence at, Observation.Read event) {
     reads.add(event.path());
   }
 
   @Override
-  public void onCommit(Observation.Commit event) {
+  public void onCommit(Occurrence at, Event.Committed event) {
     reads.clear();
   }
 
   @Override
-  public void onSubflowEntry(Observation.SubflowEntry event) {
-    entry = event;
+  public void onSubflowEntry(Occurrence at, Event.Opened event) {
+    home = event.scope();
     begun = count;
   }
 
   @Override
-  public void onSubflowExit(Observation.SubflowExit event) {
-    exit = event;
+  public void onSubflowExit(Occurrence at, Event.Closed event) {
+    home = event.scope();
     begun = count;
   }
 
   @Override
-  public void onWrite(Observation.Written event) {
+  public void onWrite(Occurrence at, Observation.Written event) {
     switch (event.source()) {
-      case ACTION -> {
-        add(event, sawBy(event), List.copyOf(reads), null, null);
-      }
-      case INPUT -> {
-        String home = entry == null ? "" : entry.home();
-        add(event, begun, List.of(around(event.moment(), home)), home, null);
-      }
-      case OUTPUT -> add(event, begun, List.of(exit == null ? "" : exit.home()), null, null);
-      case CLIENT -> add(event, count, List.of(), null, askers.get(event.path()));
-      case VALIDATOR -> add(event, count, List.of(judged), null, null);
-      default -> add(event, count, List.of(), null, null);
+      case ACTION -> add(at, event, sawBy(at), List.copyOf(reads), null, null);
+      case INPUT -> add(at, event, begun, List.of(around(at, home)), home, null);
+      case OUTPUT -> add(at, event, begun, List.of(home), null, null);
+      case CLIENT -> add(at, event, count, List.of(), null, askers.get(event.write().path()));
+      case VALIDATOR -> add(at, event, count, List.of(judged), null, null);
+      default -> add(at, event, count, List.of(), null, null);
     }
   }
 
   /** An action's writes are of one moment: none of them has seen another. */
-  private int sawBy(Observation.Written event) {
+  private int sawBy(Occurrence at) {
     if (entries.isEmpty()) {
       return count;
     }
@@ -226,7 +217,7 @@ public final class Trace implements Recorder {
     boolean goesOn =
         last.number() == count - 1
             && last.source() == Source.ACTION
-            && last.moment().step().equals(event.moment().step());
+            && last.moment().step().equals(at.step());
     return goesOn ? last.saw() : count;
   }
 
@@ -237,41 +228,40 @@ public final class Trace implements Recorder {
   }
 
   private void add(
+      Occurrence at,
       Observation.Written event,
       int saw,
       List<String> basis,
       @Nullable String own,
       @Nullable Place asker) {
-    entries.add(new Entry(count, saw, event, basis, own, asker));
+    entries.add(new Entry(count, saw, at, event.source(), event.write(), basis, own, asker));
   }
 
   @Override
-  public void onDecision(Observation.Decision event) {
-    String chosen = event.chosen();
-    if (chosen != null) {
-      choices.add(new Choice(count, event.moment(), chosen, event.tried()));
+  public void onDecision(Occurrence at, Event.Decided event) {
+    if (event.chosen() != null) {
+      choices.add(new Choice(count, at, event));
     }
   }
 
   @Override
-  public void onSelected(Observation.Selected event) {
-    String chosen = Phrases.list(event.chosen());
-    choices.add(new Choice(count, event.moment(), chosen, event.tried()));
+  public void onSelected(Occurrence at, Event.Decided event) {
+    choices.add(new Choice(count, at, event));
   }
 
   @Override
-  public void onNext(Observation.Next event) {
-    came(event.moment(), event.to());
+  public void onNext(Occurrence at, Event.Moved event) {
+    came(at, event.to());
   }
 
   @Override
-  public void onLoop(Observation.Loop event) {
-    came(event.moment(), event.to());
+  public void onLoop(Occurrence at, Event.Moved event) {
+    came(at, event.to());
   }
 
   @Override
-  public void onFork(Observation.Fork event) {
-    event.branches().forEach(head -> came(event.moment(), head.place()));
+  public void onFork(Occurrence at, Event.Forked event) {
+    event.heads().forEach(head -> came(at, head.place()));
   }
 
   private void came(Occurrence from, Place to) {

@@ -165,13 +165,12 @@ final class ValueCauses {
   private Set<Entry> seen(Choice choice) {
     Set<Entry> seen = new LinkedHashSet<>();
     Occurrence moment = choice.moment();
-    for (Event.Tried rule : choice.tried()) {
+    for (Event.Tried rule : choice.decided().tried()) {
       for (Event.Seen look : rule.seen()) {
         seen.addAll(lastWrites(moment.field(look.what()), moment.branch(), choice.number()));
-        String op = look.op();
-        if (op != null && op.indexOf(' ') > 0 && !op.equals("not in")) {
-          String other = moment.field(op.substring(op.indexOf(' ') + 1));
-          seen.addAll(lastWrites(other, moment.branch(), choice.number()));
+        String other = look.otherField();
+        if (other != null) {
+          seen.addAll(lastWrites(moment.field(other), moment.branch(), choice.number()));
         }
       }
     }
@@ -368,7 +367,7 @@ final class ValueCauses {
     for (int i = entries.size() - 1; i >= 0 && writes.size() < MOST_PARTS; i--) {
       Entry entry = entries.get(i);
       boolean stale = replaced.stream().anyMatch(known -> covers(known, entry.path()));
-      boolean visible = entry.number() < before && within(branch, entry.moment().branch());
+      boolean visible = entry.number() < before && Place.within(branch, entry.moment().branch());
       if (stale || !visible || !related(path, entry.path())) {
         continue;
       }
@@ -382,10 +381,6 @@ final class ValueCauses {
       }
     }
     return writes;
-  }
-
-  private static boolean within(String branch, String outer) {
-    return outer.isEmpty() || branch.equals(outer) || branch.startsWith(outer + "|");
   }
 
   /** Whether a path is another or contains it. */
@@ -474,8 +469,11 @@ final class ValueCauses {
 
   private static String words(Choice choice) {
     List<String> looks =
-        choice.tried().stream().map(Phrases::looks).filter(look -> !look.isEmpty()).toList();
+        choice.decided().tried().stream()
+            .map(Phrases::looks)
+            .filter(look -> !look.isEmpty())
+            .toList();
     String why = looks.isEmpty() ? "" : ", as " + String.join("; ", looks);
-    return choice.moment().step() + " chose " + choice.chosen() + why;
+    return choice.moment().step() + " chose " + Phrases.list(choice.decided().targets()) + why;
   }
 }

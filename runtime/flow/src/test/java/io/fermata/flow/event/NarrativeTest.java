@@ -14,6 +14,7 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.Trips;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Observation.Kind;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
@@ -197,9 +198,10 @@ class NarrativeTest {
   @Test
   void anAccountThatNobodyWouldReadLosesItsMiddle() {
     Narrative narrative = new Narrative();
-    Occurrence moment = new Occurrence("talk", "s", "run-1", 1, 0, 1, new Place("act", 1));
+    Occurrence moment =
+        new Occurrence("talk", "s", "run-1", 1, 0, 1, new Place("act", 1), Kind.ACT, null);
     for (int i = 0; i < 5_000; i++) {
-      narrative.onEvent(new Observation.Emit(moment, "line_" + i, null));
+      narrative.onEvent(new Observation(moment, new Event.Emitted("line_" + i, null)));
     }
     assertThat(narrative.text())
         .startsWith("act told line_0.\n")

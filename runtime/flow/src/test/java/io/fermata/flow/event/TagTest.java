@@ -13,7 +13,7 @@ import io.fermata.flow.Driver;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.AttachedRecorder;
-import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.RunObserver;
 import java.util.ArrayList;
@@ -153,17 +153,17 @@ class TagTest {
   void recordersHearOfTags() {
     Driver talk = drive(ask(talk(), "a").act("mark", run -> run.tag("vip")), "mark", "ask_a");
     talk.start();
-    List<Observation.Tag> heard = new ArrayList<>();
+    List<Event.Tagged> heard = new ArrayList<>();
     Recorder recorder =
         new Recorder() {
           @Override
-          public void onTag(Observation.Tag event) {
+          public void onTag(Occurrence at, Event.Tagged event) {
             heard.add(event);
           }
         };
     RunObserver.from(
             RunState.NONE, talk.program.flow(), "s", List.of(AttachedRecorder.everywhere(recorder)))
         .record(1, 1, talk.journal);
-    assertThat(heard).singleElement().extracting(Observation.Tag::added).isEqualTo(List.of("vip"));
+    assertThat(heard).singleElement().extracting(Event.Tagged::added).isEqualTo(List.of("vip"));
   }
 }

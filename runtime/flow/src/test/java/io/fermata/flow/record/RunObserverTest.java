@@ -14,6 +14,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Calls;
+import io.fermata.flow.Calls.Told;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -23,6 +24,7 @@ import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Fact;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
@@ -35,6 +37,7 @@ import io.fermata.flow.observe.Observation.Kind;
 import io.fermata.flow.observe.Observation.Progression;
 import io.fermata.flow.observe.Observation.Source;
 import io.fermata.flow.observe.Observation.Wait;
+import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.schema.Computed;
@@ -64,7 +67,7 @@ class RunObserverTest {
 
   private static List<Observation> feed(RunObserver recording, List<Driver.Entry> entries) {
     List<Observation> all = new ArrayList<>();
-    entries.forEach(e -> all.addAll(recording.record(e.seq(), e.at(), e.events())));
+    entries.forEach(e -> all.addAll(recording.record(e.seq(), e.at(), e.events()).observations()));
     return all;
   }
 
@@ -86,9 +89,13 @@ class RunObserverTest {
     return trip;
   }
 
-  private static <E extends Observation> E only(Calls calls, Class<E> kind) {
-    assertThat(calls.told(kind)).hasSize(1);
-    return calls.told(kind).get(0);
+  private static <F extends Fact> F only(Calls calls, Class<F> kind) {
+    return onlyTold(calls, kind).fact();
+  }
+
+  private static <F extends Fact> Told<F> onlyTold(Calls calls, Class<F> kind) {
+    assertThat(calls.moments(kind)).hasSize(1);
+    return calls.moments(kind).get(0);
   }
 
   private static List<String> at(Calls calls, String node) {
@@ -250,21 +257,23 @@ class RunObserverTest {
   @Test
   void anActionIsToldWithWhatItReadAndWroteAndHowLongItTook() {
     Calls calls = told(whole());
-    Observation.Commit pay =
-        calls.told(Observation.Commit.class).stream()
+    Told<Event.Committed> pay =
+        calls.moments(Event.Committed.class).stream()
             .filter(c -> c.moment().node().equals("pay"))
             .findFirst()
             .orElseThrow();
-    assertThat(pay.reads()).containsExactly("price", "pin");
-    assertThat(pay.writes())
+    assertThat(pay.fact().reads()).containsExactly("price", "pin");
+    assertThat(pay.fact().writes())
         .containsExactly(new Write(Write.Verb.SET, "receipt", Json.tree("R-1234")));
-    assertThat(calls.told(Observation.Read.class))
+    assertThat(pay.moment().kind()).isEqualTo(Kind.ACT);
+    assertThat(pay.moment().millis()).isNotNull();
+    assertThat(calls.moments(Observation.Read.class))
         .filteredOn(read -> read.moment().node().equals("pay"))
-        .extracting(Observation.Read::path, read -> Objects.toString(read.value()))
+        .extracting(read -> read.fact().path(), read -> Objects.toString(read.fact().value()))
         .containsExactly(tuple("price", "300"), tuple("pin", "\"1234\""));
-    Observation.Emit emit = only(calls, Observation.Emit.class);
-    assertThat(emit.name()).isEqualTo("paid");
-    assertThat(emit.payload()).isEqualTo(Json.tree(300));
+    Told<Event.Emitted> emit = onlyTold(calls, Event.Emitted.class);
+    assertThat(emit.fact().name()).isEqualTo("paid");
+    assertThat(emit.fact().payload()).isEqualTo(Json.tree(300));
     assertThat(emit.moment().step()).isEqualTo("pay#1");
   }
 
@@ -284,10 +293,10 @@ class RunObserverTest {
 
   @Test
   void anAnswerThatOneBranchAloneIsToldIsAWriteOfThatBranch() {
-    assertThat(told(whole()).told(Observation.Written.class))
-        .filteredOn(write -> write.source() == Source.CLIENT)
-        .filteredOn(write -> Set.of("pin", "flight", "stay.nights").contains(write.path()))
-        .extracting(write -> write.path() + " in '" + write.moment().branch() + "'")
+    assertThat(told(whole()).moments(Observation.Written.class))
+        .filteredOn(write -> write.fact().source() == Source.CLIENT)
+        .filteredOn(write -> Set.of("pin", "flight", "stay.nights").contains(path(write)))
+        .extracting(write -> path(write) + " in '" + write.moment().branch() + "'")
         .containsExactly(
             "flight in 'ask_trip#1:ask_flight'",
             "stay.nights in 'ask_trip#1:stay'",
@@ -295,11 +304,16 @@ class RunObserverTest {
             "pin in ''");
   }
 
+  private static String path(Told<Observation.Written> written) {
+    return written.fact().write().path();
+  }
+
   /** The data that the writes make, as whoever keeps a copy of it would keep it. */
   private static ObjectNode copy(Calls calls) {
     ObjectNode data = Json.object();
-    for (Observation.Written write : calls.told(Observation.Written.class)) {
-      if (write.moment().branch().isEmpty()) {
+    for (Told<Observation.Written> written : calls.moments(Observation.Written.class)) {
+      if (written.moment().branch().isEmpty()) {
+        Write write = written.fact().write();
         JsonNode value = write.value();
         data =
             switch (write.verb()) {
@@ -341,13 +355,15 @@ class RunObserverTest {
     talk.now += 60_000;
     talk.proceed("b", "y");
     Calls calls = told(talk);
-    Observation.Pause pause = only(calls, Observation.Pause.class);
-    assertThat(pause.what()).isEqualTo(Wait.ANSWER);
-    assertThat(pause.questions()).extracting(Event.Question::question).containsExactly("a?", "b?");
-    Observation.Resume resume = only(calls, Observation.Resume.class);
-    assertThat(resume.cause()).isEqualTo(Cause.ANSWERED);
-    assertThat(resume.waited()).isEqualTo(resume.moment().at() - pause.moment().at());
-    assertThat(resume.waited()).isGreaterThanOrEqualTo(120_000);
+    Told<Observation.Pause> pause = onlyTold(calls, Observation.Pause.class);
+    assertThat(pause.fact().what()).isEqualTo(Wait.ANSWER);
+    assertThat(pause.fact().questions())
+        .extracting(Event.Question::question)
+        .containsExactly("a?", "b?");
+    Told<Observation.Resume> resume = onlyTold(calls, Observation.Resume.class);
+    assertThat(resume.fact().cause()).isEqualTo(Cause.ANSWERED);
+    assertThat(resume.moment().millis()).isEqualTo(resume.moment().at() - pause.moment().at());
+    assertThat(resume.moment().took()).isGreaterThanOrEqualTo(120_000);
   }
 
   @Test
@@ -365,11 +381,11 @@ class RunObserverTest {
   @Test
   void aSignalIsToldWhenItComesAndWhenItIsTaken() {
     Calls calls = told(whole());
-    List<Observation.Signal> signals = calls.told(Observation.Signal.class);
-    assertThat(signals).extracting(Observation.Signal::taken).containsExactly(false, true);
+    List<Told<Observation.Signal>> signals = calls.moments(Observation.Signal.class);
+    assertThat(signals).extracting(signal -> signal.fact().taken()).containsExactly(false, true);
     assertThat(signals.get(1).moment().node()).isEqualTo("receipt");
-    assertThat(signals.get(1).field()).isEqualTo("paid");
-    assertThat(signals.get(1).payload()).isEqualTo(Json.tree("yes"));
+    assertThat(signals.get(1).fact().field()).isEqualTo("paid");
+    assertThat(signals.get(1).fact().payload()).isEqualTo(Json.tree("yes"));
     assertThat(at(calls, "receipt"))
         .containsExactly(
             "onStageStart",
@@ -387,10 +403,10 @@ class RunObserverTest {
   @Test
   void aWaitThatIsOverdueSaysSo() {
     Calls calls = told(overdue());
-    Observation.Resume last = calls.told(Observation.Resume.class).get(5);
+    Told<Observation.Resume> last = calls.moments(Observation.Resume.class).get(5);
     assertThat(last.moment().node()).isEqualTo("receipt");
-    assertThat(last.cause()).isEqualTo(Cause.OVERDUE);
-    assertThat(only(calls, Observation.Break.class).reason()).isEqualTo("No receipt came.");
+    assertThat(last.fact().cause()).isEqualTo(Cause.OVERDUE);
+    assertThat(only(calls, Event.Broken.class).reason()).isEqualTo("No receipt came.");
     assertThat(only(calls, Observation.RunEnd.class).reason()).isEqualTo("No receipt came.");
   }
 
@@ -401,12 +417,15 @@ class RunObserverTest {
     trip.proceed("pin", "1234");
     trip.pass();
     Calls calls = told(trip);
-    Observation.Sleep sleep = only(calls, Observation.Sleep.class);
-    assertThat(sleep.until() - sleep.moment().at()).isEqualTo(3_600_000);
-    assertThat(calls.told(Observation.Resume.class))
-        .filteredOn(resume -> resume.cause() == Cause.WOKEN)
+    assertThat(calls.moments(Observation.Pause.class))
+        .filteredOn(pause -> pause.fact().what() == Wait.TIME)
         .singleElement()
-        .satisfies(woken -> assertThat(woken.waited()).isEqualTo(3_600_000));
+        .satisfies(
+            sleep -> assertThat(sleep.fact().until()).isEqualTo(sleep.moment().at() + 3_600_000));
+    assertThat(calls.moments(Observation.Resume.class))
+        .filteredOn(resume -> resume.fact().cause() == Cause.WOKEN)
+        .singleElement()
+        .satisfies(woken -> assertThat(woken.moment().millis()).isEqualTo(3_600_000));
   }
 
   // --- failing --------------------------------------------------------------------------------
@@ -414,13 +433,13 @@ class RunObserverTest {
   @Test
   void aRetryIsToldWithItsReasonAndItsDelay() {
     Calls calls = told(whole());
-    Observation.StageRetry retry = only(calls, Observation.StageRetry.class);
-    assertThat(retry.attempt()).isEqualTo(1);
-    assertThat(retry.message()).isEqualTo("The bank is closed.");
-    assertThat(retry.delay()).isBetween(4_000L, 5_000L);
-    assertThat(calls.told(Observation.Attempt.class))
+    Told<Event.AttemptFailed> retry = onlyTold(calls, Event.AttemptFailed.class);
+    assertThat(retry.fact().attempt()).isEqualTo(1);
+    assertThat(retry.fact().message()).isEqualTo("The bank is closed.");
+    assertThat(retry.fact().retryAt() - retry.moment().at()).isBetween(4_000L, 5_000L);
+    assertThat(calls.moments(Event.Attempted.class))
         .filteredOn(attempt -> attempt.moment().node().equals("pay"))
-        .extracting(Observation.Attempt::attempt)
+        .extracting(attempt -> attempt.fact().attempt())
         .containsExactly(1, 2);
   }
 
@@ -445,20 +464,19 @@ class RunObserverTest {
   @Test
   void aRunThatFailsIsToldWithWhatIsUndoneFirst() {
     Calls calls = told(failed());
-    assertThat(only(calls, Observation.RunEnding.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
-    assertThat(only(calls, Observation.RunFailed.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
+    assertThat(only(calls, Event.Ending.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
+    assertThat(only(calls, Event.Failed.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
     assertThat(calls.told(Observation.RunEnd.class)).isEmpty();
   }
 
   @Test
   void undoingIsToldStepByStepAndIsNoStage() {
     Calls calls = told(cancelled());
-    assertThat(only(calls, Observation.RunEnding.class).undo())
-        .containsExactly(new Place("pay", 1));
-    assertThat(calls.told(Observation.Compensation.class))
-        .extracting(c -> c.moment().step() + " " + c.progression())
+    assertThat(only(calls, Event.Ending.class).undo()).containsExactly(new Place("pay", 1));
+    assertThat(calls.moments(Observation.Compensation.class))
+        .extracting(c -> c.moment().step() + " " + c.fact().progression())
         .containsExactly("pay#1 " + Progression.BEGUN, "pay#1 " + Progression.DONE);
-    assertThat(calls.told(Observation.StageStart.class))
+    assertThat(calls.moments(Observation.StageStart.class))
         .filteredOn(start -> start.moment().node().equals("pay"))
         .hasSize(1);
     assertThat(only(calls, Observation.RunEnd.class).status()).isEqualTo(RunState.Status.CANCELLED);
@@ -470,10 +488,10 @@ class RunObserverTest {
     talk.start();
     talk.start();
     Calls calls = told(talk);
-    Observation.RunEnd end = only(calls, Observation.RunEnd.class);
-    assertThat(end.status()).isEqualTo(RunState.Status.ABANDONED);
+    Told<Observation.RunEnd> end = onlyTold(calls, Observation.RunEnd.class);
+    assertThat(end.fact().status()).isEqualTo(RunState.Status.ABANDONED);
     assertThat(end.moment().run()).isEqualTo("run-1");
-    assertThat(calls.told(Observation.RunStart.class))
+    assertThat(calls.moments(Observation.RunStart.class))
         .extracting(start -> start.moment().run())
         .containsExactly("run-1", "run-2");
     assertThat(calls.told(Observation.StageEnd.class))
@@ -486,38 +504,39 @@ class RunObserverTest {
   @Test
   void aDecisionIsToldWithItsRuleAndItsEvidence() {
     Calls calls = told(whole());
-    List<Observation.Decision> decisions = calls.told(Observation.Decision.class);
-    assertThat(decisions)
-        .extracting(d -> d.moment().step() + " > " + d.chosen() + " by " + d.rule())
+    List<Event.Decided> decisions = calls.told(Event.Decided.class);
+    assertThat(calls.moments(Event.Decided.class))
+        .extracting(d -> d.moment().step() + " > " + d.fact().chosen() + " by " + d.fact().rule())
         .containsExactly(
             "ask_pin#1 > ask_pin by no pin", "ask_pin#2 > pay by null", "pay#1 > receipt by null");
     assertThat(decisions.get(0).evidence()).containsExactly("pin eq \"none\": \"none\" (true)");
     assertThat(decisions.get(2).evidence()).containsExactly("price gt 1000: 300 (false)");
-    Observation.Selected selected = only(calls, Observation.Selected.class);
-    assertThat(selected.chosen()).containsExactly("ask_passport");
+    Event.Decided selected = only(calls, Observation.Selected.class).decided();
+    assertThat(selected.targets()).containsExactly("ask_passport");
     assertThat(selected.evidence()).containsExactly("city eq \"Tokyo\": \"Tokyo\" (true)");
   }
 
   @Test
   void aWayBackIsALoop() {
-    Observation.Loop loop = only(told(whole()), Observation.Loop.class);
+    Told<Observation.Loop> loop = onlyTold(told(whole()), Observation.Loop.class);
     assertThat(loop.moment().step()).isEqualTo("ask_pin#1");
-    assertThat(loop.to()).isEqualTo(new Place("ask_pin", 2));
-    assertThat(loop.iteration()).isEqualTo(2);
+    assertThat(loop.fact().moved().to()).isEqualTo(new Place("ask_pin", 2));
   }
 
   @Test
   void aForkIsToldWithItsBranchesAndItsJoinWithWhatTheyBrought() {
     Calls calls = told(whole());
-    Observation.Fork fork = calls.told(Observation.Fork.class).get(0);
-    assertThat(fork.branches()).extracting(Event.Head::label).containsExactly("ask_flight", "stay");
-    Observation.Join join = calls.told(Observation.Join.class).get(0);
+    Event.Forked fork = calls.told(Event.Forked.class).get(0);
+    assertThat(fork.heads()).extracting(Event.Head::label).containsExactly("ask_flight", "stay");
+    Told<Observation.Join> join = calls.moments(Observation.Join.class).get(0);
     assertThat(join.moment().step()).isEqualTo("ask_trip#1");
-    assertThat(join.list()).isFalse();
-    assertThat(join.writes()).extracting(Write::path).containsExactly("flight", "price");
-    assertThat(calls.told(Observation.Written.class))
-        .filteredOn(write -> write.source() == Source.JOIN)
-        .extracting(Observation.Written::path)
+    assertThat(join.fact().list()).isFalse();
+    assertThat(join.fact().joined().writes())
+        .extracting(Write::path)
+        .containsExactly("flight", "price");
+    assertThat(calls.moments(Observation.Written.class))
+        .filteredOn(write -> write.fact().source() == Source.JOIN)
+        .extracting(RunObserverTest::path)
         .startsWith("flight", "price");
     assertThat(calls.told(Observation.Join.class).get(1).list()).isTrue();
   }
@@ -530,9 +549,9 @@ class RunObserverTest {
 
   @Test
   void aBranchThatIsGivenUpSaysWhy() {
-    Observation.BranchFailed failed = only(told(collected()), Observation.BranchFailed.class);
-    assertThat(failed.label()).isEqualTo("bad");
-    assertThat(failed.message()).isEqualTo("No luck.");
+    Told<Event.BranchFailed> failed = onlyTold(told(collected()), Event.BranchFailed.class);
+    assertThat(failed.moment().labels()).containsExactly("bad");
+    assertThat(failed.fact().message()).isEqualTo("No luck.");
   }
 
   @Test
@@ -541,12 +560,12 @@ class RunObserverTest {
     Trips.untilPin(trip);
     trip.reset("passport", "P-78");
     Calls calls = told(trip);
-    Observation.Reset reset = only(calls, Observation.Reset.class);
+    Event.Reset reset = only(calls, Event.Reset.class);
     assertThat(reset.corrected()).isEqualTo(Map.of("passport", Json.tree("P-78")));
     assertThat(reset.to()).isNotEmpty();
-    assertThat(calls.told(Observation.StageEnd.class))
+    assertThat(calls.moments(Observation.StageEnd.class))
         .filteredOn(end -> end.moment().node().equals("ask_pin"))
-        .extracting(Observation.StageEnd::done)
+        .extracting(end -> end.fact().done())
         .containsExactly(false);
   }
 
@@ -567,24 +586,25 @@ class RunObserverTest {
             "onStageEnd",
             "onStageExecuted",
             "onArrival");
-    Observation.StageEnd end =
-        calls.told(Observation.StageEnd.class).stream()
+    Told<Observation.StageEnd> end =
+        calls.moments(Observation.StageEnd.class).stream()
             .filter(e -> e.moment().node().equals("stay"))
             .findFirst()
             .orElseThrow();
-    assertThat(end.kind()).isEqualTo(Kind.SUBFLOW);
-    assertThat(end.done()).isTrue();
-    assertThat(Objects.requireNonNull(end.millis())).isPositive();
+    assertThat(end.moment().kind()).isEqualTo(Kind.SUBFLOW);
+    assertThat(end.fact().done()).isTrue();
+    assertThat(Objects.requireNonNull(end.moment().millis())).isPositive();
   }
 
   @Test
   void aSubflowIsToldWithItsInputAndItsOutput() {
     Calls calls = told(whole());
-    Observation.SubflowEntry entry = calls.told(Observation.SubflowEntry.class).get(0);
+    Event.Opened entry = calls.told(Event.Opened.class).get(0);
     assertThat(entry.subflow()).isEqualTo("stay");
     assertThat(entry.input()).isEqualTo(Map.of("stay.town", Json.tree("Tokyo")));
-    Observation.SubflowExit exit = calls.told(Observation.SubflowExit.class).get(0);
-    assertThat(exit.output()).containsExactly(new Write(Write.Verb.SET, "price", Json.tree(300)));
+    Event.Closed exit = calls.told(Event.Closed.class).get(0);
+    assertThat(exit.subflow()).isEqualTo("stay");
+    assertThat(exit.writes()).containsExactly(new Write(Write.Verb.SET, "price", Json.tree(300)));
     assertThat(exit.result()).isEqualTo(Json.tree(300));
   }
 
@@ -603,10 +623,10 @@ class RunObserverTest {
     Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
     talk.start();
     talk.proceed("inner.b", "y");
-    Observation.Decision decision = only(told(talk), Observation.Decision.class);
+    Told<Event.Decided> decision = onlyTold(told(talk), Event.Decided.class);
     assertThat(decision.moment().step()).isEqualTo("inner#1");
     assertThat(decision.moment().field("a")).isEqualTo("a");
-    assertThat(decision.chosen()).isEqualTo("after");
+    assertThat(decision.fact().chosen()).isEqualTo("after");
   }
 
   @Test
@@ -614,8 +634,8 @@ class RunObserverTest {
     Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
     talk.start();
     talk.cancel();
-    assertThat(told(talk).told(Observation.StageEnd.class))
-        .extracting(end -> end.moment().node() + " " + end.done())
+    assertThat(told(talk).moments(Observation.StageEnd.class))
+        .extracting(end -> end.moment().node() + " " + end.fact().done())
         .containsExactly("inner/ask_b false", "inner false");
   }
 
@@ -628,10 +648,10 @@ class RunObserverTest {
     told(trip);
     assertThat(inStay.calls.get(0).hook()).isEqualTo("onSubflowEntry");
     assertThat(inStay.calls.get(inStay.calls.size() - 1).hook()).isEqualTo("onSubflowExit");
-    assertThat(inStay.told(Observation.Written.class))
-        .extracting(Observation.Written::path)
+    assertThat(inStay.moments(Observation.Written.class))
+        .extracting(RunObserverTest::path)
         .containsExactly("stay.town", "stay.nights", "stay.cost");
-    assertThat(inStay.told(Observation.StageStart.class))
+    assertThat(inStay.moments(Observation.StageStart.class))
         .extracting(start -> start.moment().node())
         .containsExactly("stay/ask_nights", "stay/cost");
   }
@@ -659,9 +679,22 @@ class RunObserverTest {
 
   /** How long a stage took is known to those alone who saw it begin. */
   private static Observation timeless(Observation event) {
-    return event instanceof Observation.StageEnd end
-        ? new Observation.StageEnd(end.moment(), end.kind(), end.done(), null)
-        : event;
+    if (!(event.fact() instanceof Observation.StageEnd)) {
+      return event;
+    }
+    Occurrence at = event.moment();
+    Occurrence timeless =
+        new Occurrence(
+            at.flow(),
+            at.session(),
+            at.run(),
+            at.seq(),
+            at.index(),
+            at.at(),
+            at.place(),
+            at.kind(),
+            null);
+    return new Observation(timeless, event.fact());
   }
 
   @Test
@@ -710,14 +743,23 @@ class RunObserverTest {
   }
 
   @Test
+  void whatIsNotSecretIsToldBehindARedactionAsItIs() {
+    for (Driver run : everything()) {
+      Calls redacted = new Calls();
+      Calls open = told(run, Redaction.of("no.such.field").over(redacted.recorder));
+      assertThat(redacted.calls).isEqualTo(open.calls);
+    }
+  }
+
+  @Test
   void aJournalWhoseFlowIsGoneIsToldWithoutTheKindsOfItsStages() {
     Driver trip = whole();
     Calls known = told(trip);
     Calls unknown = new Calls();
     feed(RunObserver.of("trip", "s", unknown.recorder), trip.entries);
     assertThat(unknown.lines()).isEqualTo(known.lines());
-    assertThat(unknown.told(Observation.StageStart.class))
-        .extracting(Observation.StageStart::kind)
+    assertThat(unknown.moments(Observation.StageStart.class))
+        .extracting(start -> start.moment().kind())
         .containsOnly(Kind.UNKNOWN);
   }
 
@@ -733,12 +775,12 @@ class RunObserverTest {
           }
 
           @Override
-          public void onDecision(Observation.Decision event) {
+          public void onDecision(Occurrence at, Event.Decided event) {
             throw new IllegalStateException("No ink");
           }
 
           @Override
-          public void onError(Observation.Failure event) {
+          public void onError(Occurrence at, Observation.Failure event) {
             throw new AssertionError("told of itself");
           }
         };
@@ -753,8 +795,9 @@ class RunObserverTest {
     assertThat(failures.get(0).recorder()).isEqualTo("broken");
     assertThat(failures.get(0).message()).isEqualTo("No ink");
     assertThat(failures.get(0).code()).isNull();
-    assertThat(failures.get(0).moment().step()).isEqualTo("ask_pin#1");
-    other.calls.removeIf(call -> call.event() instanceof Observation.Failure);
+    assertThat(other.moments(Observation.Failure.class).get(0).moment().step())
+        .isEqualTo("ask_pin#1");
+    other.calls.removeIf(call -> call.event().fact() instanceof Observation.Failure);
     assertThat(other.calls).isEqualTo(quiet.calls);
   }
 
@@ -768,7 +811,7 @@ class RunObserverTest {
           }
 
           @Override
-          public void onRecord(RunState before, List<Observation> coming) {
+          public void onEntry(ObservedEntry entry) {
             throw new IllegalStateException();
           }
         };

@@ -2,9 +2,9 @@ package io.fermata.session.actor;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Redaction;
 import io.fermata.session.call.FlowCatalog;
@@ -85,11 +85,10 @@ public final class Audience {
     return listeners.getOrDefault(flow, List.of());
   }
 
-  /** Tells what a journal record came to. */
-  public void tell(
-      String session, List<AttachedRecorder> listeners, RunState before, List<Observation> came) {
+  /** Tells what an entry of a journal came to. */
+  public void tell(String session, List<AttachedRecorder> listeners, ObservedEntry entry) {
     for (AttachedRecorder listener : listeners) {
-      delivery(listener).later(session, () -> tell(session, listeners, listener, before, came));
+      delivery(listener).later(session, () -> tell(session, listeners, listener, entry));
     }
   }
 
@@ -110,10 +109,11 @@ public final class Audience {
       String session,
       List<AttachedRecorder> listeners,
       AttachedRecorder listener,
-      RunState before,
-      List<Observation> came) {
-    report(session, listeners, listener, listener.announce(before, came));
-    came.forEach(event -> report(session, listeners, listener, listener.deliver(event)));
+      ObservedEntry entry) {
+    report(session, listeners, listener, listener.announce(entry));
+    entry
+        .observations()
+        .forEach(event -> report(session, listeners, listener, listener.deliver(event)));
   }
 
   /** Tells the others that a recorder threw. What they throw at that is only counted. */
@@ -121,7 +121,7 @@ public final class Audience {
       String session,
       List<AttachedRecorder> listeners,
       AttachedRecorder by,
-      Observation.@Nullable Failure failure) {
+      @Nullable Observation failure) {
     if (failure == null) {
       return;
     }
@@ -132,7 +132,7 @@ public final class Audience {
             .later(
                 session,
                 () -> {
-                  Observation.Failure again = other.deliver(failure);
+                  Observation again = other.deliver(failure);
                   if (again != null) {
                     count(other, again);
                   }
@@ -141,15 +141,16 @@ public final class Audience {
     }
   }
 
-  private void count(AttachedRecorder by, Observation.Failure failure) {
+  private void count(AttachedRecorder by, Observation failure) {
     long all = failures.incrementAndGet();
     // At powers of two, so that a recorder that always throws does not fill the log.
     if (Long.bitCount(all) == 1) {
+      String detail = ((Observation.Failure) failure.fact()).detail();
       LOG.warn(
           "Recorder {} threw, {} failures of recorders so far: {}",
           delivery(by).name(),
           all,
-          redaction == null ? failure.detail() : "what it says is not logged beside secrets");
+          redaction == null ? detail : "what it says is not logged beside secrets");
     }
   }
 

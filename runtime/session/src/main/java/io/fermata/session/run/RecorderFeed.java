@@ -4,7 +4,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
-import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.session.actor.Audience;
 import java.util.List;
@@ -45,21 +45,20 @@ final class RecorderFeed {
     if (recording == null) {
       recording = RunObserver.from(before, by, session, List.of());
     }
-    RunState known = recording.state();
-    List<Observation> came = told(recording, seq, at, events);
-    if (!came.isEmpty()) {
-      audience.tell(session, listeners, known, came);
+    ObservedEntry entry = observed(recording, seq, at, events);
+    if (entry != null && !entry.observations().isEmpty()) {
+      audience.tell(session, listeners, entry);
     }
   }
 
   /** Watching never stops a session: what cannot be told is left out. */
-  private List<Observation> told(RunObserver by, long seq, long at, List<Event> events) {
+  private @Nullable ObservedEntry observed(RunObserver by, long seq, long at, List<Event> events) {
     try {
       return by.record(seq, at, events);
     } catch (RuntimeException e) {
       LOG.error("Record {} of {} could not be told to recorders", seq, session, e);
       recording = null;
-      return List.of();
+      return null;
     }
   }
 }

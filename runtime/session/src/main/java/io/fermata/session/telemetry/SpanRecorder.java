@@ -104,8 +104,8 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   // --- spans ----------------------------------------------------------------------------------
 
   @Override
-  public void onRunStart(Observation.RunStart event) {
-    begin(event.moment(), false).setAttribute(VERSION, (long) event.version());
+  public void onRunStart(Occurrence at, Observation.RunStart event) {
+    begin(at, false).setAttribute(VERSION, (long) event.version());
   }
 
   private Span span(Occurrence moment) {
@@ -162,17 +162,17 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onRunEnd(Observation.RunEnd event) {
+  public void onRunEnd(Occurrence at, Observation.RunEnd event) {
     if (event.status() == RunState.Status.COMPLETED) {
-      span(event.moment()).setStatus(StatusCode.OK);
+      span(at).setStatus(StatusCode.OK);
     }
-    end(event.moment(), event.status().name());
+    end(at, event.status().name());
   }
 
   @Override
-  public void onRunFailed(Observation.RunFailed event) {
-    span(event.moment()).setStatus(StatusCode.ERROR, event.message());
-    end(event.moment(), "FAILED");
+  public void onRunFailed(Occurrence at, Event.Failed event) {
+    span(at).setStatus(StatusCode.ERROR, event.message());
+    end(at, "FAILED");
   }
 
   // --- span events ----------------------------------------------------------------------------
@@ -183,63 +183,49 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
   }
 
   @Override
-  public void onDecision(Observation.Decision event) {
+  public void onDecision(Occurrence at, Event.Decided event) {
     String rule = event.rule() == null ? "otherwise" : event.rule();
-    List<String> chosen = event.chosen() == null ? List.of() : List.of(event.chosen());
     AttributesBuilder attributes = Attributes.builder().put(RULE, rule);
-    add("decision", event.moment(), attributes.put(CHOSEN, chosen).put(EVIDENCE, event.evidence()));
+    add("decision", at, attributes.put(CHOSEN, event.targets()).put(EVIDENCE, event.evidence()));
   }
 
   @Override
-  public void onSelected(Observation.Selected event) {
+  public void onSelected(Occurrence at, Event.Decided event) {
     List<String> rules =
         event.tried().stream().filter(Event.Tried::matched).map(Event.Tried::rule).toList();
     AttributesBuilder attributes = Attributes.builder().put(RULE, String.join(", ", rules));
-    add(
-        "selection",
-        event.moment(),
-        attributes.put(CHOSEN, event.chosen()).put(EVIDENCE, event.evidence()));
+    add("selection", at, attributes.put(CHOSEN, event.targets()).put(EVIDENCE, event.evidence()));
   }
 
   @Override
-  public void onPause(Observation.Pause event) {
+  public void onPause(Occurrence at, Observation.Pause event) {
     List<String> fields = event.questions().stream().map(Event.Question::field).toList();
     AttributesBuilder attributes = Attributes.builder().put(WAITS, event.what().name());
-    add("pause", event.moment(), attributes.put(FIELDS, fields));
+    if (event.what() == Observation.Wait.TIME && event.until() != null) {
+      attributes.put(MILLIS, Math.max(0, event.until() - at.at()));
+    }
+    add("pause", at, attributes.put(FIELDS, fields));
   }
 
   @Override
-  public void onSleep(Observation.Sleep event) {
-    long millis = Math.max(0, event.until() - event.moment().at());
-    AttributesBuilder attributes = Attributes.builder().put(WAITS, Observation.Wait.TIME.name());
-    add("pause", event.moment(), attributes.put(MILLIS, millis));
-  }
-
-  @Override
-  public void onResume(Observation.Resume event) {
+  public void onResume(Occurrence at, Observation.Resume event) {
     AttributesBuilder attributes = Attributes.builder().put(WAITS, event.what().name());
-    add(
-        "resume",
-        event.moment(),
-        attributes.put(CAUSE, event.cause().name()).put(MILLIS, event.waited()));
+    add("resume", at, attributes.put(CAUSE, event.cause().name()).put(MILLIS, at.took()));
   }
 
   @Override
-  public void onStageRetry(Observation.StageRetry event) {
+  public void onStageRetry(Occurrence at, Event.AttemptFailed event) {
     AttributesBuilder attributes = Attributes.builder().put(ATTEMPT, (long) event.attempt());
-    add(
-        "retry",
-        event.moment(),
-        attributes.put(CODE, event.code().wireName()).put(MESSAGE, event.message()));
+    add("retry", at, attributes.put(CODE, event.code().wireName()).put(MESSAGE, event.message()));
   }
 
   /** A step that fails marks its run, unless it is repaired and the run completes after all. */
   @Override
-  public void onError(Observation.Failure event) {
+  public void onError(Occurrence at, Observation.Failure event) {
     if (event.code() != null) {
       AttributesBuilder attributes = Attributes.builder().put(CODE, event.code().wireName());
-      add("error", event.moment(), attributes.put(MESSAGE, event.message()));
-      span(event.moment()).setStatus(StatusCode.ERROR, event.message());
+      add("error", at, attributes.put(MESSAGE, event.message()));
+      span(at).setStatus(StatusCode.ERROR, event.message());
     }
   }
 }

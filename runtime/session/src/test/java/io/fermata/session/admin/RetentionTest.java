@@ -125,8 +125,8 @@ class RetentionTest {
     try (Fermata host = host(A_WEEK)) {
       Thread.sleep(1_500);
       List<Observation> told = replayed(host, run);
-      assertThat(told.get(0)).isInstanceOf(Observation.RunStart.class);
-      assertThat(told.get(told.size() - 1)).isInstanceOf(Observation.RunEnd.class);
+      assertThat(told.get(0).fact()).isInstanceOf(Observation.RunStart.class);
+      assertThat(told.get(told.size() - 1).fact()).isInstanceOf(Observation.RunEnd.class);
       assertThat(TestHost.code(call(host, "continue"))).isEqualTo("run_completed");
 
       pass(Duration.ofDays(2));
@@ -150,6 +150,7 @@ class RetentionTest {
       assertThat(replayed(host, left))
           .allMatch(event -> event.moment().run().equals(left))
           .last()
+          .extracting(Observation::fact)
           .isInstanceOfSatisfying(
               Observation.RunEnd.class,
               end -> assertThat(end.status()).isEqualTo(RunState.Status.ABANDONED));
@@ -193,7 +194,7 @@ class RetentionTest {
               replayed(host, run).stream()
                   .anyMatch(
                       event ->
-                          event instanceof Observation.RunEnd end
+                          event.fact() instanceof Observation.RunEnd end
                               && end.status() == RunState.Status.EXPIRED));
       assertThat(TestHost.code(call(host, "continue", "dish", "soup"))).isEqualTo("run_expired");
       assertThat(hooks).containsExactly(run);

@@ -7,9 +7,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.event.Fact;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.ObservedEntry;
+import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.schema.Computed;
@@ -47,8 +50,8 @@ class RecorderFeedTest {
       told.add(event);
     }
 
-    <E extends Observation> List<E> all(Class<E> kind) {
-      return told.stream().filter(kind::isInstance).map(kind::cast).toList();
+    List<Observation> all(Class<? extends Fact> kind) {
+      return told.stream().filter(event -> kind.isInstance(event.fact())).toList();
     }
   }
 
@@ -110,11 +113,11 @@ class RecorderFeedTest {
     try (Fermata host = host(listener).start()) {
       dine(host, "s");
     }
-    assertThat(listener.told.get(0)).isInstanceOf(Observation.RunStart.class);
+    assertThat(listener.told.get(0).fact()).isInstanceOf(Observation.RunStart.class);
     assertThat(listener.all(Observation.Pause.class))
         .extracting(pause -> pause.moment().node())
         .containsExactly("ask_dish", "ask_drink");
-    assertThat(listener.told.get(listener.told.size() - 1))
+    assertThat(listener.told.get(listener.told.size() - 1).fact())
         .isInstanceOfSatisfying(
             Observation.RunEnd.class,
             end -> assertThat(end.status()).isEqualTo(RunState.Status.COMPLETED));
@@ -150,10 +153,18 @@ class RecorderFeedTest {
     assertThat(replayed).isNotEmpty().isEqualTo(new ArrayList<>(live.told));
   }
 
-  private static <E extends Observation> E live(Listener listener, Class<E> kind) {
+  /** A hook and its moment, but for how long it took: of what began unwatched that is not known. */
+  private static String timeless(Observation event) {
+    Occurrence at = event.moment();
+    return event.fact().getClass().getSimpleName()
+        + List.of(at.flow(), at.session(), at.run(), at.seq(), at.index(), at.at(), at.kind())
+        + at.step();
+  }
+
+  private static Observation live(Listener listener, Class<? extends Fact> kind) {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (System.nanoTime() < end) {
-      List<E> all = listener.all(kind);
+      List<Observation> all = listener.all(kind);
       if (!all.isEmpty()) {
         return all.get(0);
       }
@@ -177,9 +188,8 @@ class RecorderFeedTest {
     List<Observation> both = new ArrayList<>(before.told);
     both.addAll(after.told);
     assertThat(both)
-        .extracting(e -> e.getClass().getSimpleName() + " " + e.moment())
-        .isEqualTo(
-            replayed.stream().map(e -> e.getClass().getSimpleName() + " " + e.moment()).toList());
+        .extracting(RecorderFeedTest::timeless)
+        .isEqualTo(replayed.stream().map(RecorderFeedTest::timeless).toList());
   }
 
   @Test
@@ -192,7 +202,7 @@ class RecorderFeedTest {
           }
 
           @Override
-          public void onAnswer(Observation.Answer event) {
+          public void onAnswer(Occurrence at, Observation.Answer event) {
             throw new IllegalStateException("The disk is full");
           }
         };
@@ -206,7 +216,8 @@ class RecorderFeedTest {
     assertThat(listener.all(Observation.Failure.class))
         .hasSizeGreaterThanOrEqualTo(2)
         .allSatisfy(
-            failure -> {
+            told -> {
+              Observation.Failure failure = (Observation.Failure) told.fact();
               assertThat(failure.recorder()).isEqualTo("broken");
               assertThat(failure.message()).isEqualTo("The disk is full");
             });
@@ -220,7 +231,7 @@ class RecorderFeedTest {
     Recorder slow =
         new Recorder() {
           @Override
-          public void onRecord(RunState before, List<Observation> coming) {
+          public void onEntry(ObservedEntry entry) {
             try {
               assertThat(free.await(60, TimeUnit.SECONDS)).isTrue();
             } catch (InterruptedException e) {
@@ -229,8 +240,8 @@ class RecorderFeedTest {
           }
 
           @Override
-          public void onRunStart(Observation.RunStart event) {
-            runs.add(event.moment().run());
+          public void onRunStart(Occurrence at, Observation.RunStart event) {
+            runs.add(at.run());
           }
 
           @Override
