@@ -1,4 +1,4 @@
-/** The store over a key-value service; an artifact of its own. */
+/** The store over a key-value service; a separate artifact. */
 @SuppressWarnings({"requires-automatic"})
 module io.fermata.persistence.keyvalue {
   requires com.fasterxml.jackson.databind;

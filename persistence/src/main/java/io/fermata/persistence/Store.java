@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where journals live: a description that costs nothing until a host opens it.
+ * A place for journals. It is only a description until a host opens it.
  *
  * <p>Nothing falls back to memory silently: {@link #memory()} must be named.
  */
@@ -25,7 +25,7 @@ public final class Store {
     this.source = source;
   }
 
-  /** A store of another kind, for example one that an optional module brings. */
+  /** A store of another kind, for example that of an optional module. */
   public static Store of(StoreSource source) {
     return new Store(source);
   }

@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.regex.Pattern;
 
-/** Reads the one-line form of a store, as it stands in {@code FERMATA_STORE}. */
+/** Parses the one-line form of a store, as in {@code FERMATA_STORE}. */
 final class StoreSpec {
 
   static final String VARIABLE = "FERMATA_STORE";
@@ -19,7 +19,7 @@ final class StoreSpec {
   private static final String MEMORY = "memory";
   private static final String SQLITE = "sqlite:";
 
-  /** Addresses and the variable that the key-value module reads, to name it where it is missing. */
+  /** Addresses that the key-value module reads; errors name that module if it is missing. */
   private static final Pattern KEY_VALUE = Pattern.compile("(rediss?://|waniwani:).*");
 
   private static final String KEY_VALUE_VARIABLE = "WANIWANI_API_KEY";

@@ -1,6 +1,6 @@
 /**
- * Where journals live. A {@link io.fermata.persistence.Store} names a place; a host opens it.
- * Nothing falls back to memory silently.
+ * Stores of journals. A {@link io.fermata.persistence.Store} names one; a host opens it. Nothing
+ * falls back to memory silently.
  */
 @NullMarked
 package io.fermata.persistence;

@@ -86,7 +86,7 @@ final class PostgresRefusalTest {
             "CREATE DATABASE " + name + " ENCODING 'LATIN1' TEMPLATE template0 OWNER fermata");
     refuses(
         "postgres://fermata@127.0.0.1:" + PostgresServer.shared().port() + "/" + name,
-        "keeps texts in LATIN1",
+        "uses the encoding LATIN1",
         "encoding UTF8");
   }
 

@@ -68,7 +68,7 @@ final class SqliteMigrationTest {
       Directory directory = open.directory();
       DirectoryQuery vip = DirectoryQuery.of("thread").tagged("vip");
       assertThat(Host.await(directory.list(vip)).entries())
-          .extracting(DirectoryEntry::persistenceId, DirectoryEntry::standing)
+          .extracting(DirectoryEntry::persistenceId, DirectoryEntry::statusName)
           .containsExactly(tuple("idle", ""));
       assertThat(Host.await(directory.marked())).isZero();
       assertThat(Host.await(open.newest())).isPositive();

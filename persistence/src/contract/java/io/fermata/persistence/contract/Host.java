@@ -164,11 +164,11 @@ public final class Host implements AutoCloseable {
       return begin(PATIENCE, notes);
     }
 
-    public CompletionStage<Long> begin(Duration patience, Note... notes) {
+    public CompletionStage<Long> begin(Duration timeout, Note... notes) {
       return AskPattern.ask(
           notebook,
           (ActorRef<Long> acknowledge) -> new Notebook.Write(List.of(notes), acknowledge),
-          patience,
+          timeout,
           system.scheduler());
     }
 

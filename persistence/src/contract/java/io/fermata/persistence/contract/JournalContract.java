@@ -218,7 +218,7 @@ public abstract class JournalContract {
       assertThat(host.due(9, 10)).containsExactly(new Due("a", 7));
       assertThatThrownBy(() -> Host.await(host.store().importJournal("a", records)))
           .rootCause()
-          .hasMessageContaining("has a journal a already");
+          .hasMessageContaining("already has the journal a");
       assertThatThrownBy(
               () -> host.store().importJournal("b", List.of(records.get(1), records.get(0))))
           .hasMessageContaining("record 2 follows record 3");
@@ -324,13 +324,14 @@ public abstract class JournalContract {
     try (OpenStore open = store.open()) {
       assertThatThrownBy(() -> open.read("a", 1, 0))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessage("0 records cannot be read at once; read 1 to 1000 and go on from the last");
+          .hasMessage(
+              "0 records cannot be read at once; read 1 to 1000 and continue after the last");
       assertThatThrownBy(() -> open.readBack("a", 1, OpenStore.MAX_ENTRIES + 1))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("1001 records");
       assertThatThrownBy(() -> open.read("a", -1, 10))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("a has no record -1, its first is 1");
+          .hasMessageContaining("a has no record -1; sequence numbers start at 1");
     }
   }
 

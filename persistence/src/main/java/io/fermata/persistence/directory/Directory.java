@@ -6,23 +6,23 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the journals of a store are about, so that they can be listed without being read.
+ * The index of a store's journals: sessions are listed and searched without reading them.
  *
- * <p>It follows the journals and is never the truth: an entry is put after the record it speaks of,
- * so for a moment, and after a crash until the next record, it says what was true before. Changes
- * take effect in the order they are asked for.
+ * <p>It follows the journals and is never authoritative. An entry is written after the journal
+ * record that it describes, so it may be out of date for a moment, and after a crash until the next
+ * record. Changes take effect in the order in which they are requested.
  */
 public interface Directory {
 
   /**
-   * Enters a journal or what has become of it. An entry with a lower {@link DirectoryEntry#seq()}
-   * than the one that is there changes nothing, so writes may arrive late and in any order.
+   * Adds or updates the entry of a journal. An entry whose {@link DirectoryEntry#seq()} is lower
+   * than that of the stored one changes nothing, so writes may arrive late and in any order.
    */
   CompletionStage<@Nullable Void> put(DirectoryEntry entry);
 
   /**
-   * Takes an entry out of the directory; the journal itself stays. A later {@link #put} enters it
-   * again, whatever its sequence number.
+   * Removes an entry; the journal itself stays. A later {@link #put} adds it again, whatever its
+   * sequence number.
    */
   CompletionStage<@Nullable Void> remove(String persistenceId);
 
@@ -30,21 +30,21 @@ public interface Directory {
   CompletionStage<Optional<DirectoryEntry>> get(String persistenceId);
 
   /**
-   * A page of the entries that match. The first of these that the query names is looked up: the
-   * principal, the session, a tag, the standings, the name, or else the kind. The rest is compared
-   * with every entry that this leaves, so a search that finds little costs as much as those are
-   * many.
+   * A page of the matching entries. One criterion of the query is looked up in an index: the
+   * session, the principal, a tag, the statuses, the name, or else the kind. The others are checked
+   * on every entry that the index yields, so a search costs what the index yields, not what it
+   * finds.
    */
   CompletionStage<DirectoryPage> list(DirectoryQuery query);
 
   /**
-   * Notes up to which record of the store the directory has followed the journals, for whoever lets
-   * it follow. It is noted after all that was asked for before.
+   * Stores the number of the last journal record that the directory reflects. It takes effect after
+   * all changes requested before.
    *
-   * @param number as {@link OpenStore#newest()} tells it
+   * @param number as {@link OpenStore#newest()} returns it
    */
   CompletionStage<@Nullable Void> mark(long number);
 
-  /** What was marked last; 0 if nothing was. */
+  /** The number that was marked last; 0 if none was. */
   CompletionStage<Long> marked();
 }

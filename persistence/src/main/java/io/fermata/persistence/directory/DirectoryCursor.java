@@ -9,14 +9,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** The place of an entry in a list; what follows it is the next page. */
+/** The position of an entry in a list; the next page starts after it. */
 public record DirectoryCursor(Order order, long at, String persistenceId) {
 
   private static final Comparator<DirectoryCursor> EARLIEST_FIRST =
       Comparator.comparingLong(DirectoryCursor::at).thenComparing(DirectoryCursor::persistenceId);
 
   private static final Pattern FORM =
-      Pattern.compile("(ACTIVITY|CREATION|STANDING):(-?\\d{1,19}):(.+)", Pattern.DOTALL);
+      Pattern.compile("(ACTIVITY|CREATION|STATUS):(-?\\d{1,19}):(.+)", Pattern.DOTALL);
 
   public static DirectoryCursor of(Order order, DirectoryEntry entry) {
     return new DirectoryCursor(order, time(order, entry), entry.persistenceId());
@@ -30,7 +30,7 @@ public record DirectoryCursor(Order order, long at, String persistenceId) {
     return switch (order) {
       case ACTIVITY -> entry.activeAt();
       case CREATION -> entry.createdAt();
-      case STANDING -> entry.since();
+      case STATUS -> entry.since();
     };
   }
 
@@ -62,7 +62,7 @@ public record DirectoryCursor(Order order, long at, String persistenceId) {
 
   private static IllegalArgumentException unknown(@Nullable Throwable cause) {
     return new IllegalArgumentException(
-        "The cursor was not given by a page of this directory; leave it out to begin again", cause);
+        "The cursor does not come from a page of this directory; omit it to start again", cause);
   }
 
   void requireOrder(Order wanted) {
@@ -72,7 +72,7 @@ public record DirectoryCursor(Order order, long at, String persistenceId) {
               + order
               + " and not by "
               + wanted
-              + "; leave it out to begin again");
+              + "; omit it to start again");
     }
   }
 }

@@ -7,18 +7,18 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What a directory says of one journal, or of a part of it.
+ * What a directory stores about one journal, or about a part of it.
  *
  * @param persistenceId the journal; of a part of it, followed by a dot and the name of the part
  * @param kind what the journal is, up to 64 characters; every list is of one kind
- * @param principal whom it belongs to, up to 256 characters, empty for nobody
+ * @param principal the owner, up to 256 characters, empty for none
  * @param name up to 256 characters, may be empty
- * @param seq the sequence number of the record this speaks of; higher ones replace lower ones
+ * @param seq the sequence number of the record that it describes; higher ones replace lower ones
  * @param createdAt when the journal began, in milliseconds since 1970
- * @param activeAt when something happened last, in milliseconds since 1970
+ * @param activeAt when it last changed, in milliseconds since 1970
  * @param labels tags and attributes to search by
  * @param session the session that it belongs to, up to 256 characters, empty for none
- * @param status what state the journal is in
+ * @param status the status of the session
  */
 public record DirectoryEntry(
     String persistenceId,
@@ -33,10 +33,10 @@ public record DirectoryEntry(
     Status status) {
 
   /**
-   * What state the journal is in.
+   * The status of a session.
    *
-   * @param name up to 64 characters, empty if nobody searches by it
-   * @param since when it entered that state, in milliseconds since 1970
+   * @param name up to 64 characters, empty if it is not searched for
+   * @param since when that status began, in milliseconds since 1970
    */
   public record Status(String name, long since) {}
 
@@ -48,14 +48,14 @@ public record DirectoryEntry(
     DirectoryLimits.tags(labels.tags());
     DirectoryLimits.attributes(labels.attributes());
     DirectoryLimits.session(session);
-    DirectoryLimits.standing(status.name());
+    DirectoryLimits.status(status.name());
     if (seq < 0) {
       throw new IllegalArgumentException(
           "The sequence number "
               + seq
               + " of "
               + persistenceId
-              + " is below 0; give that of a record");
+              + " is below 0; pass that of a record");
     }
   }
 
@@ -83,8 +83,8 @@ public record DirectoryEntry(
         new Status("", activeAt));
   }
 
-  /** The same entry of a session, in a state. */
-  public DirectoryEntry in(String itsSession, String standing, long since) {
+  /** The same entry with a session and a status. */
+  public DirectoryEntry in(String itsSession, String statusName, long since) {
     return new DirectoryEntry(
         persistenceId,
         kind,
@@ -95,7 +95,7 @@ public record DirectoryEntry(
         activeAt,
         labels,
         itsSession,
-        new Status(standing, since));
+        new Status(statusName, since));
   }
 
   public Set<String> tags() {
@@ -106,23 +106,23 @@ public record DirectoryEntry(
     return labels.attributes();
   }
 
-  /** The name of the state that the journal is in. */
-  public String standing() {
+  /** The name of the status; empty for none. */
+  public String statusName() {
     return status.name();
   }
 
-  /** When the journal entered that state, in milliseconds since 1970. */
+  /** When that status began, in milliseconds since 1970. */
   public long since() {
     return status.since();
   }
 
-  /** The journal that an entry of that name speaks of, or of a part of which. */
+  /** The journal that an entry of that name describes, itself or a part of it. */
   public static String journalOf(String name) {
     int part = name.indexOf('.', name.indexOf('|') + 1);
     return part < 0 ? name : name.substring(0, part);
   }
 
-  /** What a search for text looks through. */
+  /** The text that a search looks through. */
   public String searchable() {
     return Stream.concat(
             Stream.of(name),

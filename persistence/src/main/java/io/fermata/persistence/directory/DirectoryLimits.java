@@ -3,7 +3,7 @@ package io.fermata.persistence.directory;
 import java.util.Map;
 import java.util.Set;
 
-/** How much a directory keeps of a journal and takes in a query. */
+/** The bounds of directory entries and queries. */
 final class DirectoryLimits {
 
   static final int PERSISTENCE_ID = 1024;
@@ -11,7 +11,7 @@ final class DirectoryLimits {
   static final int PRINCIPAL = 256;
   static final int NAME = 256;
   static final int SESSION = 256;
-  static final int STANDING = 64;
+  static final int STATUS = 64;
   static final int TAGS = 32;
   static final int TAG = 64;
   static final int ATTRIBUTES = 32;
@@ -44,8 +44,8 @@ final class DirectoryLimits {
     atMost("session", session, SESSION);
   }
 
-  static void standing(String standing) {
-    atMost("standing", standing, STANDING);
+  static void status(String status) {
+    atMost("status", status, STATUS);
   }
 
   static void text(String text) {
@@ -71,23 +71,23 @@ final class DirectoryLimits {
       throw new IllegalArgumentException(
           "A page of "
               + limit
-              + " entries is refused; ask for 1 to "
+              + " entries is refused; request 1 to "
               + PAGE
-              + " and go on with the cursor");
+              + " and continue with the cursor");
     }
   }
 
   private static void count(String what, int count, int most) {
     if (count > most) {
       throw new IllegalArgumentException(
-          "There are " + count + " " + what + ", at most " + most + " are allowed; leave some out");
+          "There are " + count + " " + what + ", at most " + most + " are allowed; remove some");
     }
   }
 
   private static void required(String what, String text, int most) {
     if (text.isBlank()) {
       throw new IllegalArgumentException(
-          "The " + what + " is blank; give it 1 to " + most + " characters");
+          "The " + what + " is blank; use 1 to " + most + " characters");
     }
     atMost(what, text, most);
   }
@@ -105,10 +105,10 @@ final class DirectoryLimits {
               + most
               + " are allowed; shorten it");
     }
-    // No text of PostgreSQL holds it.
+    // PostgreSQL cannot store it in a text.
     if (text.indexOf('\0') >= 0) {
       throw new IllegalArgumentException(
-          "The " + what + " holds the character with the code 0; leave it out");
+          "The " + what + " contains the character with the code 0; remove it");
     }
   }
 

@@ -9,30 +9,29 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which entries of a directory are wanted: those for which everything said here is true. Begin with
- * {@link #of}.
+ * A query of a directory: an entry matches if all its criteria hold. Start with {@link #of}.
  *
- * <p>Pages that follow each other by their cursors list every entry once, whatever is added or
- * changed meanwhile, except that an entry whose time changes before its turn has come moves to
- * where it then belongs: in {@link Order#ACTIVITY} to the first page, which is read already. {@link
- * Order#CREATION} misses none.
+ * <p>Consecutive pages list every entry once, even if entries are added or changed in between. One
+ * exception: an entry whose time changes before it was listed moves to its new position, in {@link
+ * Order#ACTIVITY} to the first page, which has been read already. {@link Order#CREATION} misses
+ * none.
  */
 public final class DirectoryQuery {
 
   private static final int DEFAULT_LIMIT = 50;
-  private static final int MAX_STANDINGS = 16;
+  private static final int MAX_STATUSES = 16;
 
-  /** What comes first in a list. */
+  /** The order of a list. */
   public enum Order {
-    /** The latest {@link DirectoryEntry#activeAt()}. */
+    /** The latest {@link DirectoryEntry#activeAt()} first. */
     ACTIVITY,
-    /** The latest {@link DirectoryEntry#createdAt()}. */
+    /** The latest {@link DirectoryEntry#createdAt()} first. */
     CREATION,
-    /** The earliest {@link DirectoryEntry#since()}; the query must name standings. */
-    STANDING;
+    /** The earliest {@link DirectoryEntry#since()} first; the query must name statuses. */
+    STATUS;
 
     public boolean latestFirst() {
-      return this != STANDING;
+      return this != STATUS;
     }
   }
 
@@ -67,9 +66,9 @@ public final class DirectoryQuery {
     return criteria.session;
   }
 
-  /** The standings of which an entry must have one; empty for any. */
-  public Set<String> standings() {
-    return criteria.standings;
+  /** The statuses that match; empty for any. */
+  public Set<String> statuses() {
+    return criteria.statuses;
   }
 
   /** When the journals began. */
@@ -77,7 +76,7 @@ public final class DirectoryQuery {
     return criteria.created;
   }
 
-  /** Since when the journals have had their standing. */
+  /** When their status began. */
   public Span since() {
     return criteria.since;
   }
@@ -93,8 +92,7 @@ public final class DirectoryQuery {
   }
 
   /**
-   * What the name, a tag or an attribute's value must contain, in upper or lower case; null for
-   * anything.
+   * A text that the name, a tag or an attribute's value must contain, ignoring case; null for any.
    */
   public @Nullable String text() {
     return criteria.text;
@@ -126,8 +124,8 @@ public final class DirectoryQuery {
     return with(draft -> draft.session = which);
   }
 
-  public DirectoryQuery standing(Set<String> ways) {
-    return with(draft -> draft.standings = ways);
+  public DirectoryQuery statuses(Set<String> any) {
+    return with(draft -> draft.statuses = any);
   }
 
   public DirectoryQuery created(Span when) {
@@ -172,13 +170,13 @@ public final class DirectoryQuery {
     return new DirectoryQuery(draft);
   }
 
-  /** The criteria; changed before the query is made and never after. */
+  /** The criteria; never changed once the query exists. */
   private static final class Draft {
     final String kind;
     @Nullable String principal;
     @Nullable String name;
     @Nullable String session;
-    Set<String> standings = Set.of();
+    Set<String> statuses = Set.of();
     Span created = Span.ALWAYS;
     Span since = Span.ALWAYS;
     Set<String> tags = Set.of();
@@ -197,7 +195,7 @@ public final class DirectoryQuery {
       principal = from.principal;
       name = from.name;
       session = from.session;
-      standings = from.standings;
+      statuses = from.statuses;
       created = from.created;
       since = from.since;
       tags = from.tags;
@@ -209,7 +207,7 @@ public final class DirectoryQuery {
     }
 
     void validate() {
-      standings = Set.copyOf(standings);
+      statuses = Set.copyOf(statuses);
       tags = Set.copyOf(tags);
       attributes = Map.copyOf(attributes);
       DirectoryLimits.kind(kind);
@@ -225,7 +223,7 @@ public final class DirectoryQuery {
       if (text != null) {
         DirectoryLimits.text(text);
       }
-      validateStandings();
+      validateStatuses();
       DirectoryLimits.tags(tags);
       DirectoryLimits.attributes(attributes);
       DirectoryLimits.page(limit);
@@ -234,22 +232,22 @@ public final class DirectoryQuery {
       }
     }
 
-    private void validateStandings() {
-      standings.forEach(DirectoryLimits::standing);
-      if (standings.size() > MAX_STANDINGS || (order == Order.STANDING && standings.isEmpty())) {
+    private void validateStatuses() {
+      statuses.forEach(DirectoryLimits::status);
+      if (statuses.size() > MAX_STATUSES || (order == Order.STATUS && statuses.isEmpty())) {
         throw new IllegalArgumentException(
-            "A query names up to %d standings, and one ordered by them at least one; it names %d"
-                .formatted(MAX_STANDINGS, standings.size()));
+            "A query names up to %d statuses, and one ordered by them at least one; it names %d"
+                .formatted(MAX_STATUSES, statuses.size()));
       }
     }
   }
 
-  /** Where the page begins, null for the beginning of the list. */
+  /** Where the page starts, null for the start of the list. */
   public @Nullable DirectoryCursor begin() {
     return criteria.cursor == null ? null : DirectoryCursor.parse(criteria.cursor);
   }
 
-  /** The page of entries that match and are in order; if there is one too many, others follow. */
+  /** The page of sorted matches; if there is one more than the limit, another page follows. */
   public DirectoryPage page(List<DirectoryEntry> entries) {
     if (entries.size() <= limit()) {
       return new DirectoryPage(entries, null);
@@ -261,7 +259,7 @@ public final class DirectoryQuery {
 
   @Override
   public String toString() {
-    return "up to %d %s by %s: principal %s, name %s, session %s, standings %s since %s, created %s,"
+    return "up to %d %s by %s: principal %s, name %s, session %s, statuses %s since %s, created %s,"
             .formatted(
                 limit(),
                 kind(),
@@ -269,7 +267,7 @@ public final class DirectoryQuery {
                 principal(),
                 name(),
                 session(),
-                standings(),
+                statuses(),
                 since(),
                 created())
         + " tags %s, attributes %s, text %s, after %s"

@@ -3,7 +3,7 @@ package io.fermata.persistence.directory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part of time, in milliseconds since 1970.
+ * A time span, in milliseconds since 1970.
  *
  * @param from its first moment, null if it has none
  * @param before the first moment after it, null if there is none

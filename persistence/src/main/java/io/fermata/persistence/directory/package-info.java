@@ -1,6 +1,5 @@
 /**
- * What is listed of sessions: entries, their labels, queries and pages. Knows no store and no
- * journal.
+ * The directory of sessions: entries, labels, queries and pages. It knows no store and no journal.
  */
 @NullMarked
 package io.fermata.persistence.directory;

@@ -39,7 +39,7 @@ final class MemoryDirectory implements Directory {
     return forget(persistenceId, Long.MAX_VALUE);
   }
 
-  /** Forgets what is said of a journal and its parts up to a record. */
+  /** Removes the entries of a journal and its parts up to a record. */
   int forget(String persistenceId, long lastSeq) {
     List<String> gone =
         entries.entrySet().stream()
@@ -55,7 +55,7 @@ final class MemoryDirectory implements Directory {
     return id.equals(persistenceId) || id.startsWith(persistenceId + ".");
   }
 
-  /** Forgets the parts of a journal alone. */
+  /** Removes the entries of the parts of a journal, not its own. */
   void forgetParts(String persistenceId, long lastSeq) {
     entries
         .values()
@@ -105,7 +105,7 @@ final class MemoryDirectory implements Directory {
         && (query.principal() == null || entry.principal().equals(query.principal()))
         && (query.name() == null || entry.name().equals(query.name()))
         && (query.session() == null || entry.session().equals(query.session()))
-        && (query.standings().isEmpty() || query.standings().contains(entry.standing()))
+        && (query.statuses().isEmpty() || query.statuses().contains(entry.statusName()))
         && query.created().contains(entry.createdAt())
         && query.since().contains(entry.since())
         && entry.tags().containsAll(query.tags())

@@ -12,7 +12,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 
-/** One journal of a memory store: its records, its snapshots and how far it ever came. */
+/** One journal of a memory store: its records, its snapshots and its highest sequence number. */
 final class MemoryJournal {
 
   private final NavigableMap<Long, SerializedEntry> records = new TreeMap<>();
@@ -49,7 +49,7 @@ final class MemoryJournal {
     return wanted.values().stream().limit(slice.max()).map(SerializedEntry::stored).toList();
   }
 
-  /** Survives every deletion of records: sequence numbers are never given twice. */
+  /** Survives every deletion of records: sequence numbers are never reused. */
   synchronized long highest() {
     return highest;
   }
@@ -63,8 +63,8 @@ final class MemoryJournal {
   }
 
   /**
-   * Deletes what lies before the newest end whose time has come and that of all before it. Returns
-   * whether there is one.
+   * Deletes everything before the newest end of a run whose sweep time has passed, as has that of
+   * all earlier ends. Returns whether there is one.
    */
   synchronized boolean sweep(long now) {
     Optional<SerializedEntry> end =
@@ -76,7 +76,7 @@ final class MemoryJournal {
     return end.isPresent();
   }
 
-  /** Whether nothing of it is wanted any more. */
+  /** Whether the whole journal can be deleted. */
   synchronized boolean over(long now) {
     return !records.isEmpty()
         && records.lastEntry().getValue().isTagged(JournalTags.forget(0), JournalTags.forget(now))

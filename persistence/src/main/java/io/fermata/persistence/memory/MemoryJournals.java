@@ -31,7 +31,7 @@ import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All journals of one memory store. Each is guarded by itself, so sessions do not wait on others.
+ * All journals of one memory store. Each has its own lock, so sessions do not wait for each other.
  */
 final class MemoryJournals implements StoreJournals {
 

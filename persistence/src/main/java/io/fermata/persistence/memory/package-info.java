@@ -1,4 +1,4 @@
-/** The store that lives in the process and ends with it. */
+/** The store in memory, which ends with its process. */
 @NullMarked
 package io.fermata.persistence.memory;
 

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
-/** Pekko's journal plugin, whatever the store is. */
+/** Pekko's journal plugin for every store. */
 final class JournalPlugin extends AsyncWriteJournal {
 
   private final StoreJournals journals = StoreSetup.journals(context().system());
@@ -33,7 +33,7 @@ final class JournalPlugin extends AsyncWriteJournal {
     return FutureConverters.asScala(results);
   }
 
-  /** What cannot be serialized is refused alone, the writes beside it are made. */
+  /** A write that cannot be serialized is refused; the others proceed. */
   private CompletionStage<Optional<Exception>> write(AtomicWrite write) {
     List<SerializedEntry> records;
     try {

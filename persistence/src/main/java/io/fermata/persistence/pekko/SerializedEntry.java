@@ -15,7 +15,10 @@ import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.jdk.javaapi.OptionConverters;
 
-/** One journal record as a store of ours keeps it: serialized, so serialization faults show. */
+/**
+ * One journal record as a store keeps it. The memory store serializes too, so serialization errors
+ * show in tests.
+ */
 public record SerializedEntry(
     String persistenceId,
     long sequenceNr,

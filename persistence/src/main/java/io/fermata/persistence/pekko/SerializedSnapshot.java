@@ -6,7 +6,7 @@ import org.apache.pekko.serialization.Serialization;
 import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.OptionConverters;
 
-/** One snapshot as a store of ours keeps it. */
+/** One snapshot as a store keeps it. */
 public record SerializedSnapshot(
     SnapshotMetadata key, Serialized state, @Nullable Serialized metadata) {
 

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
-/** Pekko's snapshot plugin, whatever the store is. */
+/** Pekko's snapshot plugin for every store. */
 final class SnapshotPlugin extends SnapshotStore {
 
   private final StoreJournals journals = StoreSetup.journals(context().system());

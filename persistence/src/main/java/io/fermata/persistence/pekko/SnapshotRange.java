@@ -2,7 +2,7 @@ package io.fermata.persistence.pekko;
 
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 
-/** Which snapshots of one journal are meant; both ends of either range belong to it. */
+/** A selection of the snapshots of one journal; both ranges are inclusive. */
 public record SnapshotRange(
     String persistenceId, long fromSeq, long toSeq, long fromTime, long toTime) {
 

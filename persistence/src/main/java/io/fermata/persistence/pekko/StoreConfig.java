@@ -14,7 +14,7 @@ public final class StoreConfig {
     return parse(StoreConfig.class.getClassLoader(), "fermata-store.conf").resolve();
   }
 
-  /** The settings that all stores share, with those of one store in front. */
+  /** The settings that all stores share, overridden by those of one store. */
   public static Config load(ClassLoader loader, String resource) {
     return parse(loader, resource)
         .withFallback(parse(StoreConfig.class.getClassLoader(), "fermata-store.conf"))

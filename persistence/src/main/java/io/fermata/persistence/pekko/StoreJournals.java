@@ -7,23 +7,23 @@ import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What Pekko's plugins ask of a store: the journals and snapshots of sessions, serialized. What is
- * asked for one journal is done in that order.
+ * What Pekko's plugins need of a store: the serialized journals and snapshots of sessions. Requests
+ * for one journal are served in order.
  */
 public interface StoreJournals {
 
   /** Appends the records of one write, all of them or none. */
   CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write);
 
-  /** Deletes records; the number of the newest one is not given again. */
+  /** Deletes records; the sequence number of the newest one is not reused. */
   CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to);
 
   CompletionStage<List<SerializedEntry>> read(String persistenceId, long from, long to, long max);
 
-  /** The number of the newest record, counting what is still being written. */
+  /** The sequence number of the newest record, including those still being written. */
   CompletionStage<Long> highest(String persistenceId);
 
-  /** The newest snapshot that is wanted. */
+  /** The newest snapshot that matches. */
   CompletionStage<Optional<SerializedSnapshot>> snapshot(
       String persistenceId, SnapshotSelectionCriteria wanted);
 

@@ -13,7 +13,7 @@ public final class StoreSetup extends Setup {
     this.journals = journals;
   }
 
-  /** What {@link OpenStore#setup()} gave to an actor system. */
+  /** The journals that an actor system got from {@link OpenStore#setup()}. */
   public static StoreJournals journals(ActorSystem system) {
     return system
         .settings()
@@ -25,7 +25,8 @@ public final class StoreSetup extends Setup {
                     "The actor system "
                         + system.name()
                         + " has the configuration of a store but not the store; create it with"
-                        + " ActorSystemSetup.create(BootstrapSetup.create(config), store.setup())"))
+                        + " ActorSystemSetup.create(BootstrapSetup.create(config),"
+                        + " store.setup())"))
         .journals;
   }
 }

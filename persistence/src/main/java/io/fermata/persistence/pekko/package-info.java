@@ -1,6 +1,6 @@
 /**
- * The journal and snapshot plugins that Pekko Persistence loads, and how entries are serialized for
- * them. Uses the store's interface, no particular store.
+ * The journal and snapshot plugins that Pekko Persistence loads, and the serialization of their
+ * entries. They use the interface of a store, no particular store.
  */
 @NullMarked
 package io.fermata.persistence.pekko;

@@ -18,17 +18,17 @@ import org.postgresql.Driver;
 import org.postgresql.PGProperty;
 
 /**
- * Where a PostgreSQL database is and who asks for it.
+ * The address and credentials of a PostgreSQL database.
  *
  * @param url for the driver, without user and password
- * @param user null for the one the driver chooses
- * @param connections how many write journals
- * @param shown the store in one line, which never holds a password
+ * @param user null for the driver's default
+ * @param connections how many connections write journals
+ * @param shown the store in one line, without a password
  */
 public record PostgresAddress(
     String url, @Nullable String user, @Nullable String password, int connections, String shown) {
 
-  /** More make smaller batches, each with a way to the server and a sync of its own. */
+  /** More connections make smaller batches, each with its own round trip and sync. */
   static final int CONNECTIONS = 1;
 
   private static final int MOST_CONNECTIONS = 64;
@@ -109,7 +109,7 @@ public record PostgresAddress(
         || url.contains("&" + property.getName() + "=");
   }
 
-  /** The schema that the address asks for, null if it leaves that to the server. */
+  /** The schema that the address names, null to leave it to the server. */
   @Nullable String schema() {
     return PGProperty.CURRENT_SCHEMA.getOrNull(properties());
   }
@@ -118,7 +118,7 @@ public record PostgresAddress(
     return Objects.requireNonNull(Driver.parseURL(url, null), url);
   }
 
-  /** An address in pieces: its place, the parameters, and who was named before an "@". */
+  /** A parsed address: host and database, parameters, and the user before an "@". */
   private static final class Parts {
 
     private final String place;
@@ -160,7 +160,7 @@ public record PostgresAddress(
           parameters);
     }
 
-    /** The value of a parameter, which is taken out; the other one if there is none. */
+    /** Removes a parameter and returns its value, or the default if it is absent. */
     @Nullable String taken(String name, @Nullable String other) {
       String value = other;
       for (String parameter : List.copyOf(parameters)) {

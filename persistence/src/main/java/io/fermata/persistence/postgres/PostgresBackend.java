@@ -16,15 +16,15 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A claimed PostgreSQL schema with its connections: some append to journals, some read them for
- * sessions that begin, one is for the store's own changes, so that they keep their order, and some
- * are for lists and searches.
+ * A claimed PostgreSQL schema with its connection pools: one appends to journals, one reads them
+ * for sessions that wake, one of a single connection makes the store's own changes in order, and
+ * one serves lists and searches.
  */
 final class PostgresBackend implements SqlBackend {
 
   private static final String NAME = "fermata-postgres";
 
-  /** One more than a long search can occupy. */
+  /** One long search must not block the others. */
   private static final int READERS = 2;
 
   private final PostgresAddress address;
@@ -107,7 +107,7 @@ final class PostgresBackend implements SqlBackend {
     return reader;
   }
 
-  /** Rows are gone when they are deleted; when their pages are overwritten is up to the server. */
+  /** Rows are gone once deleted; the server decides when their pages are overwritten. */
   @Override
   public CompletableFuture<@Nullable Void> scrub() {
     return CompletableFuture.completedFuture(null);

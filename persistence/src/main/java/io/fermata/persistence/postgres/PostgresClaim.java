@@ -19,15 +19,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The exclusive claim of one host on one schema: an advisory lock on a connection of its own, and
- * the host's name in the tables. The lock tells who may begin; the name is what fences off a host
- * that lost the lock without knowing. Every other connection of a host shares a second lock and
- * reads the name before it is used. Whoever begins writes its name, and then waits until it has had
- * that second lock alone for a moment, ending the connections that share it: from then on no
- * connection of another host writes here.
+ * The exclusive claim of one host on one schema: an advisory lock on its own connection, and the
+ * host's name in the tables. The lock decides which host may start. The name fences off a host that
+ * lost the lock without noticing: every other connection of a host shares a second lock and reads
+ * the name before it is used. A host that starts writes its name, terminates the connections that
+ * share the second lock, and waits until it has held that lock exclusively. From then on no
+ * connection of another host writes to the schema.
  *
- * <p>A host whose server was away takes its claim again by itself, unless another was faster. One
- * that has lost its claim never writes again.
+ * <p>If the server was unavailable, the host takes its claim again by itself, unless another host
+ * was faster. A host that has lost its claim never writes again.
  */
 final class PostgresClaim {
 
@@ -57,10 +57,10 @@ final class PostgresClaim {
   private byte[] serverKey = new byte[0];
   private volatile Runnable whenBack = () -> {};
 
-  /** Why nothing can be written at the moment, null while it can. */
+  /** Why the store is unavailable now; null while it is available. */
   private volatile @Nullable String away;
 
-  /** Why nothing will ever be written again, null while it may. */
+  /** Why this host lost its claim for good; null while it holds it. */
   private volatile @Nullable String lost;
 
   private PostgresClaim(
@@ -72,7 +72,7 @@ final class PostgresClaim {
     keeper.setDaemon(true);
   }
 
-  /** Claims the schema, creates what is missing in it, and begins to keep the claim. */
+  /** Claims the schema, creates missing tables, and starts to monitor the claim. */
   static PostgresClaim take(PostgresAddress address) {
     try {
       Connection connection = PostgresSource.forClaim(address).getConnection();
@@ -119,7 +119,7 @@ final class PostgresClaim {
           address.shown()
               + " is PostgreSQL "
               + version
-              + ", which is too old; use "
+              + ", which is not supported; use "
               + OLDEST_SERVER
               + " or later");
     }
@@ -127,15 +127,16 @@ final class PostgresClaim {
     if (!encoding.equals("UTF8")) {
       throw new StoreException(
           address.shown()
-              + " keeps texts in "
+              + " uses the encoding "
               + encoding
-              + ", which lacks most of the world's characters; use a database that was created"
-              + " with the encoding UTF8");
+              + ", which cannot store every character; use a database created with the"
+              + " encoding UTF8");
     }
     requireWritable(connection);
     if (text(connection, "SHOW fsync").equals("off")) {
       LOG.warn(
-          "{} runs with fsync=off: acknowledged writes are lost when its machine stops; turn it on",
+          "{} runs with fsync=off: a crash of its machine loses acknowledged writes; set"
+              + " fsync=on",
           address.shown());
     }
   }
@@ -159,15 +160,15 @@ final class PostgresClaim {
 
   private void requireHostLock() throws SQLException {
     Instant end = Instant.now().plus(RELEASE);
-    // A host that was just killed lets go in a moment.
+    // The lock of a host that was just killed is released within a moment.
     while (!tryLock(connection, HOST)) {
       if (Instant.now().isAfter(end)) {
         throw new StoreException(
             address.shown()
                 + " is in use by "
                 + holder()
-                + "; stop that host, or give this one a schema of its own with the parameter"
-                + " currentSchema");
+                + "; stop that host, or name another schema for this one with the"
+                + " parameter currentSchema");
       }
       pause();
     }
@@ -185,25 +186,25 @@ final class PostgresClaim {
   }
 
   private static String described(@Nullable String owner) {
-    return owner == null ? "a host that is just starting" : owner.substring(owner.indexOf(' ') + 1);
+    return owner == null ? "a host that is starting" : owner.substring(owner.indexOf(' ') + 1);
   }
 
-  /** Ends what connections other hosts still have. */
+  /** Terminates the remaining connections of other hosts. */
   private void fence(@Nullable String before) throws SQLException {
     Instant end = Instant.now().plus(FENCE);
-    boolean told = false;
+    boolean logged = false;
     while (!tryLock(connection, CONNECTION)) {
-      if (!told) {
+      if (!logged) {
         LOG.warn("{} is taken over from {}", address.shown(), described(before));
-        told = true;
+        logged = true;
       }
       if (Instant.now().isAfter(end)) {
         throw new StoreException(
             address.shown()
-                + " is still being written by "
+                + " is still used by "
                 + described(before)
-                + ", whose connections could not be ended; stop that host, or end them with"
-                + " pg_terminate_backend");
+                + ", whose connections could not be terminated; stop that host, or"
+                + " terminate them with pg_terminate_backend");
       }
       endOthers(connection, CONNECTION);
       pause();
@@ -230,7 +231,7 @@ final class PostgresClaim {
       end.setLong(2, schemaId);
       end.execute();
     } catch (SQLException failed) {
-      // Those of another role may not be ended; they may end by themselves.
+      // Connections of another role may not be terminated; they may close by themselves.
       if (!"42501".equals(failed.getSQLState())) {
         throw failed;
       }
@@ -266,9 +267,8 @@ final class PostgresClaim {
         } else if (away == null) {
           setAway(
               PostgresFailure.explain(address, stillAway).getMessage()
-                  + "; since "
-                  + Instant.now().truncatedTo(ChronoUnit.SECONDS)
-                  + " it is tried again every second");
+                  + "; retrying every second since "
+                  + Instant.now().truncatedTo(ChronoUnit.SECONDS));
           LOG.warn(away);
         }
       }
@@ -281,11 +281,11 @@ final class PostgresClaim {
       requireWritable(fresh);
       requireMine(fresh);
       if (!tryLock(fresh, HOST)) {
-        // The server has not noticed yet that the connection of before is gone.
+        // The server has not noticed yet that the previous connection is closed.
         endOthers(fresh, HOST);
-        throw new SQLTransientConnectionException("the claim of before is being released", "08006");
+        throw new SQLTransientConnectionException("the previous claim is being released", "08006");
       }
-      // Nobody else can write it now.
+      // No other host can write the name now.
       requireMine(fresh);
       connection = fresh;
       whenBack.run();
@@ -302,7 +302,7 @@ final class PostgresClaim {
           address.shown()
               + " was taken over by "
               + described(owner)
-              + "; this host writes no more, stop it";
+              + "; this host no longer writes; stop it";
       throw new SQLNonTransientConnectionException(lost, "08004");
     }
   }
@@ -312,7 +312,7 @@ final class PostgresClaim {
     notifyAll();
   }
 
-  /** Fails at once while nothing can be written. */
+  /** Fails at once while the store is unavailable. */
   void requireHeld() throws SQLException {
     if (lost != null) {
       throw new SQLNonTransientConnectionException(lost, "08004");
@@ -323,7 +323,7 @@ final class PostgresClaim {
     }
   }
 
-  /** Waits while nothing can be written, so that a pool fills as soon as the server is back. */
+  /** Waits while the store is unavailable, so that a pool fills as soon as the server is back. */
   synchronized void awaitBack() throws SQLException {
     long end = System.nanoTime() + AWAY_MILLIS * 1_000_000;
     while (away != null && System.nanoTime() < end) {
@@ -337,7 +337,7 @@ final class PostgresClaim {
     requireHeld();
   }
 
-  /** Makes a new connection one of this host, or refuses it. */
+  /** Marks a new connection as one of this host, or refuses it. */
   void admit(Connection fresh) throws SQLException {
     String shared = "SELECT pg_try_advisory_lock_shared(" + (CONNECTION | schemaId) + ")";
     if (!text(fresh, shared).equals("t")) {
@@ -345,7 +345,7 @@ final class PostgresClaim {
           address.shown() + " is being taken over by another host", "08004");
     }
     requireMine(fresh);
-    // What is acknowledged is on the disk, whatever the server's default.
+    // An acknowledged write is on disk, whatever the server's default.
     text(
         fresh,
         """
@@ -354,7 +354,7 @@ final class PostgresClaim {
         """);
   }
 
-  /** Is told when the server is back, before anyone else. */
+  /** Sets what runs first when the server is back. */
   void whenBack(Runnable action) {
     whenBack = action;
   }

@@ -4,7 +4,7 @@ import io.fermata.persistence.spi.StoreException;
 import java.sql.SQLException;
 import javax.net.ssl.SSLException;
 
-/** Says of a failure of PostgreSQL what is to be done about it. */
+/** Explains a failure of PostgreSQL and its repair. */
 final class PostgresFailure {
 
   private PostgresFailure() {}
@@ -13,7 +13,7 @@ final class PostgresFailure {
     return new StoreException(address.shown() + " " + diagnosis(address, failed), failed);
   }
 
-  /** Without this a role can neither create the tables nor use them. */
+  /** The role can neither create the tables nor use them. */
   static StoreException lacksPrivileges(
       PostgresAddress address, String schema, String role, SQLException failed) {
     return new StoreException(
@@ -45,13 +45,16 @@ final class PostgresFailure {
       case "28P01" ->
           "refused the password ("
               + reason
-              + "); give the right one in the address, as PGPASSWORD or in ~/.pgpass";
+              + "); set the right one in the address, PGPASSWORD or ~/.pgpass";
       case "28000" ->
-          "does not let this user in ("
+          "rejects this user ("
               + reason
               + "); check the user, sslmode, and pg_hba.conf on the server";
       case "3D000" ->
-          "has no such database (" + reason + "); create it with \"createdb\" or correct its name";
+          "has no such database ("
+              + reason
+              + "); create it with \"createdb\" or correct"
+              + " its name";
       case "53300" ->
           "has no connection left ("
               + reason
@@ -61,15 +64,18 @@ final class PostgresFailure {
       case "57P03" -> "is not ready yet (" + reason + "); start again in a moment";
       case "53100" -> "has no room (" + reason + "); free space on the server's disk";
       case "25006" ->
-          "accepts no writes (" + reason + "); name the primary server, or end its read-only mode";
+          "accepts no writes ("
+              + reason
+              + "); name the primary server, or end its"
+              + " read-only mode";
       default ->
           unproven(failed)
-              ? "does not prove that it is "
+              ? "has a certificate that does not verify for "
                   + address.servers()
                   + " ("
                   + reason
-                  + "); name the authority that certified it with sslrootcert=<file>, and the server"
-                  + " as its certificate does"
+                  + "); name its certificate authority with sslrootcert=<file>, and use"
+                  + " the host name of the certificate"
               : state.startsWith("08")
                   ? "cannot be reached at "
                       + address.servers()
@@ -85,7 +91,7 @@ final class PostgresFailure {
         || message(failed).contains("could not be verified");
   }
 
-  /** The first line, without what the driver adds for its own developers. */
+  /** The first line; the rest is the driver's diagnostics. */
   static String message(SQLException failed) {
     String message = String.valueOf(failed.getMessage()).lines().findFirst().orElse("");
     return message.endsWith(".") ? message.substring(0, message.length() - 1) : message;

@@ -20,8 +20,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The plugins' tables in PostgreSQL: what is asked for many sessions is one statement, and so one
- * way there and back. A single statement needs no transaction around it.
+ * The plugins' tables in PostgreSQL. A request for many sessions is one statement, so one round
+ * trip; a single statement needs no transaction around it.
  */
 final class PostgresJournal implements SqlJournal {
 
@@ -109,7 +109,7 @@ final class PostgresJournal implements SqlJournal {
 
   private static final int PLACE = 10;
 
-  /** The classes of errors in the data: values, integrity, limits. */
+  /** The SQL state classes of data errors: values, integrity, limits. */
   private static final Set<String> OF_THE_DATA = Set.of("22", "23", "54");
 
   @Override
@@ -211,7 +211,7 @@ final class PostgresJournal implements SqlJournal {
     return state != null && OF_THE_DATA.contains(state.substring(0, 2));
   }
 
-  /** Rows, given to a statement as one array for each of their columns. */
+  /** Rows that are passed to a statement as one array per column. */
   private static final class Columns<R> {
 
     private final Connection connection;

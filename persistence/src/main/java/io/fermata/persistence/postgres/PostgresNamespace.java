@@ -5,12 +5,12 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 
-/** Finds the schema that the tables of a PostgreSQL store belong to. */
+/** Finds the schema for the tables of a PostgreSQL store. */
 final class PostgresNamespace {
 
   private PostgresNamespace() {}
 
-  /** Its name as SQL writes it. The schema that the address names is created if it is missing. */
+  /** The quoted name of the schema. If the address names one that is missing, it is created. */
   static String of(PostgresAddress address, Connection connection) throws SQLException {
     String found = current(connection);
     if (!found.isEmpty()) {
@@ -38,7 +38,7 @@ final class PostgresNamespace {
     } catch (SQLException failed) {
       switch (String.valueOf(failed.getSQLState())) {
         case "23505", "42P06" -> {
-          // Another host was faster by a moment.
+          // Another host was faster.
         }
         case "42501" ->
             throw new StoreException(

@@ -5,7 +5,9 @@ import com.zaxxer.hikari.HikariDataSource;
 import java.sql.Connection;
 import java.sql.SQLException;
 
-/** Connections of a host that has its claim; while the server is away it says so at once. */
+/**
+ * The connections of a host that holds its claim; fails at once while the server is unavailable.
+ */
 final class PostgresPool extends HikariDataSource {
 
   private static final int LONGEST_WAIT_MILLIS = 3_000;
@@ -18,7 +20,7 @@ final class PostgresPool extends HikariDataSource {
     this.claim = claim;
   }
 
-  /** Connections that write, each transaction upon what is committed by then. */
+  /** Connections that write; each statement sees what is committed by then. */
   static PostgresPool writing(
       PostgresAddress address, PostgresClaim claim, String name, int connections) {
     HikariConfig config = config(address, claim, name, connections);
@@ -26,7 +28,7 @@ final class PostgresPool extends HikariDataSource {
     return new PostgresPool(config, claim);
   }
 
-  /** Connections that only read, each transaction one state of the database. */
+  /** Connections that only read; each transaction sees one snapshot of the database. */
   static PostgresPool reading(
       PostgresAddress address, PostgresClaim claim, String name, int connections) {
     HikariConfig config = config(address, claim, name, connections);
@@ -52,7 +54,7 @@ final class PostgresPool extends HikariDataSource {
     return super.getConnection();
   }
 
-  /** Lets go of connections that the server may have ended. */
+  /** Evicts connections that the server may have closed. */
   void renew() {
     getHikariPoolMXBean().softEvictConnections();
   }

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Owns the tables of a PostgreSQL store: creates them in a schema that has none, brings older ones
  * up to date and refuses any other. The journal and snapshot tables are those of
- * pekko-persistence-jdbc, so that what reads these reads ours. Whoever prepares them has the claim
- * on the schema, so nobody else does at that time.
+ * pekko-persistence-jdbc, so tools for those read these. The caller holds the claim on the schema,
+ * so no other host prepares them at the same time.
  */
 final class PostgresSchema {
 
@@ -26,8 +26,8 @@ final class PostgresSchema {
   private static final String OWNER = "owner";
 
   /**
-   * Texts are compared byte by byte, whatever the language of the database, so that every store
-   * lists in the same order.
+   * Texts are compared byte by byte, whatever the locale of the database, so all stores list in the
+   * same order.
    */
   private static final SchemaSteps STEPS =
       new SchemaSteps(
@@ -93,7 +93,8 @@ final class PostgresSchema {
               )
               """,
                   "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
-                  "CREATE INDEX directory_created ON directory (kind, created_at, persistence_id)",
+                  "CREATE INDEX directory_created ON directory (kind, created_at,"
+                      + " persistence_id)",
                   """
               CREATE INDEX directory_active_principal
               ON directory (kind, principal, active_at, persistence_id)
@@ -110,7 +111,7 @@ final class PostgresSchema {
               CREATE INDEX directory_created_name
               ON directory (kind, name, created_at, persistence_id)
               """,
-                  // Repeats the times, so that what has a tag is found in the order of a list.
+                  // Repeats the times, so that entries with a tag are found in the order of a list.
                   """
               CREATE TABLE directory_tag (
                 persistence_id text COLLATE "C" NOT NULL
@@ -131,21 +132,23 @@ final class PostgresSchema {
               ON directory_tag (kind, tag, created_at, persistence_id)
               """),
               List.of(
-                  "ALTER TABLE directory ADD COLUMN session text COLLATE \"C\" NOT NULL DEFAULT ''",
-                  "ALTER TABLE directory ADD COLUMN standing text COLLATE \"C\" NOT NULL DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN session text COLLATE \"C\" NOT NULL"
+                      + " DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN status text COLLATE \"C\" NOT NULL"
+                      + " DEFAULT ''",
                   "ALTER TABLE directory ADD COLUMN since bigint NOT NULL DEFAULT 0",
                   "CREATE INDEX directory_session ON directory (kind, session)",
                   """
-              CREATE INDEX directory_created_standing
-              ON directory (kind, standing, created_at, persistence_id)
+              CREATE INDEX directory_created_status
+              ON directory (kind, status, created_at, persistence_id)
               """,
                   """
-              CREATE INDEX directory_since_standing
-              ON directory (kind, standing, since, persistence_id)
+              CREATE INDEX directory_since_status
+              ON directory (kind, status, since, persistence_id)
               """,
                   "CREATE TABLE directory_mark (number bigint NOT NULL)"),
-              // A foreign key is looked after for every record that comes or goes; by a trigger
-              // the tags of all that go together go together, found by their index alone.
+              // A foreign key costs a check per inserted or deleted record. The trigger deletes the
+              // tags of all records of a statement at once, by their index.
               List.of(
                   "ALTER TABLE event_tag DROP CONSTRAINT event_tag_event_id_fkey",
                   """
@@ -213,7 +216,7 @@ final class PostgresSchema {
     String stored = meta(connection, VERSION);
     if (stored == null) {
       throw new StoreException(
-          address.shown() + " is damaged, it holds no schema version; restore it from a backup");
+          address.shown() + " is damaged: it has no schema version; restore it from a backup");
     }
     int version = Integer.parseInt(stored);
     STEPS.requireKnown(address.shown(), version, "database");
@@ -255,7 +258,7 @@ final class PostgresSchema {
     return created;
   }
 
-  /** Who writes here, null if nobody ever did. */
+  /** The host that writes here, null if none ever did. */
   static @Nullable String owner(Connection connection) throws SQLException {
     return meta(connection, OWNER);
   }

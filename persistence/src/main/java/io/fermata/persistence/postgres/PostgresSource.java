@@ -7,18 +7,18 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.PGProperty;
 import org.postgresql.ds.PGSimpleDataSource;
 
-/** Makes new connections to a PostgreSQL database; what the address sets itself stays. */
+/** Opens connections to a PostgreSQL database; settings in the address take precedence. */
 final class PostgresSource extends PGSimpleDataSource {
 
   private static final long serialVersionUID = 1L;
 
-  /** How long a server that does not answer holds up a call. */
+  /** How long a call waits for a server that does not respond. */
   private static final String CONNECT_SECONDS = "3";
 
   private static final String CLAIM_SECONDS = "5";
   private static final String ANSWER_SECONDS = "20";
 
-  /** The server notices within half a minute that the machine of a host is gone. */
+  /** The server notices within half a minute that a host's machine is down. */
   private static final String NOTICES_LOST_HOSTS =
       """
       SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
@@ -26,8 +26,8 @@ final class PostgresSource extends PGSimpleDataSource {
 
   /**
    * Every statement of a store finds its rows by an index made for it. Tables that fill and empty
-   * by the second have statistics of another time, by which a planner would read them whole, with
-   * all that was deleted since.
+   * within seconds have stale statistics, by which the planner would scan them whole, dead rows
+   * included.
    */
   private static final String READS_BY_INDEX =
       """
@@ -51,7 +51,7 @@ final class PostgresSource extends PGSimpleDataSource {
     unlessSet(address, PGProperty.TCP_KEEP_ALIVE, "true");
     unlessSet(address, PGProperty.SOCKET_TIMEOUT, claim == null ? CLAIM_SECONDS : ANSWER_SECONDS);
     unlessSet(address, PGProperty.REWRITE_BATCHED_INSERTS, "true");
-    // The details of an error hold what people said.
+    // The details of an error contain users' data.
     unlessSet(address, PGProperty.LOG_SERVER_ERROR_DETAIL, "false");
   }
 
@@ -61,12 +61,12 @@ final class PostgresSource extends PGSimpleDataSource {
     }
   }
 
-  /** Connections that are nobody's yet. */
+  /** Connections of a host that does not hold the claim yet. */
   static PostgresSource forClaim(PostgresAddress address) {
     return new PostgresSource(address, null);
   }
 
-  /** Connections of the host that has the claim. */
+  /** Connections of the host that holds the claim. */
   static PostgresSource of(PostgresAddress address, PostgresClaim claim) {
     return new PostgresSource(address, claim).within(claim.schema());
   }

@@ -35,8 +35,7 @@ public final class PostgresStore implements StoreSource {
   static StoreException noBackup(PostgresAddress address) {
     return new StoreException(
         address.shown()
-            + " is copied by the tools of PostgreSQL; use pg_dump, or pg_basebackup for the whole"
-            + " server");
+            + " has no file to copy; use pg_dump, or pg_basebackup for the whole server");
   }
 
   @Override

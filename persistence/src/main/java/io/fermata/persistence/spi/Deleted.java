@@ -1,18 +1,18 @@
 package io.fermata.persistence.spi;
 
 /**
- * How much was deleted for good.
+ * The counts of a deletion.
  *
- * @param journals of how many journals there was anything
- * @param records events, each with its tags
- * @param snapshots of whatever age
- * @param entries in the directory
+ * @param journals journals of which anything was deleted
+ * @param records journal records, each with its tags
+ * @param snapshots snapshots of any age
+ * @param entries entries of the directory
  */
 public record Deleted(int journals, int records, int snapshots, int entries) {
 
   public static final Deleted NOTHING = new Deleted(0, 0, 0, 0);
 
-  /** What there was of one journal. */
+  /** The counts of one journal. */
   public static Deleted of(int records, int snapshots, int entries) {
     int journals = records + snapshots + entries == 0 ? 0 : 1;
     return new Deleted(journals, records, snapshots, entries);

@@ -1,7 +1,7 @@
 package io.fermata.persistence.spi;
 
 /**
- * A journal that wants to be looked at again.
+ * A journal whose session is due.
  *
  * @param at when, in milliseconds since 1970
  */

@@ -1,9 +1,9 @@
 package io.fermata.persistence.spi;
 
 /**
- * The record that ends a run, and before which nothing of its journal is wanted any more.
+ * The record that ends a run; everything before it can be deleted.
  *
- * @param eventId where the table of tags knows it by
- * @param tag the tag that says so
+ * @param eventId its id in the table of tags
+ * @param tag the tag that marks it
  */
 public record JournalEnd(String persistenceId, long seq, long eventId, String tag) {}

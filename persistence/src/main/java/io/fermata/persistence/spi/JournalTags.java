@@ -2,12 +2,12 @@ package io.fermata.persistence.spi;
 
 import java.util.OptionalLong;
 
-/** The tags by which a session tells its store what a journal record means for the host. */
+/** The tags of journal records, by which a store finds the sessions that need attention. */
 public final class JournalTags {
 
   /**
    * The record leaves effects unfinished. A journal whose last record carries this tag is listed by
-   * {@link OpenStore#unfinished()}, so a host that starts again wakes just these sessions.
+   * {@link OpenStore#unfinished()}, so a host that restarts wakes just these sessions.
    */
   public static final String UNFINISHED = "working";
 
@@ -15,15 +15,15 @@ public final class JournalTags {
   private static final String SWEEP = "sweep:";
   private static final String FORGET = "forget:";
 
-  /** As many as the largest number has, so that text order is time order. */
+  /** As many as a long has, so that text order is time order. */
   private static final int DIGITS = 19;
 
   private JournalTags() {}
 
   /**
-   * The journal is to be looked at again at that time. A journal whose last record carries this tag
-   * is listed by {@link OpenStore#due}, so a session need not stay in memory to keep its
-   * appointments. A record carries at most one. A time before 1970 counts as 1970.
+   * The session is due at that time. A journal whose last record carries this tag is listed by
+   * {@link OpenStore#due}, so a session need not stay in memory to wait. A record has at most one.
+   * A time before 1970 counts as 1970.
    *
    * @param epochMillis when, in milliseconds since 1970
    */
@@ -32,9 +32,9 @@ public final class JournalTags {
   }
 
   /**
-   * The run is over and this record alone says how. From that time on {@link OpenStore#sweep}
-   * deletes everything that lies before it, so folding this record onto any earlier state, or onto
-   * none, must give the same final state.
+   * The run has ended, and this record alone describes its end. From that time on {@link
+   * OpenStore#sweep} deletes everything that lies before it, so folding this record onto any
+   * earlier state, or onto none, must give the same final state.
    *
    * @param epochMillis when, in milliseconds since 1970
    */
@@ -43,8 +43,8 @@ public final class JournalTags {
   }
 
   /**
-   * Nothing of the journal is wanted after that time, unless a later record follows: {@link
-   * OpenStore#sweep} forgets it then.
+   * The journal expires at that time, unless a later record follows: {@link OpenStore#sweep}
+   * deletes it then.
    *
    * @param epochMillis when, in milliseconds since 1970
    */
@@ -57,7 +57,7 @@ public final class JournalTags {
     return tag + "0".repeat(DIGITS - digits.length()) + digits;
   }
 
-  /** The time at which a sweep has something to do because of a tag, empty if it never has. */
+  /** The time at which a tag concerns a sweep, empty if it never does. */
   public static OptionalLong upkeepAt(String tag) {
     return tag.startsWith(SWEEP) ? at(SWEEP, tag) : at(FORGET, tag);
   }

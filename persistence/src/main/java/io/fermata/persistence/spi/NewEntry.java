@@ -4,10 +4,10 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A record of a journal that another store had.
+ * A record to import from another store.
  *
- * @param at when it is written down as written, in milliseconds since 1970
- * @param tags what it means for the host, see {@link JournalTags}
+ * @param at its write time, in milliseconds since 1970
+ * @param tags see {@link JournalTags}
  */
 public record NewEntry(StoredEntry entry, long at, Set<String> tags) {
 
@@ -17,7 +17,7 @@ public record NewEntry(StoredEntry entry, long at, Set<String> tags) {
     tags = Set.copyOf(tags);
   }
 
-  /** Refuses what is not the records of one journal, in order and without a gap. */
+  /** Refuses records that are not in order and without a gap. */
   public static void requireInOrder(String persistenceId, List<NewEntry> records) {
     for (int i = 1; i < records.size(); i++) {
       long before = records.get(i - 1).entry().seq();
@@ -30,7 +30,7 @@ public record NewEntry(StoredEntry entry, long at, Set<String> tags) {
                 + seq
                 + " follows record "
                 + before
-                + "; give all its records in order");
+                + "; pass all its records in order");
       }
     }
   }

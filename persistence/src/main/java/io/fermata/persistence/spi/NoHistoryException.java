@@ -1,6 +1,6 @@
 package io.fermata.persistence.spi;
 
-/** A store was asked for what only one with history, or an order of its own, could tell. */
+/** The request needs a store that keeps history or can list its journals. */
 public final class NoHistoryException extends StoreException {
 
   private static final long serialVersionUID = 1L;
@@ -12,7 +12,7 @@ public final class NoHistoryException extends StoreException {
   public static NoHistoryException unlisted(String store) {
     return new NoHistoryException(
         store
-            + " is a key-value store, which cannot be listed or searched; name what you want, keep a"
-            + " list of what you create, or keep sessions in a database");
+            + " is a key-value store, which cannot be listed or searched; request"
+            + " sessions by name, keep your own list of what you create, or use a database");
   }
 }

@@ -10,16 +10,15 @@ import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A store opened by one host: what its actor system needs to keep journals there, and the care of
- * the journals themselves.
+ * A store opened by one host: the plugins for its actor system, and the upkeep of its journals.
  *
  * <p>Create the actor system with both halves, {@code
  * ActorSystemSetup.create(BootstrapSetup.create(store.config().withFallback(rest)),
  * store.setup())}. Close the store after the actor system has terminated.
  *
  * <p>The stages returned here and by the {@link #directory()} complete on the store's own threads,
- * which also read and write the journals: continue on an executor of your own. Arguments that make
- * no sense are refused at once by an {@link IllegalArgumentException}.
+ * which also read and write the journals: continue on an executor of your own. Invalid arguments
+ * are refused at once with an {@link IllegalArgumentException}.
  */
 public interface OpenStore extends AutoCloseable {
 
@@ -30,39 +29,36 @@ public interface OpenStore extends AutoCloseable {
   String describe();
 
   /**
-   * The journal and snapshot plugins and their settings. It is not complete on its own: give it the
-   * application's configuration as fallback.
+   * The settings of the journal and snapshot plugins. They are not complete: use the application's
+   * configuration as fallback.
    */
   Config config();
 
-  /** Hands the live store to the plugins of the one actor system it is given to. */
+  /** Passes the open store to the plugins of one actor system. */
   Setup setup();
 
   /**
-   * 32 random bytes that belong to this store, for signing what must still be valid after a
-   * restart. Created with the store and kept in it.
+   * 32 random bytes of this store, to sign what must stay valid across restarts. Created with the
+   * store and stored in it.
    */
   byte[] serverKey();
 
   /**
-   * Whether its journals and its directory can be listed and searched. What asks one for that which
-   * cannot is answered with a {@link NoHistoryException}.
+   * Whether its journals and its directory can be listed and searched. If not, such requests fail
+   * with a {@link NoHistoryException}.
    */
   default boolean supportsListing() {
     return true;
   }
 
-  /**
-   * How many records there may be between two snapshots of a session in this store, given what its
-   * host wishes.
-   */
+  /** The number of records between two snapshots of a session in this store. */
   default int snapshotEvery(int wished) {
     return wished;
   }
 
   /**
-   * A session is about to wake whose name was just made up at random, so that there can be no
-   * journal of it. Spares a store the look for one; a store may as well look.
+   * Announces a session whose name was just generated at random, so that it has no journal. A store
+   * may use this to skip the lookup.
    */
   default void expectNew(String persistenceId) {}
 
@@ -75,58 +71,56 @@ public interface OpenStore extends AutoCloseable {
    * The journals whose last record carries a tag of {@link JournalTags#due} with that time or an
    * earlier one, the earliest first.
    *
-   * <p>Times that a journal has left behind with a later record are forgotten on the way once they
-   * have passed, so that however many there were they are looked at once.
+   * <p>Tags of past times that a later record made obsolete are deleted on the way, so each of them
+   * is read once.
    *
-   * @param untilEpochMillis the latest time of interest, in milliseconds since 1970
-   * @param max how many are listed at most
+   * @param untilEpochMillis the latest time, in milliseconds since 1970
+   * @param max the maximum number of results
    */
   CompletionStage<List<Due>> due(long untilEpochMillis, int max);
 
   /**
-   * Deletes, in one transaction, what lies before the newest record of each journal whose tag
-   * {@link JournalTags#sweep} has a time that has come: events, their tags and snapshots. The tag
-   * goes too, so sweeping when no run has ended since costs one look at an index, and what a crash
-   * left unswept is found by the next sweep.
+   * In one transaction, deletes everything before the newest record of each journal whose {@link
+   * JournalTags#sweep} time has passed: events, their tags and snapshots. The tag is deleted too,
+   * so a sweep without work costs one index lookup, and the next sweep finds what a crash left.
    *
-   * <p>A journal whose last record carries a tag {@link JournalTags#forget} with such a time is
-   * deleted whole, with its entry in the directory; any other keeps its newest record. The entries
-   * of parts of a journal go with the records up to which they were entered.
+   * <p>A journal whose last record has a {@link JournalTags#forget} time that has passed is deleted
+   * as a whole, with its entry in the directory; any other keeps its newest record. The entries of
+   * parts of a journal are deleted with the records that they describe.
    *
-   * <p>An end never takes an earlier one with it whose own {@link JournalTags#sweep} is still to
-   * come: it waits for that time.
+   * <p>An end whose earlier ends have a later {@link JournalTags#sweep} time is postponed to that
+   * time.
    *
-   * <p>Tags {@link JournalTags#UNFINISHED} that a later record left behind go as well, so that
-   * {@link #unfinished()} looks at few however long the journals are.
+   * <p>{@link JournalTags#UNFINISHED} tags that a later record made obsolete are deleted as well,
+   * so {@link #unfinished()} stays fast however long the journals are.
    *
    * @param nowEpochMillis the time, in milliseconds since 1970
-   * @return how many journals were swept or forgotten; a large backlog takes several calls
+   * @return how many journals were swept or deleted; a large backlog takes several calls
    */
   CompletionStage<Integer> sweep(long nowEpochMillis);
 
   /**
-   * Records of a journal as they were committed, the first of them first, without waking its actor.
-   * What is read costs, and not how much there is, and no writer waits for it. A journal that does
-   * not exist has no records.
+   * The committed records of a journal, oldest first, without waking its actor. The cost depends on
+   * what is read, not on the length of the journal, and writers are not delayed. A journal that
+   * does not exist has no records.
    *
-   * <p>A store that keeps no history has the latest records only. Asked for earlier ones it answers
-   * with a {@link NoHistoryException}.
+   * <p>A store without history has only the latest records; reading earlier ones fails with a
+   * {@link NoHistoryException}.
    *
-   * @param fromSeq the lowest sequence number of interest
-   * @param max how many are read at most, 1 to {@link #MAX_ENTRIES}
+   * @param fromSeq the lowest sequence number
+   * @param max the maximum number of results, 1 to {@link #MAX_ENTRIES}
    */
   CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max);
 
   /**
-   * Like {@link #read}, but the last of them first. A store that keeps no history ends where it
-   * begins.
+   * Like {@link #read}, but newest first. A store without history stops at its oldest record.
    *
-   * @param beforeSeq the sequence number below which the records lie, {@link Long#MAX_VALUE} for
+   * @param beforeSeq the exclusive upper bound of the sequence numbers, {@link Long#MAX_VALUE} for
    *     the end of the journal
    */
   CompletionStage<List<StoredEntry>> readBack(String persistenceId, long beforeSeq, int max);
 
-  /** Reads what is not there, and completes when the store has answered. */
+  /** Reads a journal that does not exist, and completes when the store has responded. */
   default CompletionStage<@Nullable Void> ping() {
     return read("~nobody", 1, 1).thenAccept(none -> {});
   }
@@ -135,71 +129,70 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<Long> newest();
 
   /**
-   * The journals that have a record with a number above the given one, in the order of those
-   * numbers. A journal may be there several times. What is being written at this moment may come to
-   * have a lower number than what is there already.
+   * The journals with a record whose number is above the given one, in the order of those numbers.
+   * A journal may occur several times. A record that is being written may get a lower number than
+   * existing ones.
    *
-   * @param max how many are listed at most, 1 to {@link #MAX_ENTRIES}
+   * @param max the maximum number of results, 1 to {@link #MAX_ENTRIES}
    */
   CompletionStage<List<Written>> written(long afterNumber, int max);
 
   /**
-   * The persistence ids of journals, in an order that stays, each once.
+   * The persistence ids of journals, each once, in a stable order.
    *
-   * @param after the one after which to begin; empty for the first
-   * @param max how many are listed at most, 1 to {@link #MAX_ENTRIES}
+   * @param after the id after which to start; empty for the first page
+   * @param max the maximum number of results, 1 to {@link #MAX_ENTRIES}
    */
   CompletionStage<List<String>> journals(String after, int max);
 
-  /** What the journals of this store are about. One that keeps no history cannot list them. */
+  /** The directory of this store. A store without history cannot list it. */
   Directory directory();
 
   /**
-   * The persistence ids whose part behind the first bar begins with the given text, whatever lies
-   * before the bar, of all journals, snapshots and entries of the directory. They are found by an
-   * index.
+   * The persistence ids of journals, snapshots and directory entries whose part after the first bar
+   * begins with the given text. The lookup uses an index.
    */
   CompletionStage<List<String>> journals(String place);
 
   /**
-   * Deletes journals for good, in one transaction: their events with the tags, their snapshots and
-   * the entries of the directory for them and their parts. To forget what is not there does
+   * Deletes journals permanently, in one transaction: their events and tags, their snapshots, and
+   * the directory entries of them and their parts. Deleting a journal that does not exist does
    * nothing.
    *
-   * <p>Stop the actors of the journals before. One that still runs would go on at its own sequence
-   * number in a journal that has lost its beginning. An actor that is started later with the same
-   * persistence id begins a new journal at sequence number 1, and nothing tells the two apart.
+   * <p>Stop the actors of the journals first: one that still runs would continue a journal without
+   * its beginning. An actor that is started later with the same persistence id starts a new journal
+   * at sequence number 1, indistinguishable from the old one.
    *
-   * <p>What was deleted may still lie in the store's files until {@link #scrub} has been called.
+   * <p>Deleted content may remain in the store's files until {@link #scrub} is called.
    */
   CompletionStage<Deleted> delete(Collection<String> persistenceIds);
 
   /**
-   * Leaves nothing of what was deleted in the files of an embedded store. What a database server
-   * does with rows that were deleted is its own affair: this does nothing there.
+   * Removes deleted content from the files of an embedded store. For a database server it does
+   * nothing: the server decides when it overwrites deleted rows.
    *
-   * @return completes exceptionally if something else reads the file all the time
+   * @return completes exceptionally if a reader keeps the file open
    */
   CompletionStage<@Nullable Void> scrub();
 
   /**
-   * Writes a journal that another store had, in one transaction.
+   * Imports a journal of another store, in one transaction.
    *
-   * @return how many records it has; completes exceptionally if there is a journal of that name
+   * @return the number of records; completes exceptionally if there is a journal of that name
    */
   CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records);
 
   /**
-   * Copies an embedded store into a new file while it is in use, as it is at one moment. Writers do
-   * not wait for it.
+   * Copies an embedded store at one moment into a new file, while it is in use. Writers are not
+   * delayed.
    *
    * @param file does not exist yet
    */
   CompletionStage<@Nullable Void> backup(Path file);
 
   /**
-   * Finishes what is under way and frees the store for the next host. Call it after the actor
-   * system terminated; calling it again does nothing.
+   * Completes pending requests and releases the store for the next host. Call it after the actor
+   * system has terminated; calling it again does nothing.
    */
   @Override
   void close();

@@ -2,7 +2,7 @@ package io.fermata.persistence.spi;
 
 import java.security.SecureRandom;
 
-/** Makes the key that a store keeps for its host. */
+/** Generates the key that a store keeps for its host. */
 public final class ServerKey {
 
   public static final int BYTES = 32;

@@ -1,19 +1,16 @@
 package io.fermata.persistence.spi;
 
 /**
- * A part of one journal.
+ * A range of one journal.
  *
- * @param edge the lowest sequence number, or if it is read backwards the one above the highest
+ * @param edge the lowest sequence number; if read backwards, the exclusive upper bound
  */
 public record Slice(String persistenceId, long edge, int max, boolean backwards) {
 
   public Slice {
     if (edge < 0) {
       throw new IllegalArgumentException(
-          persistenceId
-              + " has no record "
-              + edge
-              + ", its first is 1; ask for that or a later one");
+          persistenceId + " has no record " + edge + "; sequence numbers start at 1");
     }
     requireMax(max);
   }
@@ -24,7 +21,7 @@ public record Slice(String persistenceId, long edge, int max, boolean backwards)
           max
               + " records cannot be read at once; read 1 to "
               + OpenStore.MAX_ENTRIES
-              + " and go on from the last");
+              + " and continue after the last");
     }
   }
 

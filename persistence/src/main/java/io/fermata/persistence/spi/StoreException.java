@@ -1,6 +1,8 @@
 package io.fermata.persistence.spi;
 
-/** A store refused or failed; the message names the store, the reason and what to do next. */
+/**
+ * A store refused a request or failed; the message names the store, the reason and the next step.
+ */
 public class StoreException extends RuntimeException {
 
   private static final long serialVersionUID = 1L;

@@ -4,9 +4,8 @@ import java.nio.file.Path;
 
 /**
  * One kind of store with its address, which {@link io.fermata.persistence.Store#of} turns into a
- * {@link io.fermata.persistence.Store}. Implementations say in {@link Object#toString} which store
- * they are, in the form that {@link io.fermata.persistence.Store#parse} reads and without
- * passwords.
+ * {@link io.fermata.persistence.Store}. {@link Object#toString} returns the address in the form
+ * that {@link io.fermata.persistence.Store#parse} reads, without passwords.
  */
 public interface StoreSource {
 

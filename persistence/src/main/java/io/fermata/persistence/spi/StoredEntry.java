@@ -1,6 +1,6 @@
 package io.fermata.persistence.spi;
 
-/** One journal record as it lies in the store. Whoever reads it knows how to deserialize it. */
+/** One serialized journal record of a store. The reader knows how to deserialize it. */
 public final class StoredEntry {
 
   private final long seq;
@@ -15,7 +15,7 @@ public final class StoredEntry {
     this.payload = payload;
   }
 
-  /** Its place in the journal, beginning with 1. */
+  /** Its sequence number in the journal, starting with 1. */
   public long seq() {
     return seq;
   }
@@ -25,12 +25,12 @@ public final class StoredEntry {
     return serializerId;
   }
 
-  /** What the serializer called the payload. */
+  /** The manifest that the serializer gave the payload. */
   public String manifest() {
     return manifest;
   }
 
-  /** The bytes that were read, not a copy: they belong to whoever read them. */
+  /** The bytes that were read, not a copy. */
   public byte[] payload() {
     return payload;
   }

@@ -1,8 +1,8 @@
 package io.fermata.persistence.spi;
 
 /**
- * A journal that was written to.
+ * A journal that was written.
  *
- * @param number of a record among those of all journals of its store; later ones have higher ones
+ * @param number the number of a record among those of all journals of the store, in ascending order
  */
 public record Written(long number, String persistenceId) {}

@@ -1,6 +1,6 @@
 /**
- * What every store offers a host, and how other artifacts bring stores of their own. To a store an
- * event is bytes with a sequence number and tags.
+ * The interface between a store and a host, and the extension point for stores of other artifacts.
+ * To a store an event is bytes with a sequence number and tags.
  */
 @NullMarked
 package io.fermata.persistence.spi;

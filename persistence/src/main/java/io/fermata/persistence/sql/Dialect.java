@@ -1,6 +1,6 @@
 package io.fermata.persistence.sql;
 
-/** What one database that keeps journals says in other words than the next. */
+/** The SQL that differs between databases. */
 public enum Dialect {
   SQLITE("instr", "CROSS JOIN", "+") {
     @Override
@@ -29,20 +29,22 @@ public enum Dialect {
     this.offIndex = offIndex;
   }
 
-  /** The text in a column contains a parameter. */
+  /** A condition: the text in a column contains a parameter. */
   String contains(String column) {
     return position + "(" + column + ", ?) > 0";
   }
 
-  /** The labels of an entry have an attribute: a parameter for its name, one for its value. */
+  /**
+   * A condition: the labels of an entry have an attribute, given as two parameters, name and value.
+   */
   abstract String hasAttribute(String labels);
 
-  /** A join that is made in the order in which it is written, where a planner has to be told. */
+  /** A join in the order in which it is written, where the planner needs that hint. */
   String orderedJoin() {
     return orderedJoin;
   }
 
-  /** A column that is compared without its index, where a planner would choose the wrong one. */
+  /** A column compared without its index, where the planner would choose the wrong one. */
   String offIndex(String column) {
     return offIndex + column;
   }

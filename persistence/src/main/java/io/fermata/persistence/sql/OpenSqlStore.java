@@ -85,7 +85,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public void expectNew(String persistenceId) {
-    journals.begins(persistenceId);
+    journals.expectNew(persistenceId);
   }
 
   @Override
@@ -168,8 +168,8 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   /**
-   * After what is being written, and in order with the changes of the directory, so that none of
-   * them enters a journal again.
+   * After pending appends, and in order with the changes of the directory, so that none of them
+   * adds a deleted journal again.
    */
   @Override
   public CompletionStage<Deleted> delete(Collection<String> persistenceIds) {

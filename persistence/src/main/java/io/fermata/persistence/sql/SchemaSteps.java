@@ -6,7 +6,9 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 
-/** The statements that lead from each version of the tables to the next, beginning with none. */
+/**
+ * The statements that migrate the tables from each version to the next, starting with no tables.
+ */
 public record SchemaSteps(List<List<String>> steps) {
 
   public int newest() {
@@ -14,9 +16,9 @@ public record SchemaSteps(List<List<String>> steps) {
   }
 
   /**
-   * Refuses tables that a later Fermata made.
+   * Refuses tables of a newer Fermata.
    *
-   * @param place what may be chosen instead: another file, another database
+   * @param place what to choose instead: file or database
    */
   public void requireKnown(String name, int version, String place) {
     if (version > newest()) {
@@ -31,7 +33,7 @@ public record SchemaSteps(List<List<String>> steps) {
     }
   }
 
-  /** Brings the tables up to date, in the transaction of that connection. */
+  /** Migrates the tables, within the transaction of the connection. */
   public void migrate(Connection connection, int version) throws SQLException {
     try (Statement statement = connection.createStatement()) {
       for (List<String> step : steps.subList(version, newest())) {

@@ -9,7 +9,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Which journals are to be looked at again, and when. */
+/** Finds the journals that are due. */
 public final class SqlAppointments {
 
   public static final String DUE =
@@ -43,7 +43,7 @@ public final class SqlAppointments {
     }
   }
 
-  /** Forgets times that have passed and were left behind, and says how many. */
+  /** Deletes due tags of the past that later records made obsolete, and returns how many. */
   static int forget(Connection connection, long until) throws SQLException {
     return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until));
   }

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** The open database of a store: its connections and its own words. */
+/** The open database of a store: its connections and its SQL. */
 public interface SqlBackend {
 
   Dialect dialect();
@@ -13,30 +13,30 @@ public interface SqlBackend {
   /** The settings of the plugins. */
   Config config();
 
-  /** What the plugins say to this database. */
+  /** The statements of the plugins for this database. */
   SqlJournal journal();
 
-  /** Gives a connection to whoever appends to journals. */
+  /** Runs work that appends to journals. */
   <T> CompletableFuture<T> append(Transactions.Work<T> work);
 
-  /** Makes other changes of journals and snapshots. */
+  /** For other changes of journals and snapshots. */
   Transactions journalWriter();
 
-  /** Reads journals and snapshots for sessions that begin. */
+  /** For reading journals and snapshots of sessions that wake. */
   Transactions journalReader();
 
-  /** Makes the store's own changes, in the order they are asked for. */
+  /** For the store's own changes, in the order of the requests. */
   Transactions writer();
 
-  /** Reads one state of the database, however many statements that takes. */
+  /** For reading one snapshot of the database with any number of statements. */
   Transactions reader();
 
-  /** Leaves nothing of what was deleted where others could find it, as far as that is ours. */
+  /** Overwrites deleted content, as far as the store controls it. */
   CompletableFuture<@Nullable Void> scrub();
 
-  /** Copies the database into a new file, if that is the store's to do. */
+  /** Copies the database into a new file, if the store can. */
   CompletableFuture<@Nullable Void> backup(Path file);
 
-  /** Lets what waits finish, then frees the database for the next host. */
+  /** Completes pending requests, then releases the database for the next host. */
   void close();
 }

@@ -15,15 +15,15 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Small requests in the order they were asked: those that wait together are served together, and so
- * with one sync of the disk or one way to the server.
+ * Serves small requests in order. Those that wait at the same time form a batch, with one disk sync
+ * or one round trip.
  *
- * @param <Q> what is asked
- * @param <A> what comes of it
+ * @param <Q> a request
+ * @param <A> its result
  */
 final class SqlBatches<Q, A extends @Nullable Object> {
 
-  /** What most requests bear: their number bounds how long the last of them waits for the first. */
+  /** Bounds a batch of most kinds of requests, and with it the wait of its last request. */
   static final int AT_ONCE = 400;
 
   static final int MOST_WAITING = 20_000;
@@ -36,8 +36,8 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   private int servicesAhead;
 
   /**
-   * @param causedByOne whether a failure is the fault of one request, and nothing of the others was
-   *     written: then each is served alone
+   * @param causedByOne whether a failure is the fault of one request and nothing was written; then
+   *     each request is served alone
    */
   SqlBatches(
       Bounds<Q> bounds,
@@ -50,7 +50,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     this.causedByOne = causedByOne;
   }
 
-  /** For requests that are all small. */
+  /** For requests of bounded size. */
   SqlBatches(
       int atOnce,
       Connections connections,
@@ -59,15 +59,20 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     this(new Bounds<>(atOnce, Long.MAX_VALUE, request -> 0), connections, service, causedByOne);
   }
 
-  /** How many requests, of what size together, are served at once; one is, however large. */
+  /**
+   * The bounds of a batch: the number of requests and their total size. A single request may exceed
+   * the size.
+   */
   record Bounds<Q>(int atOnce, long size, ToLongFunction<Q> sizeOf) {}
 
-  /** Where a service gets a connection: in a transaction, or for a single statement without. */
+  /**
+   * How a service gets a connection: within a transaction, or without one for a single statement.
+   */
   interface Connections {
     <T> CompletableFuture<T> use(Transactions.Work<T> work);
   }
 
-  /** Serves requests, and answers each in its place. */
+  /** Serves a batch and returns the results in order. */
   interface Service<Q, A extends @Nullable Object> {
     List<A> serve(Connection connection, List<Q> together) throws SQLException;
   }
@@ -80,8 +85,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     synchronized (waiting) {
       if (waiting.size() >= MOST_WAITING) {
         return CompletableFuture.failedFuture(
-            new StoreException(
-                MOST_WAITING + " requests are waiting for the store; ask again later"));
+            new StoreException(MOST_WAITING + " requests are waiting for the store; retry later"));
       }
       waiting.add(new Waiting<>(request, answer));
       needsService = reserveService();
@@ -92,7 +96,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     return answer;
   }
 
-  /** Whether more wait than the services ahead will take. */
+  /** Whether more requests wait than the scheduled services will take. */
   private boolean reserveService() {
     boolean needed = waiting.size() > servicesAhead * bounds.atOnce();
     if (needed) {
@@ -106,7 +110,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     CompletionStage<List<A>> served =
         connections.use(
             connection -> {
-              // Not before its turn has come, so that whatever arrives meanwhile goes with it.
+              // Taken only when the connection is available, so that later arrivals join the batch.
               take(together);
               return together.isEmpty() ? List.of() : service.serve(connection, requests(together));
             });
@@ -147,7 +151,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
       return;
     }
     if (together.isEmpty()) {
-      // Its turn never came, the database takes no more.
+      // The database refused the work before it ran.
       take(together);
     }
     Throwable why = cause(failure);
@@ -163,7 +167,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
 
   private static Throwable cause(@Nullable Throwable failure) {
     Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
-    return cause == null ? new IllegalStateException("Nothing was answered") : cause;
+    return cause == null ? new IllegalStateException("The batch returned no results") : cause;
   }
 
   private void serveAlone(Waiting<Q, A> each) {

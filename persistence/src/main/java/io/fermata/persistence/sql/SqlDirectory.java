@@ -12,23 +12,23 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** The tables that say what the journals are about. */
+/** The tables of the directory. */
 public final class SqlDirectory {
 
-  /** What most puts come to; the indexes over what has not changed are left alone. */
+  /** The common case of a put; indexes of unchanged columns are not touched. */
   public static final String TOUCH =
       """
-      UPDATE directory SET seq = ?, active_at = ?, standing = ?, since = ?
+      UPDATE directory SET seq = ?, active_at = ?, status = ?, since = ?
       WHERE persistence_id = ? AND seq <= ?
         AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
         AND labels = ?
       """;
 
-  /** Most others, which say something else of the same journal. */
+  /** The second most common case: the labels of the same journal changed. */
   static final String RELABEL =
       """
       UPDATE directory
-      SET seq = ?, active_at = ?, standing = ?, since = ?, labels = ?, searchable = ?
+      SET seq = ?, active_at = ?, status = ?, since = ?, labels = ?, searchable = ?
       WHERE persistence_id = ? AND seq <= ?
         AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
       """;
@@ -39,7 +39,7 @@ public final class SqlDirectory {
   private static final String PUT =
       """
       INSERT INTO directory (
-        persistence_id, kind, principal, name, session, seq, created_at, active_at, standing, since,
+        persistence_id, kind, principal, name, session, seq, created_at, active_at, status, since,
         labels, searchable)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (persistence_id) DO UPDATE SET
@@ -50,7 +50,7 @@ public final class SqlDirectory {
         seq = excluded.seq,
         created_at = excluded.created_at,
         active_at = excluded.active_at,
-        standing = excluded.standing,
+        status = excluded.status,
         since = excluded.since,
         labels = excluded.labels,
         searchable = excluded.searchable
@@ -89,7 +89,7 @@ public final class SqlDirectory {
             TOUCH,
             entry.seq(),
             entry.activeAt(),
-            entry.standing(),
+            entry.statusName(),
             entry.since(),
             entry.persistenceId(),
             entry.seq(),
@@ -110,7 +110,7 @@ public final class SqlDirectory {
         RELABEL,
         entry.seq(),
         entry.activeAt(),
-        entry.standing(),
+        entry.statusName(),
         entry.since(),
         labels,
         entry.searchable(),
@@ -136,7 +136,7 @@ public final class SqlDirectory {
         entry.seq(),
         entry.createdAt(),
         entry.activeAt(),
-        entry.standing(),
+        entry.statusName(),
         entry.since(),
         labels,
         entry.searchable());
@@ -161,7 +161,10 @@ public final class SqlDirectory {
     update(connection, DELETE, persistenceId);
   }
 
-  /** The parts of a journal are named after it. Returns how many there were up to a record. */
+  /**
+   * Deletes the entries of the parts of a journal up to a record; their names begin with its name.
+   * Returns how many there were.
+   */
   static int forgetParts(Connection connection, String persistenceId, long lastSeq)
       throws SQLException {
     try (PreparedStatement delete = connection.prepareStatement(DELETE_PARTS)) {
@@ -236,6 +239,6 @@ public final class SqlDirectory {
         row.getLong("active_at"),
         DirectoryLabels.read(row.getString("labels")),
         row.getString("session"),
-        new DirectoryEntry.Status(row.getString("standing"), row.getLong("since")));
+        new DirectoryEntry.Status(row.getString("status"), row.getLong("since")));
   }
 }

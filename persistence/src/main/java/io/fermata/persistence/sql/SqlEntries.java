@@ -50,7 +50,7 @@ public final class SqlEntries {
       SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
       """;
 
-  /** Leaps from journal to journal, however long they are. */
+  /** Skips from journal to journal, whatever their length. */
   static final String JOURNALS =
       """
       WITH RECURSIVE journal (id) AS (
@@ -69,7 +69,7 @@ public final class SqlEntries {
       WHERE ordering > ? ORDER BY ordering LIMIT ?
       """;
 
-  /** Whole records, as far as a session that begins needs them. */
+  /** Whole records, for sessions that wake. */
   public static final String REPLAY =
       """
       SELECT sequence_number, writer, write_timestamp, adapter_manifest,
@@ -158,7 +158,7 @@ public final class SqlEntries {
     return all;
   }
 
-  /** Forgets what is journaled up to a record. The tags go with their events. */
+  /** Deletes a journal up to a record. The tags are deleted with their events. */
   static Deleted forget(Connection connection, String persistenceId, long lastSeq)
       throws SQLException {
     return Deleted.of(
@@ -168,7 +168,7 @@ public final class SqlEntries {
             + SqlDirectory.forgetParts(connection, persistenceId, lastSeq));
   }
 
-  /** Forgets what a record leaves behind, and the parts that it ends with the rest. */
+  /** Deletes everything before a record, and the entries of the parts that it ends. */
   public static void forgetBefore(Connection connection, String persistenceId, long seq)
       throws SQLException {
     delete(connection, DELETE_EVENTS, persistenceId, seq - 1);
@@ -220,8 +220,8 @@ public final class SqlEntries {
   }
 
   /**
-   * Reads a journal in one statement: a sweep between two of them would leave a gap that looks like
-   * the end of the journal.
+   * Reads a journal in one statement: a sweep between two statements would leave a gap that looks
+   * like the end of the journal.
    */
   static List<SerializedEntry> replay(
       Connection connection, String persistenceId, long from, long to, long max)

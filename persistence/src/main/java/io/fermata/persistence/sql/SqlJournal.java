@@ -9,10 +9,10 @@ import java.sql.SQLException;
 import java.util.List;
 import java.util.Optional;
 
-/** What the plugins ask of the tables for many sessions at once, in the words of a database. */
+/** The statements of the plugins for batches of sessions, in the SQL of one database. */
 public interface SqlJournal {
 
-  /** Appends records. All of them are there afterwards, or none. */
+  /** Appends all records, or none. */
   void append(Connection connection, List<SerializedEntry> records) throws SQLException;
 
   /** The sequence number of the newest record of each journal, 0 where there is none. */
@@ -23,11 +23,11 @@ public interface SqlJournal {
       throws SQLException;
 
   /**
-   * Deletes what lies before the ends of journals: records, snapshots and what the directory says
-   * of their parts. The ends lose their tags, so that they are not looked at again.
+   * Deletes everything before the ends of journals: records, snapshots and the directory entries of
+   * their parts. The tags of the ends are deleted too, so the next sweep skips them.
    */
   void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException;
 
-  /** Whether a failure is the fault of a record, and not of the database or the way to it. */
+  /** Whether a failure is the fault of a record, not of the database or the connection. */
   boolean refusesRecord(SQLException failed);
 }

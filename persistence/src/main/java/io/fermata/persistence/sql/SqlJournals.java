@@ -19,25 +19,25 @@ import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The journals and snapshots of a relational database. What many sessions ask at the same time is
- * done together: the sync of a disk, and the way to a server, cost what hundreds of records do.
+ * The journals and snapshots of a relational database. Concurrent requests of many sessions are
+ * batched: a disk sync or a round trip costs as much as hundreds of records.
  */
 final class SqlJournals implements StoreJournals {
 
-  /** More than one way to the server carries well, and little beside what a host has in memory. */
+  /** More gains nothing per round trip, and this much fits in memory easily. */
   private static final long BYTES_AT_ONCE = 8 * 1024 * 1024;
 
-  /** Each may be as large as a session. */
+  /** Each snapshot may be as large as a session. */
   private static final int SNAPSHOTS_AT_ONCE = 32;
 
-  /** More than can wake at a time; any that are not remembered are looked for. */
+  /** More than can wake at a time; journals beyond it are looked up. */
   private static final int MOST_FRESH = 10_000;
 
-  /** Journals that do not exist, until their sessions have asked. */
+  /** Journals known not to exist, until their sessions have recovered. */
   private final Set<String> fresh = ConcurrentHashMap.newKeySet();
 
-  /** What is being written, which a session that begins anew must not read past. */
-  private final Map<String, CompletableFuture<?>> underWay = new ConcurrentHashMap<>();
+  /** Appends in progress; a session that wakes again must wait for them. */
+  private final Map<String, CompletableFuture<?>> writing = new ConcurrentHashMap<>();
 
   private final Transactions writer;
   private final Transactions reader;
@@ -69,8 +69,8 @@ final class SqlJournals implements StoreJournals {
     return write.stream().mapToLong(SerializedEntry::size).sum();
   }
 
-  /** There can be nothing of a journal, for its name was just made up. */
-  void begins(String persistenceId) {
+  /** The journal does not exist, as its name was just generated. */
+  void expectNew(String persistenceId) {
     if (fresh.size() < MOST_FRESH) {
       fresh.add(persistenceId);
     }
@@ -79,22 +79,22 @@ final class SqlJournals implements StoreJournals {
   @Override
   public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     CompletableFuture<@Nullable Void> appended = appends.ask(write);
-    CompletableFuture<?> all = underWay.merge(persistenceId, appended, CompletableFuture::allOf);
-    return all.handle((done, failure) -> underWay.remove(persistenceId, all))
+    CompletableFuture<?> all = writing.merge(persistenceId, appended, CompletableFuture::allOf);
+    return all.handle((done, failure) -> writing.remove(persistenceId, all))
         .thenCompose(removed -> appended);
   }
 
-  /** Completes when nothing that was asked before is being written to these journals any more. */
+  /** Completes when all earlier appends to these journals have ended. */
   CompletableFuture<@Nullable Void> written(Collection<String> persistenceIds) {
     return CompletableFuture.allOf(
         persistenceIds.stream()
-            .map(underWay::get)
+            .map(writing::get)
             .filter(Objects::nonNull)
             .map(write -> write.handle((done, failure) -> done))
             .toArray(CompletableFuture[]::new));
   }
 
-  /** What a session asks last before it writes, so that it is not fresh after that. */
+  /** The last request of a session before it writes, so the journal is no longer fresh after it. */
   @Override
   public CompletionStage<Long> highest(String persistenceId) {
     return fresh.remove(persistenceId)
@@ -108,7 +108,7 @@ final class SqlJournals implements StoreJournals {
     return reader.query(connection -> SqlEntries.replay(connection, persistenceId, from, to, max));
   }
 
-  /** The newest record leaves a mark, so that its number is not given again. */
+  /** The newest record is only marked, so that its sequence number is not reused. */
   @Override
   public CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to) {
     return done(writer.transact(connection -> SqlEntries.deleteTo(connection, persistenceId, to)));

@@ -9,17 +9,17 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 
-/** The statement that answers one query of the directory, with its parameters. */
+/** The statement of one directory query, with its parameters. */
 public record SqlListing(String sql, List<Object> parameters) {
 
-  /** Which entries are walked in the order of the list; everything else is looked at on the way. */
+  /** The index that is scanned in the order of the list; the other criteria filter its entries. */
   private enum Walk {
-    /** Those of a principal, who has few. */
+    /** The entries of a principal, which are few. */
     PRINCIPAL,
-    /** Those of a session, which has fewer. */
+    /** The entries of a session, which are fewer. */
     SESSION,
     TAG,
-    STANDING,
+    STATUS,
     NAME,
     KIND;
 
@@ -28,30 +28,28 @@ public record SqlListing(String sql, List<Object> parameters) {
         return SESSION;
       } else if (query.principal() != null) {
         return PRINCIPAL;
-      } else if (query.order() == DirectoryQuery.Order.STANDING) {
-        return STANDING;
+      } else if (query.order() == DirectoryQuery.Order.STATUS) {
+        return STATUS;
       } else if (!query.tags().isEmpty()) {
         return TAG;
-      } else if (!query.standings().isEmpty() && query.order() != DirectoryQuery.Order.ACTIVITY) {
-        return STANDING;
+      } else if (!query.statuses().isEmpty() && query.order() != DirectoryQuery.Order.ACTIVITY) {
+        return STATUS;
       }
       return query.name() == null ? KIND : NAME;
     }
   }
 
   public static SqlListing of(Dialect dialect, DirectoryQuery query) {
-    List<String> standings = query.standings().stream().sorted().toList();
-    if (Walk.of(query) != Walk.STANDING) {
-      return new Builder(dialect, query).walk(standings);
+    List<String> statuses = query.statuses().stream().sorted().toList();
+    if (Walk.of(query) != Walk.STATUS) {
+      return new Builder(dialect, query).walk(statuses);
     }
     List<SqlListing> walks =
-        standings.stream()
-            .map(standing -> new Builder(dialect, query).walk(List.of(standing)))
-            .toList();
+        statuses.stream().map(status -> new Builder(dialect, query).walk(List.of(status))).toList();
     return walks.size() == 1 ? walks.get(0) : merged(query, walks);
   }
 
-  /** As many of each as the page may have; each of the walks is in order, so that is enough. */
+  /** A full page of each scan; as each is sorted, that is enough. */
   private static SqlListing merged(DirectoryQuery query, List<SqlListing> walks) {
     List<Object> parameters = new ArrayList<>();
     walks.forEach(walk -> parameters.addAll(walk.parameters()));
@@ -71,7 +69,7 @@ public record SqlListing(String sql, List<Object> parameters) {
     return switch (query.order()) {
       case ACTIVITY -> "active_at";
       case CREATION -> "created_at";
-      case STANDING -> "since";
+      case STATUS -> "since";
     };
   }
 
@@ -95,7 +93,7 @@ public record SqlListing(String sql, List<Object> parameters) {
       this.walked = walk == Walk.TAG ? "tagged" : "entry";
     }
 
-    SqlListing walk(List<String> standings) {
+    SqlListing walk(List<String> statuses) {
       where(walked + ".kind = ?", query.kind());
       if (query.principal() != null) {
         where(column(Walk.PRINCIPAL, "principal") + " = ?", query.principal());
@@ -107,11 +105,10 @@ public record SqlListing(String sql, List<Object> parameters) {
       if (walk == Walk.TAG) {
         where("tagged.tag = ?", tags.get(0));
       }
-      if (!standings.isEmpty()) {
-        String any = String.join(", ", Collections.nCopies(standings.size(), "?"));
-        String standing = column(Walk.STANDING, "standing");
-        where(
-            standings.size() == 1 ? standing + " = ?" : standing + " IN (" + any + ")", standings);
+      if (!statuses.isEmpty()) {
+        String any = String.join(", ", Collections.nCopies(statuses.size(), "?"));
+        String status = column(Walk.STATUS, "status");
+        where(statuses.size() == 1 ? status + " = ?" : status + " IN (" + any + ")", statuses);
       }
       if (query.name() != null) {
         where(column(Walk.NAME, "name") + " = ?", query.name());
@@ -126,7 +123,7 @@ public record SqlListing(String sql, List<Object> parameters) {
       return inOrder();
     }
 
-    /** A column that is walked along, or else one that is only looked at. */
+    /** A column whose index is scanned, or one that only filters. */
     private String column(Walk along, String name) {
       return walk == along ? "entry." + name : dialect.offIndex("entry." + name);
     }
@@ -167,7 +164,7 @@ public record SqlListing(String sql, List<Object> parameters) {
     private SqlListing inOrder() {
       String time = walked + "." + time(query);
       if (walk == Walk.SESSION) {
-        // The few entries of a session are rather sorted than found among all.
+        // Sorting the few entries of a session is cheaper than scanning all by time.
         time = dialect.offIndex(time);
       }
       String direction = direction(query);

@@ -11,8 +11,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds what there is of journals by the part of their names that lies behind the first bar. The
- * names are walked by their index, from one beginning to the next, however many have it.
+ * Finds journals by the part of their names after the first bar. It skips through the index of
+ * names from prefix to prefix, however many names share one.
  */
 public final class SqlNames {
 
@@ -20,12 +20,13 @@ public final class SqlNames {
 
   private static final char BAR = '|';
 
-  /** What follows on the bar, and on every character of a name, in the order of the index. */
+  /** The successors of the bar, and of every character of a name, in index order. */
   private static final char BEHIND_BAR = '}';
 
   private static final char BEHIND_ALL = '\u007f';
 
-  public static final String NEXT = "SELECT min(persistence_id) FROM %s WHERE persistence_id >= ?";
+  public static final String NEXT =
+      "SELECT min(persistence_id) FROM %s WHERE" + " persistence_id >= ?";
 
   public static final String WITHIN =
       "SELECT DISTINCT persistence_id FROM %s WHERE persistence_id >= ? AND persistence_id < ?";

@@ -14,7 +14,7 @@ import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Connections to a database, each with a thread of its own. */
+/** A pool of connections, each with its own thread. */
 public final class SqlPool implements Transactions {
 
   private static final int MOST_WAITING = 20_000;
@@ -71,7 +71,7 @@ public final class SqlPool implements Transactions {
           threads.isShutdown()
               ? closing()
               : new StoreException(
-                  MOST_WAITING + " requests are waiting for the store; ask again later", refused));
+                  MOST_WAITING + " requests are waiting for the store; retry later", refused));
     }
   }
 
@@ -101,17 +101,17 @@ public final class SqlPool implements Transactions {
     }
   }
 
-  /** The work is done, whatever becomes of its connection. */
+  /** The result of the work is valid, even if its connection cannot be closed. */
   private void giveBack(Connection connection) {
     try {
       connection.close();
     } catch (SQLException broken) {
-      LOG.warn("{} lost a connection as it was given back", source.getPoolName(), broken);
+      LOG.warn("{} lost a connection while returning it", source.getPoolName(), broken);
     }
   }
 
   /**
-   * What follows on a transaction that could neither be committed nor undone would be part of it.
+   * After a transaction that was neither committed nor rolled back, the next work would join it.
    */
   private static boolean leftInTransaction(Connection connection) {
     try {
@@ -145,12 +145,12 @@ public final class SqlPool implements Transactions {
     }
   }
 
-  /** Lets what waits finish. */
+  /** Completes waiting work, then closes. */
   public void close() {
     threads.shutdown();
     try {
       if (!threads.awaitTermination(LAST_SECONDS, TimeUnit.SECONDS)) {
-        LOG.warn("{} is closed while requests are waiting, they are dropped", source.getPoolName());
+        LOG.warn("{} is closed while requests are waiting; they are dropped", source.getPoolName());
       }
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();

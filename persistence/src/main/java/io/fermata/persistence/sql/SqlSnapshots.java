@@ -9,7 +9,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import org.apache.pekko.persistence.SnapshotMetadata;
 
-/** The table of snapshots, in words that every database understands. */
+/** The table of snapshots, in SQL that all databases share. */
 public final class SqlSnapshots {
 
   public static final String COLUMNS =

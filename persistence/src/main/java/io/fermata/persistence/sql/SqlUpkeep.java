@@ -12,16 +12,16 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What a store asks of its journals besides reading and writing them. */
+/** The upkeep of journals: finding unfinished ones, sweeping and expiring. */
 public final class SqlUpkeep {
 
-  /** Bounds how long writers wait for one sweep. */
+  /** Bounds how long a sweep delays writers. */
   private static final int ENDS_PER_SWEEP = 10_000;
 
-  /** Bounds it too. */
+  /** Bounds it, too. */
   private static final int FORGOTTEN_AT_ONCE = 10_000;
 
-  /** These are deleted one by one. */
+  /** Journals are deleted one by one. */
   private static final int JOURNALS_PER_SWEEP = 1_000;
 
   public static final String WORKING =
@@ -65,7 +65,8 @@ public final class SqlUpkeep {
       WHERE tag.tag BETWEEN ? AND ?
       """;
 
-  public static final String SOME_TAG = "SELECT 1 FROM event_tag WHERE tag BETWEEN ? AND ? LIMIT 1";
+  public static final String SOME_TAG =
+      "SELECT 1 FROM event_tag WHERE tag BETWEEN ? AND" + " ? LIMIT 1";
 
   /** Only the newest end of each journal: joining every end would read a journal once per run. */
   private static final String NEWEST_ENDS =
@@ -76,7 +77,7 @@ public final class SqlUpkeep {
       GROUP BY ended.persistence_id
       """;
 
-  /** The ends whose time has not come and that lie before one whose time has. */
+  /** Ends that are not due and precede one that is. */
   public static final String PROMISED =
       """
       SELECT newest_end.persistence_id, promised.sequence_number, until.tag
@@ -107,7 +108,7 @@ public final class SqlUpkeep {
           WHERE later.persistence_id = ? AND later.sequence_number > ?)
       """;
 
-  /** The journals of which nothing is wanted any more, with the number of their last record. */
+  /** The journals to delete as a whole, with the sequence number of their last record. */
   public static final String OVER =
       """
       SELECT last.persistence_id, last.sequence_number
@@ -138,8 +139,8 @@ public final class SqlUpkeep {
   }
 
   /**
-   * Forgets the tags from one to another that records carry which are not the last of their
-   * journal. Such a record will never be the last again, so they mean nothing.
+   * Deletes the tags in a range from records that are not the last of their journal. Such a record
+   * will never be the last again, so its tags are obsolete.
    */
   static int forgetLeftBehind(Connection connection, String from, String to) throws SQLException {
     try (PreparedStatement delete = connection.prepareStatement(FORGET_LEFT_BEHIND)) {
@@ -180,7 +181,7 @@ public final class SqlUpkeep {
     }
   }
 
-  /** The tags of the older ends go with their events. */
+  /** The tags of older ends are deleted with their events. */
   private static List<JournalEnd> newestEnds(Connection connection, String last)
       throws SQLException {
     Map<String, JournalEnd> newest = new LinkedHashMap<>();
@@ -200,7 +201,7 @@ public final class SqlUpkeep {
     return List.copyOf(newest.values());
   }
 
-  /** An end waits for those before it that were promised a longer time. */
+  /** Postpones an end that follows one with a longer retention. */
   private static void postponeEnds(Connection connection, long now, String last)
       throws SQLException {
     List<Promised> promises = new ArrayList<>();
@@ -243,7 +244,7 @@ public final class SqlUpkeep {
     }
   }
 
-  /** A run that begins meanwhile stays, with what is journaled after the end. */
+  /** A run that starts meanwhile stays, as does everything journaled after the end. */
   private static int forgetOver(Connection connection, long now) throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
@@ -276,7 +277,7 @@ public final class SqlUpkeep {
     return forgotten;
   }
 
-  /** The last time that an end of a journal was promised and that has not come. */
+  /** The latest retention of an end of a journal that is still in the future. */
   private static @Nullable String promised(Connection connection, String persistenceId, long now)
       throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(PROMISED_OF_JOURNAL)) {
@@ -291,6 +292,6 @@ public final class SqlUpkeep {
 
   private record Over(String persistenceId, long lastSeq) {}
 
-  /** What lies after a record waits for a time. */
+  /** Ends after a record are postponed until a time. */
   private record Promised(String persistenceId, long seq, String until) {}
 }

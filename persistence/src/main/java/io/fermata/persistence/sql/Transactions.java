@@ -5,21 +5,21 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.concurrent.CompletableFuture;
 
-/** Takes work on connections of its own, when their turn comes. */
+/** Runs work on pooled connections. */
 public interface Transactions {
 
-  /** Work that is given a connection for itself. */
+  /** Work that has a connection to itself. */
   interface Work<T> {
     T on(Connection connection) throws SQLException;
   }
 
-  /** Does the work in one transaction. */
+  /** Runs work in one transaction. */
   <T> CompletableFuture<T> transact(Work<T> work);
 
-  /** Does work of a single statement, which needs no transaction around it. */
+  /** Runs a single statement, which needs no transaction around it. */
   <T> CompletableFuture<T> query(Work<T> work);
 
-  /** Does the work in one transaction of that connection, now. */
+  /** Runs work in one transaction of a connection, synchronously. */
   static <T> T transact(Connection connection, Work<T> work) {
     try {
       connection.setAutoCommit(false);
@@ -49,11 +49,11 @@ public interface Transactions {
     return new StoreException(
         "The store failed at the end of a request: "
             + cut.getMessage()
-            + "; look whether it was written before you repeat it",
+            + "; check whether it was written before you retry",
         cut);
   }
 
-  /** Does the work of a single statement, now. */
+  /** Runs a single statement, synchronously. */
   static <T> T query(Connection connection, Work<T> work) {
     try {
       return work.on(connection);
@@ -67,7 +67,7 @@ public interface Transactions {
     return state != null && (state.startsWith("08") || state.startsWith("57"));
   }
 
-  /** What went wrong first is told, even if the connection went with it. */
+  /** The first failure is reported, even if the connection breaks as well. */
   private static void undo(Connection connection, Exception failed) {
     try {
       connection.rollback();

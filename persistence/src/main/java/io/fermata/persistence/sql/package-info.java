@@ -1,6 +1,6 @@
 /**
- * What the stores in databases share: batches, entries, snapshots, the directory and upkeep in SQL,
- * over a dialect that each database supplies.
+ * The code that SQL stores share: batches, entries, snapshots, directory and upkeep, over the
+ * dialect of each database.
  */
 @NullMarked
 package io.fermata.persistence.sql;

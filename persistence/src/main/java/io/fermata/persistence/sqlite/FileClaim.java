@@ -71,7 +71,7 @@ final class FileClaim {
       try {
         Files.createFile(lockFile, SqliteFile.ownerOnly(lockFile));
       } catch (FileAlreadyExistsException raced) {
-        // The lock decides between the two of us.
+        // The lock decides between both.
       }
     }
   }
@@ -115,7 +115,7 @@ final class FileClaim {
               + file
               + " could not be released: "
               + SqliteFile.reason(failed)
-              + "; it ends with this process",
+              + "; it is released when this process ends",
           failed);
     } finally {
       CLAIMED.remove(file);

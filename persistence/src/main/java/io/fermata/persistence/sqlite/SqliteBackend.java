@@ -20,15 +20,15 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A claimed SQLite file with its connections: one that writes, some that read journals for sessions
- * that begin, and some for lists and searches. With a write-ahead log those see what was committed
- * when they began, and neither wait for a writer nor hold one up.
+ * A claimed SQLite file with its connections: one writes, some read journals for sessions that
+ * wake, and some serve lists and searches. With a write-ahead log a reader sees what was committed
+ * when it started; readers and the writer do not block each other.
  */
 record SqliteBackend(
     SqliteFile file, SqlPool writer, SqlPool waking, SqlPool reader, FileClaim claim)
     implements SqlBackend {
 
-  /** A thread of its own: a copy takes as long as the file is large. */
+  /** A separate thread per backup, as a large file takes long. */
   private static final Executor BACKUPS =
       work -> {
         Thread thread = new Thread(work, "fermata-sqlite-backup");
@@ -89,13 +89,13 @@ record SqliteBackend(
                 throw new StoreException(
                     "What was deleted from "
                         + file.name()
-                        + " is still in its write-ahead log, because something reads the file all"
-                        + " the time; delete it again when that has ended");
+                        + " is still in its write-ahead log, because a reader keeps the"
+                        + " file open; delete it again when that reader has ended");
               }
             });
   }
 
-  /** Deleted content is overwritten, so only the log still has what pages held before. */
+  /** Deleted content is overwritten in the pages; only the log still contains it. */
   private static boolean emptyLog(Connection connection) throws SQLException {
     try (Statement statement = connection.createStatement();
         ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
@@ -111,7 +111,7 @@ record SqliteBackend(
   @Override
   public void close() {
     try {
-      // The last connection to close brings the write-ahead log into the file, so that one writes.
+      // The last connection to close checkpoints the write-ahead log, so it must be the writer.
       reader.close();
       waking.close();
       writer.close();

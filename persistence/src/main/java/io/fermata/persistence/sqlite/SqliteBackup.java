@@ -14,8 +14,8 @@ import java.sql.SQLException;
 import org.sqlite.SQLiteConfig;
 
 /**
- * Copies the file of a SQLite store as it is at one moment. It only reads, so a host may have the
- * file open, in this process or another, and nobody waits for it.
+ * Copies the file of a SQLite store at one moment. It only reads: a host may have the file open, in
+ * this process or another, and is not delayed.
  */
 final class SqliteBackup {
 
@@ -30,7 +30,7 @@ final class SqliteBackup {
       if (Files.exists(to)) {
         throw new FileAlreadyExistsException(to.toString());
       }
-      // The copy holds what the store holds: it is its owner's alone from the beginning.
+      // The copy contains the same data, so only its owner may read it from the start.
       Files.createFile(part, SqliteFile.ownerOnly(part));
       try {
         copy(file, part);

@@ -11,13 +11,12 @@ import java.sql.Statement;
 import org.sqlite.SQLiteConfig;
 
 /**
- * The connections of a SQLite file: the one that writes, which the journal and the store's own
- * changes take turns on, so that none of them ever waits for SQLite's write lock, and those that
- * read.
+ * The connections of a SQLite file: one for all writes, of the journal and of the store itself, so
+ * none of them waits for SQLite's write lock, and some for reads.
  */
 public final class SqliteConnections {
 
-  /** One more than a long search can occupy. */
+  /** One long search must not block the others. */
   private static final int READERS = 2;
 
   private SqliteConnections() {}
@@ -54,7 +53,7 @@ public final class SqliteConnections {
     settings.setSynchronous(SQLiteConfig.SynchronousMode.FULL);
     settings.setBusyTimeout(10_000);
     settings.enforceForeignKeys(true);
-    // What a run that ended or was erased had said must not be read from a page that is free.
+    // Content of ended or erased runs must not be readable in free pages.
     settings.setPragma(SQLiteConfig.Pragma.SECURE_DELETE, "ON");
     return settings;
   }

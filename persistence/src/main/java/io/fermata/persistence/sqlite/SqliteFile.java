@@ -13,8 +13,8 @@ import org.sqlite.SQLiteDataSource;
 /**
  * The file of a SQLite store.
  *
- * @param name what the user called it, for messages
- * @param path where it really is, the same for every link that leads there
+ * @param name the name that the user gave, for messages
+ * @param path the real path, the same for every link to it
  */
 public record SqliteFile(String name, Path path) {
 
@@ -55,14 +55,14 @@ public record SqliteFile(String name, Path path) {
     if (directory == null || !Files.isDirectory(directory)) {
       throw new StoreException(
           file
-              + " cannot be created, there is no directory "
+              + " cannot be created: there is no directory "
               + directory
               + "; create it or choose another file");
     }
     return directory.toRealPath();
   }
 
-  /** Journals hold what people said and the key of the host: a new file is its owner's alone. */
+  /** Journals contain users' data and the host's key: only the owner may read a new file. */
   void createPrivately() {
     try {
       Files.createFile(path, ownerOnly(path));
@@ -85,7 +85,7 @@ public record SqliteFile(String name, Path path) {
   StoreException notWritable(IOException failed) {
     return new StoreException(
         name
-            + " cannot be created, the directory "
+            + " cannot be created: the directory "
             + path.getParent()
             + " is not writable ("
             + reason(failed)

@@ -17,7 +17,7 @@ import java.util.Optional;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
 
-/** The plugins' tables in SQLite, where one statement after the other costs next to nothing. */
+/** The plugins' tables in SQLite, where single statements are cheap. */
 public final class SqliteJournal implements SqlJournal {
 
   static final String HIGHEST =

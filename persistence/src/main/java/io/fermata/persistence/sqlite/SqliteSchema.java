@@ -16,7 +16,7 @@ import org.sqlite.SQLiteException;
 /**
  * Owns the tables of a SQLite store: creates them in an empty file, brings an older file up to date
  * and refuses any other. The journal and snapshot tables are those of pekko-persistence-jdbc, so
- * that what reads these reads ours.
+ * tools for those read these.
  */
 public final class SqliteSchema {
 
@@ -88,7 +88,8 @@ public final class SqliteSchema {
               ) STRICT
               """,
                   "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
-                  "CREATE INDEX directory_created ON directory (kind, created_at, persistence_id)",
+                  "CREATE INDEX directory_created ON directory (kind, created_at,"
+                      + " persistence_id)",
                   """
               CREATE INDEX directory_active_principal
               ON directory (kind, principal, active_at, persistence_id)
@@ -105,7 +106,7 @@ public final class SqliteSchema {
               CREATE INDEX directory_created_name
               ON directory (kind, name, created_at, persistence_id)
               """,
-                  // Repeats the times, so that what has a tag is found in the order of a list.
+                  // Repeats the times, so that entries with a tag are found in the order of a list.
                   """
               CREATE TABLE directory_tag (
                 persistence_id TEXT NOT NULL
@@ -127,16 +128,16 @@ public final class SqliteSchema {
               """),
               List.of(
                   "ALTER TABLE directory ADD COLUMN session TEXT NOT NULL DEFAULT ''",
-                  "ALTER TABLE directory ADD COLUMN standing TEXT NOT NULL DEFAULT ''",
+                  "ALTER TABLE directory ADD COLUMN status TEXT NOT NULL DEFAULT ''",
                   "ALTER TABLE directory ADD COLUMN since INTEGER NOT NULL DEFAULT 0",
                   "CREATE INDEX directory_session ON directory (kind, session)",
                   """
-              CREATE INDEX directory_created_standing
-              ON directory (kind, standing, created_at, persistence_id)
+              CREATE INDEX directory_created_status
+              ON directory (kind, status, created_at, persistence_id)
               """,
                   """
-              CREATE INDEX directory_since_standing
-              ON directory (kind, standing, since, persistence_id)
+              CREATE INDEX directory_since_status
+              ON directory (kind, status, since, persistence_id)
               """,
                   "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
 
@@ -150,7 +151,7 @@ public final class SqliteSchema {
 
   /** Brings the file up to date and returns the server key it holds. */
   public static byte[] prepare(SqliteFile file) {
-    // No settings yet: a file that is refused must stay as it was.
+    // No settings yet: a refused file must stay unchanged.
     try (Connection connection = file.dataSource(new SQLiteConfig()).getConnection()) {
       return new SqliteSchema(file, connection).prepare();
     } catch (SQLException failed) {
@@ -158,7 +159,7 @@ public final class SqliteSchema {
     }
   }
 
-  /** Refuses a file that is not a store, and leaves it as it is. */
+  /** Refuses a file that is not a store, without changing it. */
   static void requireStore(SqliteFile file, Connection connection) throws SQLException {
     SqliteSchema schema = new SqliteSchema(file, connection);
     if (schema.version() == 0) {
@@ -207,7 +208,7 @@ public final class SqliteSchema {
         ResultSet row = select.executeQuery()) {
       if (!row.next()) {
         throw new StoreException(
-            file.name() + " is damaged, it holds no schema version; restore it from a backup");
+            file.name() + " is damaged: it has no schema version; restore it from a backup");
       }
       return row.getInt(1);
     }
@@ -262,7 +263,8 @@ public final class SqliteSchema {
     return switch (sqlite.getResultCode()) {
       case SQLITE_NOTADB -> "is not a SQLite database; choose another file";
       case SQLITE_CORRUPT -> "is damaged (" + failed.getMessage() + "); restore it from a backup";
-      case SQLITE_BUSY -> "is locked by another SQLite program; close that program and start again";
+      case SQLITE_BUSY ->
+          "is locked by another SQLite program; close that program and" + " start again";
       default -> unknown;
     };
   }

@@ -49,8 +49,8 @@ final class DirectoryLimitsTest {
   void whatIsBlankOrTooLongIsNamedWithItsLimit() {
     refused(
         () -> entry(" ", "thread", "", "", 0),
-        "The persistence id is blank; give it 1 to 1024 characters");
-    refused(() -> entry("a", "", "", "", 0), "The kind is blank; give it 1 to 64 characters");
+        "The persistence id is blank; use 1 to 1024 characters");
+    refused(() -> entry("a", "", "", "", 0), "The kind is blank; use 1 to 64 characters");
     refused(
         () -> entry("a", "thread", "p".repeat(257), "", 0),
         "The principal \""
@@ -63,15 +63,14 @@ final class DirectoryLimitsTest {
             + "\u2026\" has 257 characters, at most 256 are allowed; shorten it");
     refused(
         () -> entry("a", "thread", "", "", -1),
-        "The sequence number -1 of a is below 0; give that of a record");
+        "The sequence number -1 of a is below 0; pass that of a record");
   }
 
   @Test
   void tagsAreBoundedInNumberAndLength() {
     refused(
-        () -> entry(tags(33), Map.of()),
-        "There are 33 tags, at most 32 are allowed; leave some out");
-    refused(() -> entry(Set.of(""), Map.of()), "The tag is blank; give it 1 to 64 characters");
+        () -> entry(tags(33), Map.of()), "There are 33 tags, at most 32 are allowed; remove some");
+    refused(() -> entry(Set.of(""), Map.of()), "The tag is blank; use 1 to 64 characters");
     refused(
         () -> DirectoryQuery.of("thread").tagged("t".repeat(65)),
         "The tag \""
@@ -83,10 +82,10 @@ final class DirectoryLimitsTest {
   void attributesAreBoundedInNumberAndLength() {
     refused(
         () -> entry(Set.of(), attributes(33)),
-        "There are 33 attributes, at most 32 are allowed; leave some out");
+        "There are 33 attributes, at most 32 are allowed; remove some");
     refused(
         () -> entry(Set.of(), Map.of("", "value")),
-        "The name of an attribute is blank; give it 1 to 64 characters");
+        "The name of an attribute is blank; use 1 to 64 characters");
     refused(
         () -> DirectoryQuery.of("thread").having("lang", "v".repeat(1025)),
         "The value of the attribute \"lang\" \""
@@ -99,7 +98,9 @@ final class DirectoryLimitsTest {
     for (int limit : new int[] {0, 501}) {
       refused(
           () -> DirectoryQuery.of("thread").limitedTo(limit),
-          "A page of " + limit + " entries is refused; ask for 1 to 500 and go on with the cursor");
+          "A page of "
+              + limit
+              + " entries is refused; request 1 to 500 and continue with the cursor");
     }
   }
 }

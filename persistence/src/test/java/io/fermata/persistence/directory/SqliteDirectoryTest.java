@@ -48,17 +48,17 @@ final class SqliteDirectoryTest extends DirectoryContract {
 
   @Test
   void howAnEntryStandsAndItsSessionAreLookedUp() {
-    DirectoryQuery waiting = THREADS.standing(Set.of("waits")).since(new Span(null, 9L));
-    String walk = "INDEX directory_%s_standing (kind=? AND standing=?%s)";
-    assertThat(plan(waiting.orderedBy(Order.STANDING)))
+    DirectoryQuery waiting = THREADS.statuses(Set.of("waits")).since(new Span(null, 9L));
+    String walk = "INDEX directory_%s_status (kind=? AND status=?%s)";
+    assertThat(plan(waiting.orderedBy(Order.STATUS)))
         .anyMatch(step -> step.contains(walk.formatted("since", " AND since<?")));
-    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.CREATION)))
+    assertThat(plan(THREADS.statuses(Set.of("waits")).orderedBy(Order.CREATION)))
         .anyMatch(step -> step.contains(walk.formatted("created", "")));
-    String cursor = DirectoryCursor.of(Order.STANDING, entry("last")).encode();
-    assertThat(plan(THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING).after(cursor)))
+    String cursor = DirectoryCursor.of(Order.STATUS, entry("last")).encode();
+    assertThat(plan(THREADS.statuses(Set.of("waits")).orderedBy(Order.STATUS).after(cursor)))
         .anyMatch(
             step -> step.contains(walk.formatted("since", " AND (since,persistence_id)>(?,?)")));
-    DirectoryQuery either = THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING);
+    DirectoryQuery either = THREADS.statuses(Set.of("waits", "works")).orderedBy(Order.STATUS);
     assertThat(SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, either).sql()))
         .filteredOn(step -> step.contains(walk.formatted("since", "")))
         .hasSize(2);

@@ -62,11 +62,11 @@ public abstract class DirectoryContract {
     return new DirectoryEntry(id, "thread", principal, name, 1, 1, 1, tags, attributes);
   }
 
-  private static DirectoryEntry standing(String id, String how, long since) {
-    return standing(entry(id), "", how, since);
+  private static DirectoryEntry withStatus(String id, String how, long since) {
+    return withStatus(entry(id), "", how, since);
   }
 
-  private static DirectoryEntry standing(
+  private static DirectoryEntry withStatus(
       DirectoryEntry entry, String session, String how, long since) {
     return entry.in(session, how, since);
   }
@@ -197,7 +197,7 @@ public abstract class DirectoryContract {
   }
 
   @ParameterizedTest
-  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "STANDING")
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "STATUS")
   void pagesThatFollowEachOtherListEverythingOnce(Order order) {
     List<String> all = IntStream.range(10, 57).mapToObj(Integer::toString).toList();
     // Many at the same time, so that pages begin within one.
@@ -251,7 +251,7 @@ public abstract class DirectoryContract {
     assertThatThrownBy(() -> THREADS.after(nonsense))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(
-            "The cursor was not given by a page of this directory; leave it out to begin again");
+            "The cursor does not come from a page of this directory; omit it to start again");
   }
 
   @Test
@@ -262,7 +262,7 @@ public abstract class DirectoryContract {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(
             "The cursor is of a list ordered by ACTIVITY and not by CREATION;"
-                + " leave it out to begin again");
+                + " omit it to start again");
   }
 
   @Test
@@ -313,7 +313,7 @@ public abstract class DirectoryContract {
             random.nextInt(20),
             random.nextBoolean() ? Set.of() : Set.of(one(random, "vip", "open"), "all"),
             random.nextBoolean() ? Map.of() : Map.of("lang", one(random, "de", "en")));
-    return standing(
+    return withStatus(
         entry,
         one(random, "s1", "s2", ""),
         one(random, "waits", "works", "", "failed"),
@@ -341,8 +341,8 @@ public abstract class DirectoryContract {
       query = query.inSession(one(random, "s1", "s2"));
     }
     if (random.nextInt(2) == 0) {
-      query = query.standing(Set.of(one(random, "waits", "works"), one(random, "done", "failed")));
-      query = random.nextBoolean() ? query.orderedBy(Order.STANDING) : query;
+      query = query.statuses(Set.of(one(random, "waits", "works"), one(random, "done", "failed")));
+      query = random.nextBoolean() ? query.orderedBy(Order.STATUS) : query;
     }
     if (random.nextInt(4) == 0) {
       query = query.created(new Span((long) random.nextInt(10), 15L));
@@ -362,24 +362,24 @@ public abstract class DirectoryContract {
   @Test
   void whatHasStoodSoForLongestIsListedFirst() {
     put(
-        standing("late", "waits", 30),
-        standing("early", "waits", 10),
-        standing("works", "works", 5),
-        standing("done", "done", 1));
-    DirectoryQuery longest = THREADS.standing(Set.of("waits")).orderedBy(Order.STANDING);
+        withStatus("late", "waits", 30),
+        withStatus("early", "waits", 10),
+        withStatus("works", "works", 5),
+        withStatus("done", "done", 1));
+    DirectoryQuery longest = THREADS.statuses(Set.of("waits")).orderedBy(Order.STATUS);
     assertThat(ids(longest)).containsExactly("early", "late");
     assertThat(ids(longest.since(new Span(null, 30L)))).containsExactly("early");
-    assertThat(ids(longest.standing(Set.of("waits", "works"))))
+    assertThat(ids(longest.statuses(Set.of("waits", "works"))))
         .containsExactly("works", "early", "late");
   }
 
   @Test
   void pagesInThatOrderListEverythingOnce() {
     for (int i = 0; i < 20; i++) {
-      put(standing("j" + i, i % 2 == 0 ? "waits" : "works", i % 7));
+      put(withStatus("j" + i, i % 2 == 0 ? "waits" : "works", i % 7));
     }
     DirectoryQuery query =
-        THREADS.standing(Set.of("waits", "works")).orderedBy(Order.STANDING).limitedTo(3);
+        THREADS.statuses(Set.of("waits", "works")).orderedBy(Order.STATUS).limitedTo(3);
     List<String> listed = new ArrayList<>();
     DirectoryPage page = Host.await(open.directory().list(query));
     while (page.next() != null) {
@@ -391,8 +391,8 @@ public abstract class DirectoryContract {
   }
 
   @Test
-  void anOrderByStandingSaysWhichIsMeant() {
-    assertThatThrownBy(() -> THREADS.orderedBy(Order.STANDING))
+  void anOrderByStatusSaysWhichIsMeant() {
+    assertThatThrownBy(() -> THREADS.orderedBy(Order.STATUS))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("at least one");
   }
@@ -402,7 +402,7 @@ public abstract class DirectoryContract {
     put(
         entry("old", 1, 10, 10),
         entry("new", 1, 20, 20),
-        standing(entry("other", 1, 15, 15), "s", "", 15));
+        withStatus(entry("other", 1, 15, 15), "s", "", 15));
     assertThat(ids(THREADS.created(new Span(11L, null)))).containsExactly("new", "other");
     assertThat(ids(THREADS.created(new Span(null, 15L)))).containsExactly("old");
     assertThat(ids(THREADS.inSession("s"))).containsExactly("other");
@@ -412,8 +412,8 @@ public abstract class DirectoryContract {
   void anEntryThatIsPutAgainStandsAsItSaysAndHasTheTagsItSays() {
     DirectoryEntry first = entry("j", "ann", "support", Set.of("vip"), Map.of("a", "1"));
     DirectoryEntry second = entry("j", "ann", "support", Set.of("late"), Map.of("a", "2"));
-    put(standing(first, "", "works", 1));
-    DirectoryEntry again = standing(second, "", "waits", 2);
+    put(withStatus(first, "", "works", 1));
+    DirectoryEntry again = withStatus(second, "", "waits", 2);
     put(again);
     assertThat(Host.await(open.directory().get("j"))).contains(again);
     assertThat(ids(THREADS.tagged("vip"))).isEmpty();

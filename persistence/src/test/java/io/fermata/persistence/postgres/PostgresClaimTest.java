@@ -40,7 +40,7 @@ public final class PostgresClaimTest {
                   + " is in use by process "
                   + ProcessHandle.current().pid()
                   + " on ")
-          .hasMessageContainingAll(" since 2", "; stop that host, or give this one a schema");
+          .hasMessageContainingAll(" since 2", "; stop that host, or name another schema");
       assertThat(first.serverKey()).hasSize(32);
     }
     database.store().open().close();
@@ -98,14 +98,14 @@ public final class PostgresClaimTest {
         Host old = Host.on(Store.postgres(cable.through(database.address())))) {
       Host.Desk desk = old.open("a").write(new Line("of the old host"));
       cable.halt();
-      CompletionStage<Long> underWay = desk.begin(Duration.ofSeconds(8), new Line("under way"));
+      CompletionStage<Long> running = desk.begin(Duration.ofSeconds(8), new Line("under way"));
       endClaim();
       try (Host next = Host.on(database.store())) {
         next.open("a").write(new Line("of the new host"));
         cable.mend();
 
-        assertThatThrownBy(() -> Host.await(underWay)).isInstanceOf(AssertionError.class);
-        await(() -> failure(old.store().sweep(1)).contains("this host writes no more, stop it"));
+        assertThatThrownBy(() -> Host.await(running)).isInstanceOf(AssertionError.class);
+        await(() -> failure(old.store().sweep(1)).contains("this host no longer writes; stop it"));
         assertThat(failure(old.store().unfinished())).contains("was taken over by process ");
         assertThatThrownBy(
                 () -> Host.await(old.open("b").begin(Duration.ofSeconds(2), new Line("late"))))

@@ -247,7 +247,7 @@ final class SqlBatchesTest {
       assertThatThrownBy(() -> Host.await(refused))
           .rootCause()
           .isInstanceOf(StoreException.class)
-          .hasMessage("20000 requests are waiting for the store; ask again later");
+          .hasMessage("20000 requests are waiting for the store; retry later");
       released.countDown();
       waiting.forEach(Host::await);
     }

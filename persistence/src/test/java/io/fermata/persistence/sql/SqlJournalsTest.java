@@ -32,7 +32,7 @@ final class SqlJournalsTest {
   void aJournalThatBeginsIsNotLookedForUntilItsSessionHasAsked() {
     try (Spied database = new Spied(directory.resolve("fresh.db"))) {
       SqlJournals journals = new SqlJournals(database);
-      journals.begins("new");
+      journals.expectNew("new");
       assertThat(Host.await(journals.snapshot("new", SnapshotSelectionCriteria.latest())).isEmpty())
           .isTrue();
       assertThat(Host.await(journals.highest("new"))).isZero();

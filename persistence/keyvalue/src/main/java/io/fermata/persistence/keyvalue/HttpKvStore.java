@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The key-value API of a WaniWani account: {@code get}, {@code set} and {@code delete} of JSON
- * objects, posted with a bearer key. It has no versions, so they are kept in the values, and
- * compared with a read before each write.
+ * objects, posted with a bearer key. It has no versions, so each value contains one, which is
+ * compared by a read before each write.
  */
 final class HttpKvStore implements KvStore {
 
@@ -97,7 +97,10 @@ final class HttpKvStore implements KvStore {
     JsonNode value = data.path("value");
     if (!version.isTextual() || !value.isTextual()) {
       throw new StoreException(
-          "The value of " + key + " was not written by Fermata; use an API key of its own");
+          "The value of "
+              + key
+              + " was not written by Fermata; use a separate API key"
+              + " for Fermata");
     }
     return Optional.of(
         new Versioned(Base64.getDecoder().decode(value.textValue()), version.textValue()));
@@ -119,15 +122,15 @@ final class HttpKvStore implements KvStore {
   private static JsonNode data(HttpResponse<String> response) {
     int status = response.statusCode();
     if (status == 401 || status == 403) {
-      throw failed("it refuses the key (HTTP " + status + "); see WANIWANI_API_KEY");
+      throw failed("it rejects the key (HTTP " + status + "); check WANIWANI_API_KEY");
     }
     if (status / 100 != 2) {
-      throw failed("it answered HTTP " + status);
+      throw failed("it responded with HTTP " + status);
     }
     try {
       return JSON.readTree(response.body()).path("data");
     } catch (JsonProcessingException notJson) {
-      throw failed("it answered something that is not JSON");
+      throw failed("its response is not JSON");
     }
   }
 

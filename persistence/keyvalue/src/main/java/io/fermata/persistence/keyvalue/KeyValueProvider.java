@@ -49,13 +49,13 @@ public final class KeyValueProvider implements StoreProvider {
     return Optional.ofNullable(environment.get(variable)).filter(value -> !value.isBlank());
   }
 
-  /** A refusal does not repeat the address: it may hold a password. */
+  /** The error does not repeat the address, which may contain a password. */
   private static StoreSource redis(String address) {
     RedisURI uri;
     try {
       uri = RedisURI.create(address);
     } catch (IllegalArgumentException invalid) {
-      throw refused("redis:…", "its address cannot be read");
+      throw refused("redis:…", "its address is malformed");
     }
     return new KeyValueStore(
         RedisKvStore.name(uri),
@@ -74,7 +74,8 @@ public final class KeyValueProvider implements StoreProvider {
     }
     if (base.getUserInfo() != null) {
       throw refused(
-          WANIWANI + address, "it names a user; the key of the account goes into " + WANIWANI_KEY);
+          WANIWANI + address,
+          "it contains a user; put the key of the account into " + WANIWANI_KEY);
     }
     if (base.getHost() == null
         || base.getScheme() == null

@@ -7,13 +7,13 @@ import io.fermata.persistence.spi.StoreSource;
 import java.nio.file.Path;
 import java.util.function.Supplier;
 
-/** The state of sessions in a key-value store, one value for each. */
+/** Sessions in a key-value store, one value for each. */
 public final class KeyValueStore implements StoreSource {
 
   /**
    * A key-value store that can be called.
    *
-   * @param release frees what was opened for it
+   * @param release releases what was opened for it
    */
   record Opened(KvStore store, Runnable release) {}
 
@@ -26,9 +26,9 @@ public final class KeyValueStore implements StoreSource {
   }
 
   /**
-   * The state of sessions in a key-value store of one's own. It keeps no history and cannot be
-   * listed; requests for either fail with a {@link io.fermata.persistence.spi.NoHistoryException}.
-   * The given store is not closed with the host.
+   * Sessions in an application's own key-value store. It keeps no history and cannot be listed;
+   * requests for either fail with a {@link io.fermata.persistence.spi.NoHistoryException}. The
+   * given store is not closed with the host.
    *
    * <pre>{@code
    * Fermata.host().store(KeyValueStore.of(new MyTable()))
@@ -53,8 +53,7 @@ public final class KeyValueStore implements StoreSource {
   }
 
   static StoreException noBackup(String name) {
-    return new StoreException(
-        name + " has no file to copy; back up the server that keeps it by its own means");
+    return new StoreException(name + " has no file to copy; use the backup tools of its server");
   }
 
   @Override

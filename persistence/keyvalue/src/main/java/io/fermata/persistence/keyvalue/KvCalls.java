@@ -17,32 +17,32 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The calls of a key-value store: only so many at once, none for longer than its time, and a
- * failure that says what to do.
+ * The calls of a key-value store, with bounded concurrency, a timeout, and errors that name the
+ * next step.
  */
 final class KvCalls {
 
-  static final Duration PATIENCE = Duration.ofSeconds(10);
+  static final Duration TIMEOUT = Duration.ofSeconds(10);
 
   private static final int AT_ONCE = 64;
   private static final String PREFIX = "fermata:";
 
   private enum State {
     WAITING,
-    UNDER_WAY,
+    RUNNING,
     OVER
   }
 
   private final KvStore store;
-  private final Duration patience;
+  private final Duration timeout;
   private final Executor executor;
   private final Queue<Runnable> waiting = new ArrayDeque<>();
-  private int underWay;
+  private int running;
 
-  KvCalls(KvStore store, Duration patience, Executor executor) {
+  KvCalls(KvStore store, Duration timeout, Executor executor) {
     this.store = store;
     this.executor = executor;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   String name() {
@@ -65,11 +65,11 @@ final class KvCalls {
   private <T extends @Nullable Object> CompletionStage<T> call(
       Supplier<CompletionStage<T>> request, String what) {
     CompletableFuture<T> answer =
-        new CompletableFuture<T>().orTimeout(patience.toMillis(), TimeUnit.MILLISECONDS);
+        new CompletableFuture<T>().orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS);
     AtomicReference<State> state = new AtomicReference<>(State.WAITING);
     enter(
         () -> {
-          if (state.compareAndSet(State.WAITING, State.UNDER_WAY)) {
+          if (state.compareAndSet(State.WAITING, State.RUNNING)) {
             begin(request, answer);
           } else {
             leave();
@@ -77,7 +77,7 @@ final class KvCalls {
         });
     return answer.handle(
         (done, thrown) -> {
-          if (state.getAndSet(State.OVER) == State.UNDER_WAY) {
+          if (state.getAndSet(State.OVER) == State.RUNNING) {
             leave();
           }
           if (thrown != null) {
@@ -107,11 +107,11 @@ final class KvCalls {
 
   private void enter(Runnable call) {
     synchronized (waiting) {
-      if (underWay >= AT_ONCE) {
+      if (running >= AT_ONCE) {
         waiting.add(call);
         return;
       }
-      underWay++;
+      running++;
     }
     call.run();
   }
@@ -121,7 +121,7 @@ final class KvCalls {
     synchronized (waiting) {
       next = waiting.poll();
       if (next == null) {
-        underWay--;
+        running--;
         return;
       }
     }
@@ -138,7 +138,7 @@ final class KvCalls {
     }
     String why =
         cause instanceof TimeoutException
-            ? "it did not answer within " + patience.toMillis() + " ms"
+            ? "it did not respond within " + timeout.toMillis() + " ms"
             : String.valueOf(cause.getMessage());
     return new StoreException(
         name()
@@ -146,8 +146,7 @@ final class KvCalls {
             + what
             + ": "
             + why
-            + "; see that it can be reached and try again, what was not acknowledged may be"
-            + " missing",
+            + "; check that it can be reached and retry. Unacknowledged writes may be missing",
         cause);
   }
 }

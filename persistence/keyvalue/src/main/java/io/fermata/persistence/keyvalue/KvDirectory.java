@@ -15,7 +15,7 @@ import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The directory of a key-value store: entries can be read by their name, and not be listed. */
+/** The directory of a key-value store: entries can be read by name, not listed. */
 final class KvDirectory implements Directory {
 
   private static final int TRIES = 20;
@@ -69,7 +69,8 @@ final class KvDirectory implements Directory {
                               + key
                               + " "
                               + TRIES
-                              + " times because others wrote it; it follows later"));
+                              + " times because others wrote it; the entry will be"
+                              + " updated later"));
             },
             executor);
   }
@@ -95,7 +96,7 @@ final class KvDirectory implements Directory {
     return unlisted();
   }
 
-  /** Nothing follows journals that cannot be listed. */
+  /** There is no mark where journals cannot be listed. */
   @Override
   public CompletionStage<@Nullable Void> mark(long number) {
     return unlisted();
@@ -110,7 +111,7 @@ final class KvDirectory implements Directory {
     return CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name()));
   }
 
-  /** After what was asked of the same entry before, whatever came of it. */
+  /** Runs after all earlier requests for the same entry, whether they succeeded or not. */
   private <T extends @Nullable Object> CompletionStage<T> inOrder(
       String persistenceId, Supplier<CompletionStage<T>> work) {
     CompletableFuture<T> done = new CompletableFuture<>();

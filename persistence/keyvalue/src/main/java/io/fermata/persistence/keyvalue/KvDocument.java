@@ -17,11 +17,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A journal as a key-value store keeps it, in one value: the newest snapshot, the records after it,
- * and a few before it.
+ * A journal as one value of a key-value store: the newest snapshot, the records after it, and a few
+ * before it.
  *
- * @param highest the sequence number of the last record that was ever written
- * @param lostTo the highest sequence number that a snapshot stands for and that is gone
+ * @param highest the highest sequence number ever written
+ * @param lostTo the highest sequence number whose record was dropped because a snapshot covers it
  */
 record KvDocument(
     long highest,
@@ -31,24 +31,21 @@ record KvDocument(
 
   static final KvDocument NONE = new KvDocument(0, 0, null, List.of());
 
-  /** How many bytes of records a snapshot leaves standing, so that the latest can still be read. */
+  /** How many bytes of records before a snapshot are kept, so that the latest can still be read. */
   static final int KEPT_BEFORE_SNAPSHOT = 16 * 1024;
 
-  /** The demand of a journal whose last record leaves work unfinished. */
+  /** The demand of a journal with unfinished work. */
   static final long WORKING = -1;
 
-  /** The demand of a journal that nobody needs to look at. */
+  /** The demand of a journal that needs no attention. */
   static final long NOTHING = Long.MAX_VALUE;
 
-  /** A journal that another store had. */
+  /** An imported journal. */
   static KvDocument of(List<SerializedEntry> records) {
     return new KvDocument(records.get(0).sequenceNr() - 1, 0, null, List.of()).append(records);
   }
 
-  /**
-   * Puts records at the end. What a record stands for that says it may be swept at some time is
-   * dropped at once.
-   */
+  /** Appends records. If one may be swept at any time, everything before it is dropped at once. */
   KvDocument append(List<SerializedEntry> added) {
     SerializedEntry first = added.get(0);
     if (first.sequenceNr() != highest + 1) {
@@ -59,8 +56,8 @@ record KvDocument(
               + first.persistenceId()
               + " does not follow record "
               + highest
-              + ", the last in the store: another process wrote this journal, or the store lost"
-              + " it. What the store has now is recovered; call again");
+              + ", the last in the store: another process wrote this journal, or the"
+              + " store lost data. The session recovers from the current value; retry");
     }
     List<SerializedEntry> all = Stream.concat(records.stream(), added.stream()).toList();
     long last = all.get(all.size() - 1).sequenceNr();
@@ -120,9 +117,10 @@ record KvDocument(
               + persistenceId
               + " up to "
               + lostTo
-              + " are gone: a key-value store keeps no history before a snapshot. Read from record "
+              + " are deleted: a key-value store keeps no history before a snapshot. Read"
+              + " from record "
               + (lostTo + 1)
-              + ", or keep sessions in a database");
+              + ", or use a database");
     }
     return records.stream()
         .filter(record -> record.sequenceNr() >= from && record.sequenceNr() <= to)
@@ -146,7 +144,7 @@ record KvDocument(
     return newestFirst;
   }
 
-  /** When nothing of the journal is wanted any more, in milliseconds since 1970. */
+  /** When the journal expires, in milliseconds since 1970. */
   OptionalLong forgetAt() {
     return records.isEmpty() ? OptionalLong.empty() : records.get(records.size() - 1).forgetAt();
   }
@@ -155,7 +153,7 @@ record KvDocument(
     return Deleted.of(records.size(), snapshot == null ? 0 : 1, entries);
   }
 
-  /** When somebody has to look at the journal: a time, or {@link #WORKING}, or {@link #NOTHING}. */
+  /** When the session needs attention: a time, {@link #WORKING} or {@link #NOTHING}. */
   long demand() {
     if (records.isEmpty()) {
       return NOTHING;

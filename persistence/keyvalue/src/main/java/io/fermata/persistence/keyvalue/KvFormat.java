@@ -23,7 +23,7 @@ import java.util.TreeSet;
 import org.apache.pekko.persistence.SnapshotMetadata;
 import org.jspecify.annotations.Nullable;
 
-/** The bytes in which a key-value store keeps journals, entries of the directory and the index. */
+/** The binary format of journals, directory entries and the index in a key-value store. */
 final class KvFormat {
 
   private static final int MAGIC = 0x464b56;
@@ -117,7 +117,7 @@ final class KvFormat {
           out.writeLong(entry.createdAt());
           out.writeLong(entry.activeAt());
           out.writeUTF(entry.session());
-          out.writeUTF(entry.standing());
+          out.writeUTF(entry.statusName());
           out.writeLong(entry.since());
           texts(out, entry.tags());
           out.writeInt(entry.attributes().size());
@@ -140,7 +140,7 @@ final class KvFormat {
           long createdAt = in.readLong();
           long activeAt = in.readLong();
           String session = in.readUTF();
-          String standing = in.readUTF();
+          String status = in.readUTF();
           long since = in.readLong();
           Set<String> tags = texts(in);
           int count = in.readInt();
@@ -150,7 +150,7 @@ final class KvFormat {
           }
           return new DirectoryEntry(
                   persistenceId, kind, principal, name, seq, createdAt, activeAt, tags, attributes)
-              .in(session, standing, since);
+              .in(session, status, since);
         });
   }
 
@@ -230,13 +230,14 @@ final class KvFormat {
       int head = in.readInt();
       if (head >>> 8 != MAGIC) {
         throw new StoreException(
-            "The value that is kept for "
+            "The value of "
                 + what
-                + " was not written by Fermata; give it a store, or a database of it, of its own");
+                + " was not written by Fermata; use a separate store, or a separate"
+                + " database in it, for Fermata");
       }
       if ((head & 0xff) != VERSION) {
         throw new StoreException(
-            "The value that is kept for "
+            "The value of "
                 + what
                 + " has format "
                 + (head & 0xff)
@@ -247,7 +248,7 @@ final class KvFormat {
       return content.from(in);
     } catch (IOException damaged) {
       throw new StoreException(
-          "The value that is kept for " + what + " is damaged; restore it from a backup", damaged);
+          "The value of " + what + " is damaged; restore it from a backup", damaged);
     }
   }
 }

@@ -15,8 +15,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the journals of a key-value store that somebody has to look at, since such a store cannot
- * be searched. It lies in a fixed number of values, so that many sessions do not wait for one.
+ * Finds the journals of a key-value store that need attention, as such a store cannot be searched.
+ * It is spread over a fixed number of values, to avoid contention.
  */
 final class KvIndex {
 
@@ -39,7 +39,7 @@ final class KvIndex {
     return shards.get(Math.floorMod(persistenceId.hashCode(), SHARDS));
   }
 
-  /** Completes when a journal that makes this demand from now on is sure to be found. */
+  /** Completes when a journal with this demand is certain to be found. */
   CompletionStage<@Nullable Void> require(String persistenceId, long demand) {
     return demand == KvDocument.NOTHING
         ? CompletableFuture.completedFuture(null)
@@ -55,9 +55,9 @@ final class KvIndex {
   }
 
   /**
-   * The journals whose demand is so early, the earliest first.
+   * The journals with a demand up to a time, the earliest first.
    *
-   * @param look reads the demand of a journal that nobody knows yet
+   * @param look reads the demand of a journal where it is not known
    */
   CompletionStage<List<Due>> until(
       long at, Predicate<Long> wanted, Function<String, CompletionStage<Long>> look) {

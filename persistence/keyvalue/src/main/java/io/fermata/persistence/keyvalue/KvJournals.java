@@ -21,15 +21,15 @@ import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The journals of a key-value store. What is wanted of one journal is done in order, and as much as
- * waits goes into one write; journals do not wait on others.
+ * The journals of a key-value store. Requests for one journal are served in order, those that wait
+ * together in one write; journals do not wait for each other.
  *
- * <p>The latest values are kept in memory with their versions, so that writing need not read. A
- * value that another process replaced is noticed by the write, which fails, and read again after.
+ * <p>The latest values are cached with their versions, so a write needs no read. If another process
+ * replaced a value, the write fails and the value is read again.
  */
 final class KvJournals implements StoreJournals {
 
-  /** How many bytes of values are remembered. */
+  /** The bytes of cached values. */
   private static final long REMEMBERED = 64L * 1024 * 1024;
 
   private static final long MOMENT = 1_000;
@@ -47,18 +47,18 @@ final class KvJournals implements StoreJournals {
     this.executor = executor;
   }
 
-  /** Something that is wanted of a journal. */
+  /** A request for a journal. */
   private record Work(
       Kind kind, UnaryOperator<KvDocument> change, CompletableFuture<KvDocument> done) {}
 
   private enum Kind {
-    /** Look at the value itself, whatever is remembered. */
+    /** Read the stored value, not the cache. */
     READ,
     CHANGE,
     FORGET
   }
 
-  /** A journal in use; guarded by the map of them all. */
+  /** A journal in use; guarded by the map of journals. */
   private static final class Journal {
     final String persistenceId;
     final Deque<Work> waiting = new ArrayDeque<>();
@@ -93,7 +93,7 @@ final class KvJournals implements StoreJournals {
     return last(persistenceId).thenApply(KvDocument::highest);
   }
 
-  /** A session that wakes begins with this, so the journal is read here as it is in the store. */
+  /** A session that wakes starts with this, so the stored value is read. */
   @Override
   public CompletionStage<Optional<SerializedSnapshot>> snapshot(
       String persistenceId, SnapshotSelectionCriteria wanted) {
@@ -119,7 +119,7 @@ final class KvJournals implements StoreJournals {
     return change(persistenceId, change).thenAccept(document -> {});
   }
 
-  /** The journal as it is in the store. */
+  /** The journal as stored now. */
   CompletionStage<KvDocument> read(String persistenceId) {
     return submit(persistenceId, Kind.READ, document -> document);
   }
@@ -129,7 +129,7 @@ final class KvJournals implements StoreJournals {
     return submit(persistenceId, Kind.CHANGE, document -> document);
   }
 
-  /** Changes a journal. Completes when the change is in the store. */
+  /** Changes a journal. Completes when the change is stored. */
   CompletionStage<KvDocument> change(String persistenceId, UnaryOperator<KvDocument> change) {
     return submit(persistenceId, Kind.CHANGE, change);
   }
@@ -249,7 +249,10 @@ final class KvJournals implements StoreJournals {
             executor);
   }
 
-  /** At least a moment, in which whoever wrote it can be told; none if it is as good as forever. */
+  /**
+   * At least a moment, so that the writer gets its acknowledgement; null if it is practically
+   * forever.
+   */
   private static @Nullable Duration timeToLive(KvDocument document) {
     long forgetAt = document.forgetAt().orElse(Long.MAX_VALUE);
     long left = Math.max(MOMENT, forgetAt - System.currentTimeMillis());
@@ -262,8 +265,8 @@ final class KvJournals implements StoreJournals {
             + journal.persistenceId
             + " in "
             + kv.name()
-            + " meanwhile, so nothing was written. What the store has now is recovered; call"
-            + " again");
+            + " meanwhile, so nothing was written. The session recovers from the current"
+            + " value; retry");
   }
 
   private void forget(Journal journal, List<Work> batch) {
@@ -286,7 +289,7 @@ final class KvJournals implements StoreJournals {
     executor.execute(() -> go(journal));
   }
 
-  /** Nobody knows what is in the store now, until it is read. */
+  /** After a failure the stored value is unknown until it is read. */
   private void lost(Journal journal, List<Work> batch, Throwable thrown) {
     remember(journal, null, null, 0);
     index.doubted(journal.persistenceId);

@@ -1,10 +1,10 @@
 package io.fermata.persistence.keyvalue;
 
 /**
- * Says in the index that somebody has to look at a journal.
+ * A mark in the index: a journal needs attention.
  *
- * @param at when at the earliest: a time, or {@link KvDocument#WORKING}
- * @param host who says so
- * @param since when it was said, in milliseconds since 1970
+ * @param at the earliest time, or {@link KvDocument#WORKING}
+ * @param host the host that wrote it
+ * @param since when it was written, in milliseconds since 1970
  */
 record KvMark(long at, String host, long since) {}

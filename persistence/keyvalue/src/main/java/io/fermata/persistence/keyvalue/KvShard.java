@@ -13,34 +13,34 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part of the index, kept in one value: the marks of the journals that somebody has to look at.
+ * A shard of the index in one value: the marks of journals that need attention.
  *
- * <p>The mark is written before the journal that needs it, and taken away some time after, so a
- * journal that needs one always has it. A mark may say too much: who finds one looks at the
- * journal. Many changes go into one write.
+ * <p>A mark is written before the journal that needs it and removed some time after, so a journal
+ * that needs one always has it. A mark may be stale: its reader checks the journal. Many changes go
+ * into one write.
  */
 final class KvShard {
 
-  /** A journal that rests so long is taken out; one that works often keeps its mark meanwhile. */
+  /** The mark of a journal is removed after this time without demand; a busy one keeps it. */
   static final Duration RESTS = Duration.ofSeconds(10);
 
-  /** After this time a host writes its mark again before it relies on it. */
+  /** After this time a host renews its mark before it relies on it. */
   static final Duration FRESH = Duration.ofMinutes(10);
 
-  /** After this time anybody may take away the mark of another host. */
+  /** After this time any host may remove the mark of another. */
   static final Duration ABANDONED = Duration.ofMinutes(30);
 
   private static final int TRIES = 20;
 
-  /** What is known of a journal, since when. */
-  private record Standing(long demand, long since) {}
+  /** The known demand of a journal, and since when. */
+  private record KnownDemand(long demand, long since) {}
 
   private final String key;
   private final KvCalls kv;
   private final Executor executor;
   private final String host;
   private final InstantSource clock;
-  private final Map<String, Standing> standings = new HashMap<>();
+  private final Map<String, KnownDemand> demands = new HashMap<>();
   private Map<String, KvMark> marks = Map.of();
   private @Nullable String version;
   private Map<String, Long> wanted = new HashMap<>();
@@ -69,12 +69,12 @@ final class KvShard {
             executor);
   }
 
-  /** Completes when a journal that makes this demand from now on is sure to be found. */
+  /** Completes when a journal with this demand is certain to be found. */
   synchronized CompletionStage<@Nullable Void> require(String persistenceId, long demand) {
     long now = clock.millis();
-    Standing before = standings.get(persistenceId);
+    KnownDemand before = demands.get(persistenceId);
     long earliest = before == null ? demand : Math.min(before.demand(), demand);
-    standings.put(persistenceId, new Standing(earliest, now));
+    demands.put(persistenceId, new KnownDemand(earliest, now));
     KvMark mark = marks.get(persistenceId);
     if (mark != null && mark.at() <= demand && mine(mark) && !older(mark.since(), FRESH, now)) {
       return CompletableFuture.completedFuture(null);
@@ -86,37 +86,37 @@ final class KvShard {
     return marked;
   }
 
-  /** Says what the journal demands that is in the store now. */
+  /** Reports the demand of the stored journal. */
   synchronized void settled(String persistenceId, long demand) {
     if (marks.containsKey(persistenceId) || wanted.containsKey(persistenceId)) {
-      Standing before = standings.get(persistenceId);
+      KnownDemand before = demands.get(persistenceId);
       if (before == null || before.demand() != demand) {
-        standings.put(persistenceId, new Standing(demand, clock.millis()));
+        demands.put(persistenceId, new KnownDemand(demand, clock.millis()));
       }
     } else {
-      standings.remove(persistenceId);
+      demands.remove(persistenceId);
     }
   }
 
-  /** Nobody knows what is in the store: a write failed. */
+  /** The stored demand is unknown, as a write failed. */
   synchronized void doubted(String persistenceId) {
-    standings.remove(persistenceId);
+    demands.remove(persistenceId);
   }
 
-  /** The journals whose mark is so early, and their demands; null where it is not known. */
+  /** The journals with a mark up to a time, and their demands; null where unknown. */
   synchronized Map<String, @Nullable Long> until(long at) {
     Map<String, @Nullable Long> found = new HashMap<>();
     marks.forEach(
         (persistenceId, mark) -> {
           if (mark.at() <= at) {
-            Standing standing = standings.get(persistenceId);
-            found.put(persistenceId, standing == null ? null : standing.demand());
+            KnownDemand known = demands.get(persistenceId);
+            found.put(persistenceId, known == null ? null : known.demand());
           }
         });
     return found;
   }
 
-  /** Takes marks away that say too much, if there are any. */
+  /** Removes stale marks, if there are any. */
   synchronized CompletionStage<@Nullable Void> clean(boolean closing) {
     if (flushing || corrected(closing).equals(marks)) {
       return CompletableFuture.completedFuture(null);
@@ -166,7 +166,7 @@ final class KvShard {
             executor);
   }
 
-  /** Another host wrote meanwhile: what it wrote stays. */
+  /** Another host wrote meanwhile; its changes stay. */
   private void again(
       Map<String, Long> taken,
       List<CompletableFuture<@Nullable Void>> served,
@@ -188,7 +188,7 @@ final class KvShard {
             executor);
   }
 
-  /** Whether the write was made is not known, so the index is read again before the next. */
+  /** It is unknown whether the write succeeded, so the index is read again before the next. */
   private void fail(List<CompletableFuture<@Nullable Void>> served, Throwable thrown) {
     served.forEach(marked -> marked.completeExceptionally(thrown));
     load().whenCompleteAsync((loaded, again) -> goOn(), executor);
@@ -201,13 +201,13 @@ final class KvShard {
             + key
             + " "
             + TRIES
-            + " times because others wrote it; see how many hosts share the store");
+            + " times because others wrote it; check how many hosts share the store");
   }
 
   private synchronized void written(Map<String, KvMark> next, String now) {
     marks = next;
     version = now;
-    standings
+    demands
         .entrySet()
         .removeIf(
             known ->
@@ -222,21 +222,21 @@ final class KvShard {
     }
   }
 
-  /** The marks as they should be, as far as this host knows and may say. */
+  /** The marks, corrected where this host knows better and may do so. */
   private Map<String, KvMark> corrected(boolean closing) {
     long now = clock.millis();
     Map<String, KvMark> corrected = new HashMap<>(marks);
-    standings.forEach(
-        (persistenceId, standing) -> {
+    demands.forEach(
+        (persistenceId, known) -> {
           KvMark mark = marks.get(persistenceId);
-          boolean rests = closing || older(standing.since(), RESTS, now);
+          boolean rests = closing || older(known.since(), RESTS, now);
           if (mark == null || !rests || !mayCorrect(mark, now)) {
             return;
           }
-          if (standing.demand() == KvDocument.NOTHING) {
+          if (known.demand() == KvDocument.NOTHING) {
             corrected.remove(persistenceId);
-          } else if (standing.demand() > mark.at()) {
-            corrected.put(persistenceId, new KvMark(standing.demand(), mark.host(), mark.since()));
+          } else if (known.demand() > mark.at()) {
+            corrected.put(persistenceId, new KvMark(known.demand(), mark.host(), mark.since()));
           }
         });
     return corrected;

@@ -43,7 +43,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   private static final Logger LOG = LoggerFactory.getLogger(OpenKeyValueStore.class);
 
-  /** A value is written anew with every record until a snapshot makes it short again. */
+  /** Every record rewrites the whole value, until a snapshot shortens it. */
   private static final int SNAPSHOT_EVERY = 20;
 
   private static final int THREADS = 2;
@@ -77,9 +77,9 @@ final class OpenKeyValueStore implements OpenStore {
   static OpenStore open(KeyValueStore.Opened opened) {
     ScheduledThreadPoolExecutor executor = threads();
     try {
-      KvCalls kv = new KvCalls(opened.store(), KvCalls.PATIENCE, executor);
+      KvCalls kv = new KvCalls(opened.store(), KvCalls.TIMEOUT, executor);
       OpenStore open = new OpenKeyValueStore(kv, executor, opened.release());
-      tellWhatItCannot(opened.store());
+      warnOfLimits(opened.store());
       return open;
     } catch (RuntimeException e) {
       executor.shutdownNow();
@@ -114,16 +114,18 @@ final class OpenKeyValueStore implements OpenStore {
     return executor;
   }
 
-  private static void tellWhatItCannot(KvStore store) {
+  private static void warnOfLimits(KvStore store) {
     LOG.warn(
-        "{} is a key-value store: it keeps how every session stands and no history. Threads cannot"
-            + " be listed, and records are kept only back to the snapshot before last, so older"
-            + " messages cannot be read and longer runs cannot be replayed. A database keeps it all",
+        "{} is a key-value store: it keeps the state of every session and no history."
+            + " Threads cannot be listed, and records are kept only back to the snapshot"
+            + " before last, so older messages cannot be read and longer runs cannot"
+            + " be replayed. Use a database to keep it all",
         store.describe());
     if (!store.comparesInOneStep()) {
       LOG.warn(
-          "{} cannot compare and set in one step: if two processes write a session at the same"
-              + " moment, what one of them acknowledged is lost. Let one host at a time use it",
+          "{} cannot compare and set atomically: if two processes write a session at the"
+              + " same moment, an acknowledged write of one is lost. Use it with one host"
+              + " at a time",
           store.describe());
     }
   }
@@ -139,7 +141,9 @@ final class OpenKeyValueStore implements OpenStore {
     }
     if (tries == 1) {
       throw new StoreException(
-          kv.name() + " has no server key and takes none; see that values can be written there");
+          kv.name()
+              + " has no server key and does not accept one; check that values can"
+              + " be written");
     }
     return serverKey(kv, tries - 1);
   }
@@ -198,8 +202,8 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   /**
-   * Nothing is left to sweep: what a run leaves behind goes with the record that ends it, and that
-   * expires by itself where the store lets values expire.
+   * There is nothing to sweep: the end of a run drops its earlier records, and expires by itself
+   * where the store supports it.
    */
   @Override
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
@@ -217,7 +221,7 @@ final class OpenKeyValueStore implements OpenStore {
     return read(Slice.before(persistenceId, beforeSeq, max));
   }
 
-  /** What this process has read before it need not ask for again, so that is no sign of life. */
+  /** Bypasses the cache, which proves nothing about the store. */
   @Override
   public CompletionStage<@Nullable Void> ping() {
     return whileOpen(() -> journals.read("~nobody").thenAccept(none -> {}));
@@ -284,7 +288,7 @@ final class OpenKeyValueStore implements OpenStore {
                             .thenApply(removed -> content)));
   }
 
-  /** A value that was removed is gone, as far as anybody can tell from outside. */
+  /** Removed values cannot be read any more from outside. */
   @Override
   public CompletionStage<@Nullable Void> scrub() {
     return whileOpen(() -> CompletableFuture.completedFuture(null));
@@ -371,7 +375,9 @@ final class OpenKeyValueStore implements OpenStore {
     try {
       index.clean(true).toCompletableFuture().completeOnTimeout(null, 5, TimeUnit.SECONDS).join();
     } catch (CompletionException unclean) {
-      LOG.info("The index of {} says too much, which costs the next start some looks", kv.name());
+      LOG.info(
+          "The index of {} has stale marks, so the next start checks some journals in vain",
+          kv.name());
     } finally {
       executor.shutdown();
       release.run();

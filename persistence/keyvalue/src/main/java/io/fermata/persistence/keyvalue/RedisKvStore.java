@@ -28,15 +28,15 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A Redis server. Each value is a hash with its version, which a script compares and replaces; all
- * calls go over one connection, which comes back by itself.
+ * calls share one connection, which reconnects by itself.
  */
 final class RedisKvStore implements KvStore, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(RedisKvStore.class);
 
   /**
-   * Compares and sets. A script that was sent again after a broken connection finds its own version
-   * and has won. ARGV: expected version or "", next version, value, milliseconds to live or "".
+   * Compares and sets. A script that is resent after a broken connection finds its own version and
+   * succeeds. ARGV: expected version or "", next version, value, milliseconds to live or "".
    */
   private static final String SET =
       """
@@ -83,7 +83,7 @@ final class RedisKvStore implements KvStore, AutoCloseable {
       StatefulRedisConnection<String, byte[]> connection =
           client.connect(RedisCodec.of(StringCodec.UTF8, ByteArrayCodec.INSTANCE));
       RedisKvStore store = new RedisKvStore(name(uri), resources, client, connection);
-      store.tellWhatItRisks();
+      store.warnOfRisks();
       return store;
     } catch (RedisException refused) {
       shutdown(client, resources);
@@ -92,7 +92,7 @@ final class RedisKvStore implements KvStore, AutoCloseable {
           name(uri)
               + " could not be opened: "
               + why.getMessage()
-              + "; see that the server runs there, and that user and password are right",
+              + "; check that the server runs there, the user and the password",
           refused);
     }
   }
@@ -106,19 +106,19 @@ final class RedisKvStore implements KvStore, AutoCloseable {
         + uri.getDatabase();
   }
 
-  /** What a server acknowledges is as safe as it is set up to be. */
-  private void tellWhatItRisks() {
+  /** Durability depends on the configuration of the server. */
+  private void warnOfRisks() {
     String info;
     try {
       info = connection.sync().info();
     } catch (RedisException forbidden) {
-      LOG.warn("{} does not tell how it persists: {}", name, forbidden.getMessage());
+      LOG.warn("{} does not report how it persists data: {}", name, forbidden.getMessage());
       return;
     }
     if (!info.contains("aof_enabled:1")) {
       LOG.warn(
-          "{} acknowledges writes that are not on its disk, and loses the latest when it dies. Set"
-              + " appendonly yes and appendfsync always where sessions must survive that",
+          "{} acknowledges writes before they are on disk and loses the latest ones in a"
+              + " crash. Set appendonly yes and appendfsync always if sessions must survive that",
           name);
     }
     if (info.contains("maxmemory_policy:") && !info.contains("maxmemory_policy:noeviction")) {
@@ -180,7 +180,7 @@ final class RedisKvStore implements KvStore, AutoCloseable {
   private static void shutdown(RedisClient client, ClientResources resources) {
     client.shutdown(Duration.ZERO, Duration.ofSeconds(2));
     if (!resources.shutdown(0, 2, TimeUnit.SECONDS).awaitUninterruptibly(2, TimeUnit.SECONDS)) {
-      LOG.warn("The threads of a Redis client did not end in time");
+      LOG.warn("The threads of a Redis client did not stop in time");
     }
   }
 }

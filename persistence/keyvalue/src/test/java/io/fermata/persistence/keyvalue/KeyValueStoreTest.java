@@ -145,7 +145,7 @@ final class KeyValueStoreTest extends KeyValueContract {
       for (CompletionStage<?> stage : unanswered) {
         assertThatThrownBy(() -> Host.await(stage))
             .hasRootCauseInstanceOf(TimeoutException.class)
-            .hasStackTraceContaining("fake could not be read: it did not answer within 50 ms");
+            .hasStackTraceContaining("fake could not be read: it did not respond within 50 ms");
       }
       fake().mood(Mood.WELL);
       assertThat(Host.await(calls.get("key"))).isEmpty();
@@ -186,7 +186,7 @@ final class KeyValueStoreTest extends KeyValueContract {
     fake().mood(Mood.DOWN);
     assertThatThrownBy(() -> store().open())
         .isInstanceOf(StoreException.class)
-        .hasMessageContainingAll("fake could not be read: nobody answers", "try again");
+        .hasMessageContainingAll("fake could not be read: nobody answers", "retry");
   }
 
   @Test

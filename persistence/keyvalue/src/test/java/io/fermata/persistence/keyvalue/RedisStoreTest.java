@@ -179,6 +179,6 @@ final class RedisStoreTest extends KeyValueContract {
         .hasMessageNotContaining("guess");
     assertThatThrownBy(() -> Store.parse("redis://127.0.0.1:1/0").open())
         .isInstanceOf(StoreException.class)
-        .hasMessageContainingAll("redis://127.0.0.1:1/0 could not be opened", "see that");
+        .hasMessageContainingAll("redis://127.0.0.1:1/0 could not be opened", "check that");
   }
 }

@@ -89,10 +89,10 @@ final class WaniwaniStoreTest extends KeyValueContract {
 
   @ParameterizedTest
   @CsvSource({
-    "401, {}, it refuses the key (HTTP 401); see WANIWANI_API_KEY",
-    "500, oops, it answered HTTP 500",
-    "429, {}, it answered HTTP 429",
-    "200, oops, it answered something that is not JSON"
+    "401, {}, it rejects the key (HTTP 401); check WANIWANI_API_KEY",
+    "500, oops, it responded with HTTP 500",
+    "429, {}, it responded with HTTP 429",
+    "200, oops, its response is not JSON"
   })
   void anAnswerThatIsNoneIsSaidInTheStoresWordsAndWithoutTheKey(
       int status, String body, String why) {
@@ -130,6 +130,7 @@ final class WaniwaniStoreTest extends KeyValueContract {
     assertThatThrownBy(() -> Host.await(adapter.get("k")))
         .hasRootCauseInstanceOf(StoreException.class)
         .rootCause()
-        .hasMessage("The value of k was not written by Fermata; use an API key of its own");
+        .hasMessage(
+            "The value of k was not written by Fermata; use a separate API key for Fermata");
   }
 }

@@ -192,7 +192,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
         Integer.parseInt(attributes.getOrDefault(VERSION, "0")),
         entry.principal(),
         Objects.requireNonNullElse(attributes.get(SESSION), entry.session()),
-        RunInfo.Status.valueOf(entry.standing().toUpperCase(Locale.ROOT)),
+        RunInfo.Status.valueOf(entry.statusName().toUpperCase(Locale.ROOT)),
         entry.createdAt(),
         entry.activeAt(),
         entry.since(),
@@ -216,18 +216,18 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     boolean longest = wanted.order() == RunQuery.Order.LONGEST;
     Set<RunInfo.Status> statuses =
         longest && wanted.statuses().isEmpty() ? LIVE : wanted.statuses();
-    Set<String> standings = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
+    Set<String> names = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
     DirectoryQuery query =
         DirectoryQuery.of(KIND)
             .named(wanted.flow())
             .belongingTo(wanted.principal() == null ? null : key(wanted.principal()))
             .inSession(wanted.session() == null ? null : key(wanted.session()))
-            .standing(standings)
+            .statuses(names)
             .tagged(wanted.tags().toArray(String[]::new))
             .containing(wanted.text())
             .created(new Span(millis(wanted.startedFrom()), millis(wanted.startedBefore())))
             .since(new Span(null, millis(wanted.before())))
-            .orderedBy(longest ? DirectoryQuery.Order.STANDING : DirectoryQuery.Order.CREATION)
+            .orderedBy(longest ? DirectoryQuery.Order.STATUS : DirectoryQuery.Order.CREATION)
             .limitedTo(wanted.limit())
             .after(wanted.cursor());
     return wanted.version() == null ? query : query.having(VERSION, wanted.version().toString());
