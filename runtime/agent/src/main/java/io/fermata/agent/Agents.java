@@ -14,7 +14,7 @@ public final class Agents {
   private final Map<String, Agent> byName = new LinkedHashMap<>();
 
   /**
-   * @throws InvalidAgentException if two have one name, or one names another that is not there
+   * @throws InvalidAgentException if two have the same name, or one refers to a missing one
    */
   public Agents(Collection<Agent> agents) {
     for (Agent agent : agents) {
@@ -27,7 +27,11 @@ public final class Agents {
       List<String> wrong = new ArrayList<>();
       for (String other : agent.others()) {
         if (!byName.containsKey(other)) {
-          wrong.add("it names the agent " + other + ", which is not registered; register it, too");
+          wrong.add(
+              "it refers to the agent "
+                  + other
+                  + ", which is not registered;"
+                  + " register it, too");
         }
       }
       if (!wrong.isEmpty()) {

@@ -4,8 +4,8 @@ import java.math.BigDecimal;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the models of one thread may use in its life. A step that would begin above it does not
- * begin: the thread stops with {@code budget_spent}.
+ * The total usage limit of a thread's models. Once it is reached, no further step starts: the
+ * thread stops with {@code budget_spent}.
  *
  * @param tokens tokens read and written; 0 for any number
  * @param cost in US dollars; null for any

@@ -5,6 +5,6 @@ public final class CancelledException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   public CancelledException(InterruptedException cause) {
-    super("The work was given up", cause);
+    super("The work was cancelled", cause);
   }
 }

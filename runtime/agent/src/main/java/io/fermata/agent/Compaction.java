@@ -3,11 +3,11 @@ package io.fermata.agent;
 import io.fermata.agent.model.Model;
 
 /**
- * Lets a model summarize the older part of a long conversation. Models are shown the summary in its
- * place; the thread keeps every message.
+ * Lets a model summarize the older part of a long conversation. Models get the summary instead; the
+ * thread keeps every message.
  *
- * @param after after how many messages since the last summary to make a new one
- * @param keep how many of the latest messages are left as they are
+ * @param after the number of messages since the last summary after which a new one is made
+ * @param keep the number of latest messages that are not summarized
  */
 public record Compaction(Model model, int after, int keep, String instruction) {
   private static final String INSTRUCTION =
@@ -18,7 +18,7 @@ public record Compaction(Model model, int after, int keep, String instruction) {
   public Compaction {
     if (keep < 1 || after <= keep) {
       throw new IllegalArgumentException(
-          "A compaction after %d messages that keeps %d leaves nothing to sum up"
+          "A compaction after %d messages that keeps %d leaves nothing to summarize; keep fewer"
               .formatted(after, keep));
     }
   }

@@ -7,11 +7,10 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A flow that a model calls like a tool. Where the flow asks a person, the thread waits for the
- * answer; a restart changes nothing of that. The host has to know a flow tool of this name.
+ * A flow that a model calls like a tool. If the flow asks a person, the thread waits for the
+ * answer, also across restarts. The host must have a flow tool of this name.
  *
- * @param approval what a person is asked before the flow begins, by the call's arguments; null if
- *     nobody is asked
+ * @param approval the approval question for a call's arguments; null for no approval
  */
 public record FlowCall(
     String name,
@@ -27,16 +26,15 @@ public record FlowCall(
     return new FlowCall(name, description, ArgumentSchema.of(schema), null);
   }
 
-  /** A person has to approve every call before the flow begins. */
+  /** A person must approve every call before the flow starts. */
   public FlowCall approval(String question) {
     return approval((JsonNode args) -> question);
   }
 
   /**
-   * A person has to approve a call before the flow begins.
+   * A person must approve a call before the flow starts.
    *
-   * @param question what the person is asked about a call with these arguments; null if the call
-   *     needs no approval
+   * @param question the question for a call's arguments; null if the call needs no approval
    */
   public FlowCall approval(Function<JsonNode, @Nullable String> question) {
     return new FlowCall(name, description, arguments, question);

@@ -17,12 +17,12 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a tool or a hook can read of the thread that it runs for, and change in it.
+ * The state of a thread, for tools and hooks to read and change.
  *
  * <p>It shows the thread as it was when the tool or hook started, plus what that has changed since.
  * All changes are journaled together with the tool's result, in one entry, or not at all: a tool
- * that is cut off by a crash and runs again finds nothing half done. Tools that run in parallel do
- * not see each other's changes before they complete.
+ * that is interrupted by a crash and repeated finds no partial changes. Tools that run in parallel
+ * do not see each other's changes before they complete.
  *
  * <p>It may be used from any thread until the tool or hook has returned.
  */
@@ -47,7 +47,7 @@ public interface FlowState {
    */
   String idempotencyKey();
 
-  /** 1 for the first attempt; higher if earlier attempts failed or were cut off. */
+  /** 1 for the first attempt; higher if earlier attempts failed or were interrupted. */
   int attempt();
 
   // --- configuration ---------------------------------------------------------------------------
@@ -99,8 +99,8 @@ public interface FlowState {
   // --- messages --------------------------------------------------------------------------------
 
   /**
-   * The latest messages of the conversation, as many as models are shown, or all of them after
-   * {@link #reloadHistory}.
+   * The latest messages of the conversation, as many as models get, or all of them after {@link
+   * #reloadHistory}.
    */
   List<Message> messageHistory();
 

@@ -12,12 +12,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place in an agent's life where its author looks on, or changes what passes.
+ * An extension point in an agent's execution, which observes or changes data.
  *
- * <p>The hooks of a point are called in the order in which the prompt lists them, or the agent
- * where the prompt lists none, each with what the one before it returned. One that throws changes
- * nothing: what it was given goes on, and the thread's journal names the hook and the reason. What
- * a hook does through its {@link FlowState} is journaled with what it was called for.
+ * <p>The hooks of a point are called in the order of the prompt's list, or the agent's if the
+ * prompt has none, each with the result of the previous one. One that throws changes nothing: its
+ * input is passed on, and the thread's journal records the hook and the reason. Changes through its
+ * {@link FlowState} are journaled with the event that it was called for.
  *
  * <pre>{@code
  * Hook mask = Hook.beforeCreateMessage("mask", (flow, m) -> m.withContent(masked(m.content())));
@@ -27,19 +27,19 @@ public sealed interface Hook {
   /** The hook's name in the journal. */
   String id();
 
-  /** Looks on. */
+  /** Observes. */
   @FunctionalInterface
   interface Watch<T> {
     void see(FlowState flow, T what) throws Exception;
   }
 
-  /** Changes what passes. */
+  /** Changes data. */
   @FunctionalInterface
   interface Change<T> {
     T change(FlowState flow, T what) throws Exception;
   }
 
-  /** Sees a call of a tool. */
+  /** Observes a call of a tool. */
   @FunctionalInterface
   interface CallWatch<T> {
     void see(FlowState flow, RequestedCall call, T what) throws Exception;
@@ -58,7 +58,7 @@ public sealed interface Hook {
         throws Exception;
   }
 
-  /** Changes what is about to change in a message. */
+  /** Changes an update of a message. */
   @FunctionalInterface
   interface UpdateChange {
     MessageUpdate change(FlowState flow, String messageId, MessageUpdate update) throws Exception;
@@ -97,7 +97,7 @@ public sealed interface Hook {
     return new AfterThreadCreated(id, function);
   }
 
-  /** When the thread has created a thread of its own for another agent. */
+  /** When the thread has created a child thread for another agent. */
   static Hook afterSubagentCreated(String id, Watch<ChildThread> function) {
     return new AfterSubagentCreated(id, function);
   }
@@ -107,32 +107,32 @@ public sealed interface Hook {
     return new AfterSystemMessage(id, function);
   }
 
-  /** The messages that a model is to see; the thread keeps them as they are. */
+  /** Changes the messages for a model; the thread keeps the originals. */
   static Hook filterMessages(String id, Change<List<Message>> function) {
     return new FilterMessages(id, function);
   }
 
-  /** The request in the model's own terms. A {@link BlockedException} prevents the call. */
+  /** Changes the request to the model. A {@link BlockedException} prevents the call. */
   static Hook prefilterLlmHistory(String id, Change<List<ChatMessage>> function) {
     return new PrefilterLlmHistory(id, function);
   }
 
-  /** A message that is about to be kept. */
+  /** Changes a message before it is stored. */
   static Hook beforeCreateMessage(String id, Change<Message> function) {
     return new BeforeCreateMessage(id, function);
   }
 
-  /** A message that is kept. */
+  /** A message was stored. */
   static Hook afterCreateMessage(String id, Watch<Message> function) {
     return new AfterCreateMessage(id, function);
   }
 
-  /** What is about to change in a message. */
+  /** Changes an update of a message. */
   static Hook beforeUpdateMessage(String id, UpdateChange function) {
     return new BeforeUpdateMessage(id, function);
   }
 
-  /** A message that has changed. */
+  /** A message was updated. */
   static Hook afterUpdateMessage(String id, Watch<Message> function) {
     return new AfterUpdateMessage(id, function);
   }
@@ -142,22 +142,22 @@ public sealed interface Hook {
     return new BeforeStoreToolResult(id, function);
   }
 
-  /** A call that succeeded. */
+  /** A call succeeded. */
   static Hook afterToolCallSuccess(String id, ResultVeto function) {
     return new AfterToolCallSuccess(id, function);
   }
 
-  /** A call that failed. */
+  /** A call failed. */
   static Hook afterToolCallFailure(String id, ResultVeto function) {
     return new AfterToolCallFailure(id, function);
   }
 
-  /** A call begins; with its arguments. */
+  /** A call starts, with its arguments. */
   static Hook toolCallStarted(String id, CallWatch<ObjectNode> function) {
     return new ToolCallStarted(id, function);
   }
 
-  /** A call has ended, however. */
+  /** A call has ended, successfully or not. */
   static Hook toolCallDone(String id, CallWatch<ToolResult> function) {
     return new ToolCallDone(id, function);
   }

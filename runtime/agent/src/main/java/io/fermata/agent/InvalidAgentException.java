@@ -2,11 +2,11 @@ package io.fermata.agent;
 
 import java.util.List;
 
-/** An agent is not well formed; the message lists everything that is wrong with it. */
+/** An agent is invalid; the message lists all errors. */
 public final class InvalidAgentException extends IllegalArgumentException {
   private static final long serialVersionUID = 1;
 
   InvalidAgentException(String agent, List<String> wrong) {
-    super("The agent " + agent + " cannot run:\n- " + String.join("\n- ", wrong));
+    super("The agent " + agent + " is invalid:\n- " + String.join("\n- ", wrong));
   }
 }

@@ -7,12 +7,12 @@ import io.fermata.flow.schema.ArgumentSchema;
  * {@link SubPrompt}, a {@link FlowCall}, a {@link SubAgent}, or a {@link Handoff}.
  */
 public sealed interface Offered permits Tool, SubPrompt, FlowCall, SubAgent, Handoff {
-  /** What a model calls it. */
+  /** The name for the model. */
   String name();
 
   /** When a model should call it. */
   String description();
 
-  /** What it is called with. */
+  /** The schema of the arguments. */
   ArgumentSchema arguments();
 }

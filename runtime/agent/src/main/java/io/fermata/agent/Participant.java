@@ -13,7 +13,7 @@ public sealed interface Participant
   /** A person, whom the thread waits for. */
   record Person(String label) implements Participant {}
 
-  /** Code that takes the turn: it is handed each message to this side, in order. */
+  /** Code that takes the turn: it receives each message to this side, in order. */
   record Code(String label, TurnHandler handler) implements Participant {}
 
   static Person person() {
@@ -37,7 +37,7 @@ public sealed interface Participant
    */
   record Ending(String tool, @Nullable String messageProperty) {}
 
-  /** A prompt that speaks for a side, and what ends its turn. */
+  /** A prompt that speaks for a side, with its stop conditions. */
   final class Speaker implements Participant {
     private final Prompt prompt;
     private final String label;
@@ -75,7 +75,10 @@ public sealed interface Participant
       return with(draft -> draft.stopTool = tool);
     }
 
-    /** The turn ends when this tool has been called; an argument of it is what the side says. */
+    /**
+     * The turn ends when this tool has been called; one of its arguments becomes the side's
+     * message.
+     */
     public Speaker stopTool(String tool, String responseProperty) {
       return with(
           draft -> {
@@ -84,7 +87,7 @@ public sealed interface Participant
           });
     }
 
-    /** How often the model may be called in one execution; 0 for as often as the agent may. */
+    /** How often the model may be called in one execution; 0 for the agent's limit. */
     public Speaker maxSteps(int steps) {
       return with(draft -> draft.maxSteps = steps);
     }
@@ -141,7 +144,7 @@ public sealed interface Participant
       return sessionStatus;
     }
 
-    /** Whether nothing but the turn of the other side follows a step. */
+    /** Whether the turn passes to the other side after every step. */
     public boolean hasNoStopCondition() {
       return !stopOnResponse && stopTool == null;
     }

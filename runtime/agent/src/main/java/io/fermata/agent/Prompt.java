@@ -10,7 +10,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * What a model gets: its instructions, its tools, and how much of the conversation it sees.
+ * The configuration of a model's requests: instructions, tools, and the visible part of the
+ * conversation.
  *
  * <pre>{@code
  * Prompt support = Prompt.of("support", model)
@@ -65,7 +66,7 @@ public final class Prompt {
     return new Prompt(new Draft(Tool.named(name, "prompt"), model));
   }
 
-  /** More of the instructions; pieces are joined by empty lines. */
+  /** Appends to the instructions; parts are joined by empty lines. */
   public Prompt text(String content) {
     return part(new Text(content));
   }
@@ -84,12 +85,12 @@ public final class Prompt {
     return with(draft -> draft.parts.add(part));
   }
 
-  /** What the model may call. */
+  /** The tools that the model may call. */
   public Prompt tools(Offered... more) {
     return with(draft -> draft.tools.addAll(List.of(more)));
   }
 
-  /** What the model may call. */
+  /** The tools that the model may call. */
   public Prompt tools(List<? extends Offered> more) {
     return with(draft -> draft.tools.addAll(more));
   }
@@ -119,7 +120,7 @@ public final class Prompt {
     return with(draft -> draft.includePastTools = value);
   }
 
-  /** The tools that one reply asks for run side by side; their results keep the reply's order. */
+  /** The tool calls of one reply run in parallel; their results keep the reply's order. */
   public Prompt parallelToolCalls() {
     return with(draft -> draft.parallelToolCalls = true);
   }
@@ -136,7 +137,7 @@ public final class Prompt {
   public Prompt window(int messages) {
     if (messages < 1) {
       throw new IllegalArgumentException(
-          "A window of %d messages shows nothing".formatted(messages));
+          "A window of %d messages is empty; use at least 1".formatted(messages));
     }
     return with(draft -> draft.window = messages);
   }

@@ -61,7 +61,7 @@ public final class ScheduledHandler {
         name, description, arguments, work, policy.retry(Retry.of(attempts, firstWait)));
   }
 
-  /** Never repeated if it was cut off. */
+  /** Never repeated after an interruption. */
   public ScheduledHandler once() {
     return new ScheduledHandler(name, description, arguments, work, policy.asOnce());
   }

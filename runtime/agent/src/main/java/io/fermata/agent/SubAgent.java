@@ -5,21 +5,21 @@ import io.fermata.flow.schema.Describe;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets a model call another agent, which works in a thread of its own.
+ * Lets a model call another agent, which works in a child thread.
  *
  * @param name the relation: what the model calls, and the parent's name for such children
- * @param agent who works there
+ * @param agent the agent of the child
  * @param blocking the call waits for the child's result; otherwise it returns at once, and the
  *     result arrives later as a silent message
  * @param maxInstances how many children of this relation a thread may have; 0 for any number. A
- *     blocking relation with one continues with the child that it has
+ *     blocking relation with one continues with its existing child
  */
 public record SubAgent(
     String name, String agent, String description, boolean blocking, int maxInstances)
     implements Offered {
   private record Task(
       @Describe("What to do, or to answer") String message,
-      @Describe("The reference of an earlier call, to go on with it") @Nullable String reference) {}
+      @Describe("The reference of an earlier call, to continue it") @Nullable String reference) {}
 
   private static final ArgumentSchema ARGUMENTS = ArgumentSchema.of(Task.class);
 

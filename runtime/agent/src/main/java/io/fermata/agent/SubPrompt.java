@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A prompt that another prompt's model calls like a tool: one step of its own model in the same
- * thread, a level deeper, whose words and whose tools' results come back as the call's result.
+ * thread, one level deeper; its text and the results of its tools become the call's result.
  *
  * @param userMessage the argument that becomes the message to the prompt; null for all of them as
  *     JSON

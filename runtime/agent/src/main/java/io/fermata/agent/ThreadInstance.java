@@ -3,7 +3,7 @@ package io.fermata.agent;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.ChildThread;
 
-/** The thread that a tool or hook works for, as a thing of its own. */
+/** The thread of a tool or hook. */
 public final class ThreadInstance {
   private final FlowState flow;
 

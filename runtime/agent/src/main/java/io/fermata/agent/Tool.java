@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  *     (flow, args) -> orders.find(args.order()));
  * }</pre>
  *
- * <p>Arguments that do not fit the schema never reach the handler; the model is told what is wrong
- * with them. A call that was cut off by a crash is made again with the same {@link
- * FlowState#idempotencyKey}, unless the tool may run only {@link #once}.
+ * <p>Arguments that do not fit the schema never reach the handler; the model gets the violations. A
+ * call that was interrupted by a crash is repeated with the same {@link FlowState#idempotencyKey},
+ * unless the tool may run only {@link #once}.
  */
 public final class Tool implements Offered {
   public static final Pattern NAME = Pattern.compile("[a-zA-Z0-9_-]{1,64}");
@@ -92,29 +92,29 @@ public final class Tool implements Offered {
     return with(policy.timeout(limit));
   }
 
-  /** Tries again after a failure, with waits that double and survive a restart. */
+  /** Retries after a failure, with doubling delays that survive a restart. */
   public Tool retry(int attempts, Duration firstWait) {
     return with(policy.retry(Retry.of(attempts, firstWait)));
   }
 
   /**
    * The call must not happen twice and the other side has no idempotency key. When its outcome is
-   * unknown after a crash or a timeout, it is not repeated: the model gets an error that says so.
+   * unknown after a crash or a timeout, it is not repeated: the model gets an error that states
+   * this.
    */
   public Tool once() {
     return with(policy.asOnce());
   }
 
-  /** A person has to approve every call before it is made. */
+  /** A person must approve every call before it is made. */
   public Tool approval(String question) {
     return approval((JsonNode args) -> question);
   }
 
   /**
-   * A person has to approve a call before it is made.
+   * A person must approve a call before it is made.
    *
-   * @param question what the person is asked about a call with these arguments; null if the call
-   *     needs no approval
+   * @param question the question for a call's arguments; null if the call needs no approval
    */
   public Tool approval(Function<JsonNode, @Nullable String> question) {
     return new Tool(name, description, arguments, handler, policy, question::apply);

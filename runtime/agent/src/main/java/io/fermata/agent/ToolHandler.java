@@ -4,18 +4,17 @@ import io.fermata.agent.message.ToolResult;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Implements a tool. It runs on a thread of its own and may block; it is interrupted when it times
- * out or its thread is stopped.
+ * Implements a tool. It runs on its own thread and may block; it is interrupted when it times out
+ * or its thread is stopped.
  *
  * @param <A> the arguments: a record, or an {@code ObjectNode} where the schema is given as JSON
  */
 @FunctionalInterface
 public interface ToolHandler<A> {
   /**
-   * Answers one call.
+   * Handles one call.
    *
-   * @param flow the thread's state; what is changed through it is journaled with the result, or not
-   *     at all
+   * @param flow the thread's state; its changes are journaled with the result, or not at all
    * @return a {@link ToolResult}, or what {@link ToolResult#success} takes
    * @throws Exception if the call fails; the model reads its message
    */

@@ -9,7 +9,7 @@ import io.fermata.agent.message.Message;
 @FunctionalInterface
 public interface TurnHandler {
   /**
-   * Answers a message.
+   * Handles a message.
    *
    * @param message the message to this side that is to be answered
    */

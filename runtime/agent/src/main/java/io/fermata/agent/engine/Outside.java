@@ -12,8 +12,8 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a thread's effects need from their host. Effects that were cut off are repeated, so every
- * method is idempotent by its keys.
+ * The host as seen by a thread's effects. Interrupted effects are repeated, so every method is
+ * idempotent by its keys.
  */
 public interface Outside {
   /** Milliseconds of the epoch. */
@@ -44,7 +44,7 @@ public interface Outside {
   CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers);
 
-  /** Withdraws a call of a flow, which compensates what it did. */
+  /** Withdraws a call of a flow, which compensates its effects. */
   CompletionStage<Void> withdrawFlow(String flow, String callKey);
 
   /** The outcome of a call of a flow. */
@@ -69,7 +69,7 @@ public interface Outside {
   CompletionStage<String> delegate(
       SubAgent relation, String principal, String callKey, @Nullable String child, String message);
 
-  /** Deletes the child that a call creates, if it did. */
+  /** Deletes the child that a call created, if any. */
   CompletionStage<Void> discardChild(String agent, String callKey);
 
   /** Reports the result to the parent; completes when the parent has journaled it. */

@@ -1,6 +1,6 @@
 /**
- * The turn loop: what a thread does next, and how models, tools and hooks are called for it. It
- * starts no thread of its own.
+ * The turn loop: decides what a thread does next, and calls models, tools and hooks. It starts no
+ * Java threads.
  */
 @NullMarked
 package io.fermata.agent.engine;

@@ -10,7 +10,7 @@ import java.util.Base64;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a server's answer to a call means for a thread. */
+/** Converts a server's reply to a tool result. */
 final class Contents {
   private final List<String> words = new ArrayList<>();
   private final List<Attachment> files = new ArrayList<>();
@@ -29,7 +29,7 @@ final class Contents {
     String text = contents.words.isEmpty() ? null : String.join("\n", contents.words);
     ToolResult result =
         Boolean.TRUE.equals(answer.isError())
-            ? ToolResult.error(text == null ? "The server gives no reason" : text)
+            ? ToolResult.error(text == null ? "The server gave no reason" : text)
             : ToolResult.success(text);
     return result.attach(contents.files.toArray(Attachment[]::new));
   }
@@ -59,11 +59,11 @@ final class Contents {
     try {
       data = Base64.getDecoder().decode(base64);
     } catch (IllegalArgumentException e) {
-      words.add("(%s was sent, and cannot be read)".formatted(named));
+      words.add("(%s cannot be decoded)".formatted(named));
       return;
     }
     if (data.length > Bounds.FILE) {
-      words.add("(%s was sent, and with %d bytes is too large)".formatted(named, data.length));
+      words.add("(%s is too large with %d bytes)".formatted(named, data.length));
     } else {
       files.add(new Attachment(named, type, data));
     }

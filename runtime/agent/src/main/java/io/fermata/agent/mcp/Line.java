@@ -19,11 +19,11 @@ import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
 
 /**
- * The way to a server, with what the SDK lacks: one learns that the server's process has ended, and
- * can cancel a call.
+ * The connection to a server. In addition to the SDK, it reports the end of the server's process
+ * and can cancel a call.
  */
 final class Line implements McpClientTransport {
-  /** How long the SDK has to fail a request by itself. */
+  /** How long the SDK may take to fail a request. */
   private static final Duration FORGETTING = Duration.ofSeconds(1);
 
   private final McpClientTransport transport;
@@ -45,12 +45,12 @@ final class Line implements McpClientTransport {
     }
   }
 
-  /** Fails when the server has said for a while that it does not know the session any more. */
+  /** Fails when the server has rejected the session for a while. */
   CompletableFuture<Void> forgotten() {
     return forgotten;
   }
 
-  /** Fails when it is known that no answer will come any more. */
+  /** Fails when no reply can arrive any more. */
   CompletableFuture<Void> broken() {
     return broken;
   }
@@ -83,7 +83,7 @@ final class Line implements McpClientTransport {
     return transport.sendMessage(message);
   }
 
-  /** The call has been answered, or will never be. */
+  /** The call has ended. */
   void over(McpSchema.CallToolRequest call) {
     requests.remove(call);
   }
@@ -96,7 +96,7 @@ final class Line implements McpClientTransport {
           .sendMessage(
               new McpSchema.JSONRPCNotification(
                   "notifications/cancelled",
-                  Map.of("requestId", id, "reason", "The call is not wanted any more")))
+                  Map.of("requestId", id, "reason", "The call was cancelled")))
           .onErrorComplete()
           .subscribe();
     }

@@ -45,10 +45,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Every call carries {@link FlowState#idempotencyKey} as {@code _meta["fermata/callId"]}. A tool
  * that its server does not declare read-only or idempotent runs only {@link Tool#once}, unless
- * {@link #idempotent} says that the server goes by that key.
+ * {@link #idempotent} declares that the server deduplicates by that key.
  *
- * <p>What a server asks of its client is not answered: sampling, roots and elicitation are not
- * declared.
+ * <p>Requests of the server are not supported: sampling, roots and elicitation are not declared.
  */
 public final class McpTools implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpTools.class);
@@ -82,19 +81,18 @@ public final class McpTools implements AutoCloseable {
   }
 
   /**
-   * A server that is reached by streamable HTTP.
+   * A server over streamable HTTP.
    *
-   * @param name what messages call it
+   * @param name its name in messages
    */
   public static McpTools http(String name, String url) {
     return new McpTools(new Draft(name, Server.Http.at(url)));
   }
 
   /**
-   * A server that is started as a process of its own, when it is first needed and whenever it has
-   * ended.
+   * A server as a child process, which is started on first use and restarted when it has ended.
    *
-   * @param name what messages call it
+   * @param name its name in messages
    */
   public static McpTools stdio(String name, String... command) {
     if (command.length == 0) {
@@ -124,7 +122,7 @@ public final class McpTools implements AutoCloseable {
   private McpTools header(String header, Supplier<String> value) {
     if (!(server instanceof Server.Http http)) {
       throw new IllegalStateException(
-          "The MCP server %s is a command and takes no headers; set its environment with env"
+          "The MCP server %s is a command and has no headers; set its environment with env"
               .formatted(name));
     }
     Map<String, Supplier<String>> headers = new LinkedHashMap<>(http.headers());
@@ -136,7 +134,7 @@ public final class McpTools implements AutoCloseable {
   public McpTools env(String variable, String value) {
     if (!(server instanceof Server.Command command)) {
       throw new IllegalStateException(
-          "The MCP server %s is not started from here and takes no environment; send it a header"
+          "The MCP server %s is not a command and has no environment; use a header"
               .formatted(name));
     }
     Map<String, String> env = new LinkedHashMap<>(command.env());
@@ -144,19 +142,19 @@ public final class McpTools implements AutoCloseable {
     return with(draft -> draft.server = new Server.Command(command.words(), env));
   }
 
-  /** What the tools' names begin with, so that those of two servers do not clash. */
+  /** A prefix of the tools' names, which avoids conflicts between servers. */
   public McpTools prefix(String value) {
     return with(draft -> draft.prefix = value);
   }
 
-  /** Takes these tools alone, by the names that the server has for them. */
+  /** Selects tools, by their names on the server. */
   public McpTools only(String... tools) {
     return with(draft -> draft.only = Set.of(tools));
   }
 
   /**
-   * Changes one tool, by the name that the server has for it: {@code with("refund", tool ->
-   * tool.approval("Pay it back?"))}.
+   * Changes one tool, by its name on the server: {@code with("refund", tool -> tool.approval("Pay
+   * it back?"))}.
    */
   public McpTools with(String tool, UnaryOperator<Tool> change) {
     return with(draft -> draft.changes.put(tool, change));
@@ -173,14 +171,17 @@ public final class McpTools implements AutoCloseable {
   }
 
   /**
-   * The server does nothing twice for one {@code _meta["fermata/callId"]}, as Fermata's own does,
-   * or its tools do no harm when they are called twice: a call that was cut off is made again.
+   * Declares that the server deduplicates by {@code _meta["fermata/callId"]}, as Fermata's own
+   * does, or that its tools are idempotent: an interrupted call is repeated.
    */
   public McpTools idempotent() {
     return with(draft -> draft.idempotent = true);
   }
 
-  /** Without the server there are no tools, and a warning, where {@link #tools} would fail. */
+  /**
+   * If the server is unavailable, there are no tools and a warning, where {@link #tools} would
+   * fail.
+   */
   public McpTools optional() {
     return with(draft -> draft.optional = true);
   }
@@ -224,8 +225,8 @@ public final class McpTools implements AutoCloseable {
   /**
    * Lists the tools of the server.
    *
-   * @throws IllegalStateException if the server cannot be reached, or offers what cannot be taken;
-   *     it says what to do
+   * @throws IllegalStateException if the server cannot be reached, or a tool is invalid; the
+   *     message contains the repair
    */
   public List<Tool> tools() throws InterruptedException {
     List<McpSchema.Tool> listed;
@@ -235,7 +236,7 @@ public final class McpTools implements AutoCloseable {
       if (!optional || closed()) {
         throw e;
       }
-      LOG.warn("{} There are no tools of it until the next start.", e.getMessage());
+      LOG.warn("{} Its tools are unavailable until the next start.", e.getMessage());
       return List.of();
     }
     return taken(listed);
@@ -281,7 +282,7 @@ public final class McpTools implements AutoCloseable {
     named.forEach(tool -> wrong.add(tool + ": the server has no such tool; it has " + known));
     if (!wrong.isEmpty()) {
       throw new IllegalStateException(
-          "Not all tools of the MCP server %s can be taken; name with only(…) those that can:\n- %s"
+          "Some tools of the MCP server %s cannot be used; select others with only(…):\n- %s"
               .formatted(name, String.join("\n- ", wrong)));
     }
     return List.copyOf(tools.values());
@@ -322,7 +323,7 @@ public final class McpTools implements AutoCloseable {
     try {
       return once(request);
     } catch (McpTransportSessionNotFoundException e) {
-      // The server was restarted and has not looked at the call.
+      // The server was restarted and has not started the call.
       return once(request);
     }
   }
@@ -360,14 +361,14 @@ public final class McpTools implements AutoCloseable {
       throw away(cause);
     }
     throw new OutcomeUnknownException(
-        "The MCP server %s broke off (%s): the call may or may not have taken effect"
+        "The MCP server %s disconnected (%s): the call may or may not have taken effect"
             .formatted(name, reason(cause)),
         cause);
   }
 
   private IllegalStateException away(@Nullable Throwable cause) {
     return new IllegalStateException(
-        "The MCP server %s cannot be reached at %s: %s. Start it, or correct where it is."
+        "The MCP server %s cannot be reached at %s: %s. Start it, or correct its address."
             .formatted(name, server.place(), reason(cause)),
         cause);
   }
@@ -376,7 +377,7 @@ public final class McpTools implements AutoCloseable {
     return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause);
   }
 
-  /** The innermost words about it. */
+  /** The innermost message. */
   private static String reason(@Nullable Throwable thrown) {
     return causes(thrown)
         .map(
@@ -414,7 +415,7 @@ public final class McpTools implements AutoCloseable {
     return closed;
   }
 
-  /** Ends the connection and the process, if the server is one. Calls in progress fail. */
+  /** Closes the connection and the process, if there is one. Calls in progress fail. */
   @Override
   public void close() {
     Connection line;

@@ -13,17 +13,17 @@ import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Where an MCP server is, and how one speaks to it. */
+/** The address and transport of an MCP server. */
 sealed interface Server {
   McpClientTransport transport(Duration connectTimeout);
 
-  /** How a person finds it. */
+  /** The address for messages. */
   String place();
 
   /**
    * A server at an address.
    *
-   * @param headers asked for before each request
+   * @param headers computed for each request
    */
   record Http(URI url, Map<String, Supplier<String>> headers) implements Server {
     static Http at(String url) {
@@ -31,7 +31,8 @@ sealed interface Server {
       boolean http = "http".equals(uri.getScheme()) || "https".equals(uri.getScheme());
       if (!http || uri.getHost() == null) {
         throw new IllegalArgumentException(
-            "%s is not the address of an MCP server, like https://example.org/mcp".formatted(url));
+            "%s is not the address of an MCP server; use one like https://example.org/mcp"
+                .formatted(url));
       }
       return new Http(uri, Map.of());
     }
@@ -56,7 +57,7 @@ sealed interface Server {
     }
   }
 
-  /** A server that is started, and spoken to through its standard input and output. */
+  /** A server as a child process, over standard input and output. */
   record Command(List<String> words, Map<String, String> env) implements Server {
     private static final Logger LOG = LoggerFactory.getLogger(McpTools.class);
 

@@ -1,6 +1,6 @@
 /**
  * Tools of MCP servers. It may use the agent API and the MCP SDK, and starts no thread. The SDK has
- * threads of its own, some of which keep a process alive until the {@link
+ * its own threads, some of which keep a process alive until the {@link
  * io.fermata.agent.mcp.McpTools} is closed.
  */
 @NullMarked

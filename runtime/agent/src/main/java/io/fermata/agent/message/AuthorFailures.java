@@ -4,13 +4,13 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 
-/** Describes what author code threw. */
+/** Describes exceptions of author code. */
 public final class AuthorFailures {
   private static final int LONGEST = 2_000;
 
   private AuthorFailures() {}
 
-  /** Rethrows what the process cannot survive; otherwise the cause. */
+  /** Rethrows fatal errors; otherwise returns the cause. */
   public static Throwable survivable(Throwable thrown) {
     if (thrown instanceof VirtualMachineError fatal && !(thrown instanceof StackOverflowError)) {
       throw fatal;
@@ -19,7 +19,7 @@ public final class AuthorFailures {
     return wrapped && thrown.getCause() != null ? survivable(thrown.getCause()) : thrown;
   }
 
-  /** What a model may read about it. */
+  /** The message for a model. */
   public static String reason(Throwable thrown) {
     Throwable cause = survivable(thrown);
     String message = cause.getMessage();
@@ -28,7 +28,7 @@ public final class AuthorFailures {
     return reason.length() > LONGEST ? reason.substring(0, LONGEST) + "…" : reason;
   }
 
-  /** Waits for a stage, and throws what it failed with. */
+  /** Waits for a stage, and throws its failure. */
   public static <T> T await(CompletionStage<T> stage) throws InterruptedException {
     try {
       return stage.toCompletableFuture().get();

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * One message of a thread.
  *
- * @param body what it says, and what authors keep beside it
+ * @param body its content, and the author's metadata
  * @param toolCalls the calls that the message asks for
  * @param answered the call that a tool's message answers; null in other messages
  */
@@ -28,12 +28,12 @@ public record Message(
     Status status) {
 
   /**
-   * What a message says, which hooks may change.
+   * The content of a message, which hooks may change.
    *
    * @param name the author of the message, or the tool that a result is from
-   * @param silent hidden from people by default; models see it all the same
+   * @param silent hidden from people by default; models see it
    * @param attachments paths of files of the thread
-   * @param metadata what authors keep beside it
+   * @param metadata the author's metadata
    */
   public record Body(
       @Nullable String content,
@@ -66,7 +66,7 @@ public record Message(
     static final Place NONE = new Place(0, 0, null, null);
   }
 
-  /** How far a message is. */
+  /** The status of a message. */
   public enum Status {
     @JsonProperty("pending")
     PENDING,
@@ -97,7 +97,7 @@ public record Message(
     return of(Role.SYSTEM, content);
   }
 
-  // --- what it says and where it is ------------------------------------------------------------
+  // --- content and position ------------------------------------------------------------
 
   public @Nullable String content() {
     return body.content();
@@ -107,7 +107,7 @@ public record Message(
     return body.name();
   }
 
-  /** Hidden from people by default; models see it all the same. */
+  /** Hidden from people by default; models see it. */
   public boolean silent() {
     return body.silent();
   }
@@ -179,7 +179,7 @@ public record Message(
     return with(new Body(content(), value, silent(), attachments(), metadata()));
   }
 
-  /** Hidden from people by default; models see it all the same. */
+  /** Hidden from people by default; models see it. */
   public Message asSilent() {
     return silent(true);
   }
@@ -200,7 +200,7 @@ public record Message(
     return with(new Body(content(), name(), silent(), attachments(), value));
   }
 
-  /** This message as a hook changed it: what it says may change, not what it is. */
+  /** This message as changed by a hook: its content may change, not its identity. */
   public Message as(Message changed) {
     Body by = changed.body;
     return with(

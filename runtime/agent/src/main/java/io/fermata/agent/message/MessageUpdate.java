@@ -3,7 +3,7 @@ package io.fermata.agent.message;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
-/** What changes in a message; what is null stays. */
+/** An update of a message; null components stay unchanged. */
 public record MessageUpdate(
     @Nullable String content, @Nullable Boolean silent, @Nullable JsonNode metadata) {
 

@@ -27,13 +27,13 @@ import org.jspecify.annotations.Nullable;
  * Why an attempt failed.
  *
  * @param again whether the same model may be retried
- * @param retryAfter how long the provider asks to wait
+ * @param retryAfter how long the provider requests to wait
  */
 record Failure(ModelError code, String message, boolean again, Duration retryAfter) {
   private static final int LONGEST_MESSAGE = 300;
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
-  /** What may be a key, in providers' and clients' own words. */
+  /** Patterns of keys in messages of providers and clients. */
   private static final Pattern SECRET =
       Pattern.compile(
           "(?i)(?<=bearer\\s)\\s*[^\\s\"',]+"
@@ -61,7 +61,7 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
     return new Failure(code, message, false, Duration.ZERO);
   }
 
-  /** The reply is not one. */
+  /** The reply is invalid. */
   static Failure broken(ModelError code, String message) {
     return new Failure(code, message, true, Duration.ZERO);
   }
@@ -132,7 +132,7 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
   private static String words(ModelError code, Throwable thrown) {
     if (code == ModelError.UNAUTHORIZED) {
       // Providers like to quote the key here.
-      return "The provider does not accept the credentials; check the key of this model";
+      return "The provider rejected the credentials; check the key of this model";
     }
     String said = thrown.getMessage();
     String text = said == null || said.isBlank() ? thrown.getClass().getSimpleName() : said;
@@ -140,7 +140,9 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
     return safe.length() > LONGEST_MESSAGE ? safe.substring(0, LONGEST_MESSAGE) + "…" : safe;
   }
 
-  /** What a body says to people: the {@code error.message} that most providers send, or itself. */
+  /**
+   * The message in a body: the {@code error.message} that most providers send, or the body itself.
+   */
   private static String spoken(String text) {
     if (!text.startsWith("{")) {
       return text;

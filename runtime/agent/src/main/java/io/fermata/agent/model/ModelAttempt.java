@@ -3,9 +3,9 @@ package io.fermata.agent.model;
 /**
  * A failed attempt.
  *
- * @param model the name of the model that was asked
- * @param number which attempt at this model it was, from 1
- * @param message for people; it carries neither a key nor a stack trace
+ * @param model the name of the called model
+ * @param number the number of the attempt with this model, from 1
+ * @param message for people; without keys and stack traces
  */
 public record ModelAttempt(String model, int number, ModelError code, String message) {
   @Override

@@ -2,21 +2,21 @@ package io.fermata.agent.model;
 
 import java.util.Locale;
 
-/** The stable names of what can go wrong when a model is asked. */
+/** The stable error codes of model calls. */
 public enum ModelError {
-  /** The provider has had enough of this key for now. */
+  /** The rate limit of the key is exceeded. */
   RATE_LIMITED,
-  /** No reply came in time. */
+  /** There was no reply in time. */
   TIMEOUT,
-  /** A stream went silent. */
+  /** A stream stalled. */
   STALLED,
-  /** The provider does not accept the credentials. */
+  /** The provider rejected the credentials. */
   UNAUTHORIZED,
-  /** A content filter stood in the way. */
+  /** A content filter blocked the request. */
   REFUSED,
-  /** The provider could not be reached, broke off or failed itself. */
+  /** The provider could not be reached, disconnected or failed. */
   UNAVAILABLE,
-  /** The provider does not take this request, or does not know the model. */
+  /** The provider rejected the request, or does not know the model. */
   INVALID_REQUEST,
   /** The client returned nothing at all, not even an empty message. */
   EMPTY,

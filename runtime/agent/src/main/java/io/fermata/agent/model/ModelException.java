@@ -13,16 +13,16 @@ public final class ModelException extends RuntimeException {
     super(
         attempts.stream()
             .map(ModelAttempt::toString)
-            .collect(Collectors.joining("; ", "Model " + model + " gave no reply: ", "")));
+            .collect(Collectors.joining("; ", "Model " + model + "  did not reply:  ", "")));
     this.attempts = List.copyOf(attempts);
   }
 
-  /** Every attempt, in order; the last one decided. */
+  /** All attempts, in order. */
   public List<ModelAttempt> attempts() {
     return attempts;
   }
 
-  /** What went wrong last. */
+  /** The error of the last attempt. */
   public ModelError code() {
     return attempts.get(attempts.size() - 1).code();
   }

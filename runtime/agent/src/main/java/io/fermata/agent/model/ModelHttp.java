@@ -27,9 +27,9 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The HTTP client to give to langchain4j's clients: {@code
- * OpenAiStreamingChatModel.builder().httpClientBuilder(ModelHttp.builder())}. Beyond their own it
- * tells when a provider wants to be asked again, and ends a stream that has not begun.
+ * The HTTP client for langchain4j's clients: {@code
+ * OpenAiStreamingChatModel.builder().httpClientBuilder(ModelHttp.builder())}. In addition to their
+ * own, it reports the delay that a provider requests, and can end a stream that has not started.
  */
 public final class ModelHttp implements HttpClientBuilder {
   private @Nullable Duration connectTimeout;
@@ -72,7 +72,7 @@ public final class ModelHttp implements HttpClientBuilder {
     return new Client(http.build(), readTimeout);
   }
 
-  /** How long a provider asks to wait; null if it does not say. */
+  /** The delay that a provider requests; null for none. */
   static @Nullable Duration retryAfter(HttpHeaders headers, Instant now) {
     try {
       String millis = headers.firstValue("retry-after-ms").orElse(null);
@@ -160,7 +160,8 @@ public final class ModelHttp implements HttpClientBuilder {
 
     private java.net.http.HttpRequest sent(HttpRequest request) {
       if (!request.formDataFields().isEmpty() || !request.formDataFiles().isEmpty()) {
-        throw new UnsupportedFeatureException("ModelHttp sends no forms; chats need none");
+        throw new UnsupportedFeatureException(
+            "ModelHttp does not support forms; use" + " another client for them");
       }
       String body = request.body();
       BodyPublisher publisher =

@@ -1,7 +1,7 @@
 package io.fermata.agent.model;
 
 /**
- * Receives a reply while it streams, on the calling thread. What it throws ends the call.
+ * Receives a streaming reply, on the calling thread. An exception ends the call.
  *
  * <p>A model that does not stream delivers its text in one piece.
  */
@@ -12,7 +12,7 @@ public interface ModelListener {
   /** The next piece of the text. */
   default void text(String delta) {}
 
-  /** The next piece of what the model thinks before it speaks. */
+  /** The next piece of the model's thinking. */
   default void thinking(String delta) {}
 
   /**

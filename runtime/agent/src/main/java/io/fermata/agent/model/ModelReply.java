@@ -7,10 +7,10 @@ import java.util.List;
  * The reply of a model.
  *
  * @param message its text and tool calls; both may be missing
- * @param model the name of the model that answered, which may be a fallback
+ * @param model the name of the model that replied, which may be a fallback
  * @param finish why it ended: {@code stop}, {@code length}, {@code tool_execution}, {@code
  *     content_filter} or {@code other}
- * @param usage what it cost; without failed attempts, whose usage is unknown
+ * @param usage its usage; without failed attempts, whose usage is unknown
  * @param attempts the failed attempts before it
  */
 public record ModelReply(

@@ -8,7 +8,8 @@ record Price(BigDecimal input, BigDecimal output, BigDecimal cached) {
 
   Price {
     if (input.signum() < 0 || output.signum() < 0 || cached.signum() < 0) {
-      throw new IllegalArgumentException("A price below zero; give US dollars per million tokens");
+      throw new IllegalArgumentException(
+          "The price is negative; use US dollars per" + " million tokens");
     }
   }
 

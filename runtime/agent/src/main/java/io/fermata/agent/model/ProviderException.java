@@ -5,7 +5,10 @@ import java.time.Duration;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** A provider said no, and perhaps when to come again, which langchain4j's own clients drop. */
+/**
+ * A provider refused a request, with the delay that it requested, which langchain4j's own clients
+ * drop.
+ */
 public final class ProviderException extends HttpException {
   private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package io.fermata.agent.model;
 
-/** An attempt ends here without a reply; it never leaves {@link Model}. */
+/** Ends an attempt without a reply; it never leaves {@link Model}. */
 final class Unanswered extends Exception {
   private static final long serialVersionUID = 1L;
 

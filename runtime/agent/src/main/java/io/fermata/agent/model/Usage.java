@@ -3,16 +3,16 @@ package io.fermata.agent.model;
 import java.math.BigDecimal;
 
 /**
- * Tokens, and what they cost.
+ * Tokens and their cost.
  *
- * @param inputTokens all of the input, what came from a cache included
- * @param cachedTokens how much of the input came from a cache
+ * @param inputTokens all input tokens, including cached ones
+ * @param cachedTokens the cached input tokens
  * @param cost in US dollars; zero for a model without a price
  */
 public record Usage(long inputTokens, long cachedTokens, long outputTokens, BigDecimal cost) {
   public static final Usage ZERO = new Usage(0, 0, 0, BigDecimal.ZERO);
 
-  /** Equal costs are written alike, so that equal usages are equal. */
+  /** Costs are normalized, so that equal usages are equal. */
   public Usage {
     BigDecimal shortest = cost.stripTrailingZeros();
     cost = shortest.scale() < 0 ? shortest.setScale(0) : shortest;

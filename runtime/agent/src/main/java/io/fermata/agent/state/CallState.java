@@ -9,15 +9,15 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call in progress, or one that waits for its turn.
+ * A call in progress, or a queued one.
  *
  * @param retryAt when the next attempt is due; null if none is
- * @param question what a person is asked about it; null if nobody is
- * @param answer what the person answered
- * @param begun the hooks for its start have run, and what they did is journaled
- * @param child the thread that works for it; null if there is none
- * @param result what it returned, before hooks have seen it
- * @param message its result in the conversation; null before it is over, or if a hook struck it out
+ * @param question the open question about it; null for none
+ * @param answer the answer to it
+ * @param begun whether the hooks for its start have run and are journaled
+ * @param child the child thread that works for it; null for none
+ * @param result its result, before the hooks
+ * @param message its result message; null before its end, or if a hook removed it
  */
 public record CallState(
     Request request,
@@ -32,24 +32,24 @@ public record CallState(
     @Nullable Message message) {
 
   /**
-   * What is called.
+   * The requested call.
    *
    * @param key distinguishes it from every other call of the thread
    * @param queued requested by author code, not by a model
    */
   public record Request(String key, RequestedCall call, boolean queued) {}
 
-  /** How far a call is. */
+  /** The phase of a call. */
   public enum Phase {
-    /** It waits for those before it. */
+    /** It waits for earlier calls. */
     @JsonProperty("waiting")
     WAITING,
     @JsonProperty("running")
     RUNNING,
-    /** It failed and is made again when its time comes. */
+    /** It failed and will be retried. */
     @JsonProperty("retrying")
     RETRYING,
-    /** A person has to approve it. */
+    /** A person must approve it. */
     @JsonProperty("approving")
     APPROVING,
     /** The flow behind it asks a person. */
@@ -65,7 +65,7 @@ public record CallState(
     OVER
   }
 
-  /** What a person said about a call. */
+  /** A person's answer about a call. */
   public record Answer(
       String id,
       @Nullable Boolean approved,
@@ -103,7 +103,7 @@ public record CallState(
     return phase == Phase.OVER;
   }
 
-  /** Whether a person can say something about it now. */
+  /** Whether it waits for a person. */
   public boolean open() {
     return phase == Phase.APPROVING || phase == Phase.ASKING;
   }
@@ -172,7 +172,7 @@ public record CallState(
     return draft.entering(next);
   }
 
-  /** What may differ in the next phase; what only held in the one before is gone. */
+  /** Builds the next phase; data of the previous phase is cleared. */
   private static final class Draft {
     private final CallState before;
     private int attempt;

@@ -9,7 +9,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The latest messages of a thread, and a summary of those before them. The journal has them all.
+ * The latest messages of a thread, and a summary of those before them. The journal contains all of
+ * them.
  *
  * @param count how many messages the thread has had at top level
  * @param last the time of the newest message, in microseconds of the epoch
@@ -17,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param upTo the last message that the summary covers
  * @param since how many messages have come since
  * @param turn how many of the latest messages belong to the current turn, including the one that
- *     started it; they are kept however small the window is
+ *     started it; they are kept regardless of the window
  */
 public record History(
     List<Message> messages,
@@ -29,10 +30,10 @@ public record History(
     int since,
     int turn) {
 
-  /** How long a turn may become before its own beginning is left out. */
+  /** The maximum length of a turn before its start is dropped. */
   private static final int LONGEST_TURN = 1_024;
 
-  /** How many messages more than the window are kept, so that few of them have to be copied. */
+  /** How many messages beyond the window are kept, to copy rarely. */
   private static final int SLACK = 16;
 
   static History empty(int window) {
@@ -102,13 +103,13 @@ public record History(
         Math.max(0, turn - 1));
   }
 
-  /** Sums up what lies before and at a message. */
+  /** Summarizes everything up to and including a message. */
   History compacted(String newSummary, String newUpTo) {
     int rest = messages.size() - 1 - indexOf(newUpTo);
     return new History(messages, window, count, last, newSummary, newUpTo, rest, turn);
   }
 
-  /** Puts off the next summary. */
+  /** Postpones the next summary. */
   History notCompacted() {
     return new History(messages, window, count, last, summary, upTo, 0, turn);
   }

@@ -8,11 +8,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Messages and answers from outside: those that wait, and what is needed to count each of them
- * once.
+ * Messages and answers from outside: the waiting ones, and the data to deduplicate them.
  *
  * @param inbox messages that wait for the end of the current step
- * @param keys the latest keys that senders gave their messages, and the ids of those messages
+ * @param keys the latest keys of messages, and the ids of those messages
  * @param digests the latest keys, and digests of the content of their messages
  * @param answers the latest ids of people's answers, and the calls that they answered
  * @param received how many messages have been received

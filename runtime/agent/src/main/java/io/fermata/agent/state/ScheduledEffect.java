@@ -8,10 +8,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Scheduled work of an agent.
  *
- * @param agent whose work it is, whichever agent the thread has by then
+ * @param agent the agent that scheduled it, even if another agent acts by then
  * @param effect the name of the {@link ScheduledHandler} work
- * @param due when it is to run, in milliseconds of the epoch
- * @param error why it failed; null if it did not
+ * @param due when it is due, in milliseconds of the epoch
+ * @param error the error; null for none
  */
 public record ScheduledEffect(
     String id,
@@ -23,7 +23,7 @@ public record ScheduledEffect(
     int attempt,
     @Nullable String error) {
 
-  /** How far it is. */
+  /** The status of the effect. */
   public enum Status {
     @JsonProperty("pending")
     PENDING,

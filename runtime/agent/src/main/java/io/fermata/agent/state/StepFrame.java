@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param step the step's number; 0 if no model was asked
  * @param messageId the message that the model's reply becomes, or that code answers
- * @param calls the calls of the step, in order; finished ones leave at the front
- * @param made the calls that have left
+ * @param calls the calls of the step, in order; finished ones are removed from the front
+ * @param made the finished calls that were removed
  * @param said the messages inside a sub-prompt
- * @param text what the model said in this step
+ * @param text the text of the model in this step
  */
 public record StepFrame(
     Level level,
@@ -62,7 +62,7 @@ public record StepFrame(
     CALLING
   }
 
-  /** A call of the step that is over. */
+  /** A finished call of the step. */
   public record Made(RequestedCall call, boolean failed, @Nullable String text, boolean queued) {}
 
   static StepFrame of(Level level, Stage stage) {
@@ -114,7 +114,7 @@ public record StepFrame(
     return with(draft -> draft.calls = all);
   }
 
-  /** The frame without the calls at its front that are over. */
+  /** The frame without the finished calls at its front. */
   StepFrame without(int over, List<Made> whatTheyCameTo) {
     List<Made> all = new ArrayList<>(made);
     all.addAll(whatTheyCameTo);
@@ -161,7 +161,7 @@ public record StepFrame(
     return draft.frame();
   }
 
-  /** What changes in a frame during its step. */
+  /** The progress of a frame. */
   private static final class Draft {
     private final StepFrame before;
     private Stage stage;

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param frames by path: the step at top level, and those of sub-prompts
  * @param waiting calls that author code queued outside of a step
- * @param count how often a model or a turn handler has been asked in the life of the thread
+ * @param count how often a model or turn handler has been called in the thread
  * @param compacting the attempt at a summary that is in progress; 0 if there is none
  */
 public record StepState(
@@ -32,7 +32,7 @@ public record StepState(
     return new StepState(all, waiting, count, compacting);
   }
 
-  /** Everything in progress was ended; queued calls stay. */
+  /** Ends everything in progress; queued calls stay. */
   StepState stopped() {
     return new StepState(Map.of(), waiting, count, 0);
   }

@@ -4,10 +4,10 @@ import java.util.Set;
 
 /** Why a thread rests: stable codes for clients. */
 public final class StopCode {
-  /** A side said something, and a person is on the other side. */
+  /** A side replied, and the other side is a person. */
   public static final String STOP_ON_RESPONSE = "stop_on_response";
 
-  /** A side called the tool that ends its turn, and a person is on the other side. */
+  /** A side called the tool that ends its turn, and the other side is a person. */
   public static final String STOP_TOOL = "stop_tool";
 
   public static final String SESSION_STOP = "session_stop";
@@ -26,16 +26,16 @@ public final class StopCode {
   /** A person's turn was forced. */
   public static final String FORCED_HUMAN_TURN = "forced_human_turn";
 
-  /** Code had the turn and said nothing. */
+  /** Code had the turn and added no message. */
   public static final String HANDLER_IDLE = "handler_idle";
 
-  /** A hook did not let the model be called. */
+  /** A hook blocked the call of the model. */
   public static final String HOOK_BLOCKED = "hook_blocked";
 
   /** A client stopped it. */
   public static final String ABORTED_BY_USER = "aborted_by_user";
 
-  /** No model answered, or code threw. */
+  /** No model replied, or code threw. */
   public static final String STEP_ERROR = "step_error";
 
   /** Calls failed repeatedly with the same error. */

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * An effect that a thread needs, or a timer that it waits for.
  *
- * @param id what it is about: a call, a step, a message, an effect, a report
+ * @param id the id of its subject: a call, a step, a message, an effect, a report
  * @param due if present, this is a timer: at this time the program expects a {@link
  *     ThreadInput.EffectDue}
  */
@@ -26,7 +26,7 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     HANDLE,
     /** A call of a tool. */
     CALL,
-    /** The hooks for a call that came back from elsewhere. */
+    /** The hooks for a call whose result came from elsewhere. */
     STORE,
     /** Scheduled work. */
     DEFERRED,
@@ -36,7 +36,7 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     REPORT,
     /** Withdraws work elsewhere after a stop. */
     WITHDRAW,
-    /** Deletes what the thread keeps. */
+    /** Deletes the data of the thread. */
     ERASE
   }
 

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param agent the agent that acts in it now
  * @param origin the agent that it began with
- * @param principal who it belongs to
+ * @param principal the owner
  * @param createdAt milliseconds of the epoch
  * @param parent the thread that created it; null if it was created from outside
  */

@@ -6,11 +6,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What authors' code keeps with a thread.
+ * The data that author code stores with a thread.
  *
- * @param context goes along with the conversation
- * @param storage a small store of keys and values
- * @param status how things stand, for those who watch
+ * @param context the context of the conversation
+ * @param storage a small key-value storage
+ * @param status the status text for subscribers
  */
 public record ThreadStorage(
     Map<String, JsonNode> context,
@@ -21,10 +21,10 @@ public record ThreadStorage(
     @Nullable String status) {
 
   /**
-   * A file of a thread; the journal has its bytes.
+   * A file of a thread, whose bytes are in the journal.
    *
-   * @param seq the record of the journal that they are in
-   * @param index the place in it of the event that has them
+   * @param seq the journal entry with the bytes
+   * @param index the index of the event in the entry
    */
   public record StoredFile(String path, String mimeType, long size, long at, long seq, int index) {}
 

@@ -6,7 +6,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** What a model calls a parameter of an {@link ToolMethod}; its name in Java by default. */
+/** The name of a parameter of a {@link ToolMethod} for the model; its name in Java by default. */
 @Documented
 @Target(ElementType.PARAMETER)
 @Retention(RetentionPolicy.RUNTIME)

@@ -7,7 +7,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** Makes a public method a tool; {@link Tools#of} says what it may look like. */
+/** Makes a public method a tool; see {@link Tools#of} for its signature. */
 @Documented
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
@@ -15,7 +15,7 @@ public @interface ToolMethod {
   /** When a model should call it. */
   String value();
 
-  /** What a model calls it; the method's name by default. */
+  /** The name for the model; the method's name by default. */
   String name() default "";
 
   /** How long one attempt may take, as an ISO duration: {@code PT30S}. */

@@ -31,20 +31,20 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Makes tools of the methods of an object that are annotated with {@link ToolMethod}. */
+/** Creates tools from methods annotated with {@link ToolMethod}. */
 public final class Tools {
   private Tools() {}
 
   /**
-   * The tools that an object's methods are, in the order of their names.
+   * The tools of an object's annotated methods, sorted by name.
    *
    * <pre>{@code
    * final class Orders {
-   *   @AgentTool("Finds the orders of a customer.")
+   *   @ToolMethod("Finds the orders of a customer.")
    *   public List<Order> find_orders(
    *       @Describe("The customer's mail address") String customer, @Nullable Integer limit) {…}
    *
-   *   @AgentTool(value = "Pays an order back.", once = true, approval = "Pay this order back?")
+   *   @ToolMethod(value = "Pays an order back.", once = true, approval = "Pay this order back?")
    *   public ToolResult refund(FlowState flow, Refund refund) {…}
    * }
    *
@@ -53,12 +53,11 @@ public final class Tools {
    *
    * <p>A tool is a public method with {@link ToolMethod}. It takes the thread's {@link FlowState}
    * or not, and then either one record, which is all the arguments, or any number of parameters,
-   * each of which is one argument: {@link Describe} says what it means, {@code @Nullable} that it
-   * may be absent, {@link Arg} what it is called where that is not its name in Java. It returns
-   * what a {@link ToolHandler} does, or a {@code CompletionStage} of it, or nothing.
+   * each of which is one argument: {@link Describe} describes it, {@code @Nullable} makes it
+   * optional, {@link Arg} sets a name other than that in Java. It returns what a {@link
+   * ToolHandler} does, or a {@code CompletionStage} of it, or nothing.
    *
-   * @throws IllegalArgumentException if a method cannot be a tool; it lists everything that is
-   *     wrong
+   * @throws IllegalArgumentException if a method cannot be a tool; the message lists all errors
    */
   public static List<Tool> of(Object instance) {
     Class<?> type = instance.getClass();
@@ -80,7 +79,7 @@ public final class Tools {
       }
     }
     if (named.isEmpty()) {
-      wrong.add("none of its methods has @AgentTool; annotate those that are tools");
+      wrong.add("none of its methods has @ToolMethod; annotate at least one");
     }
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(
@@ -166,7 +165,7 @@ public final class Tools {
 
     private void checkMethod() {
       if (hidden(method)) {
-        wrong("is not public; make it so");
+        wrong("is not public; make it public");
       } else {
         try {
           method.setAccessible(true);
@@ -176,11 +175,11 @@ public final class Tools {
       }
       if (!Tool.NAME.matcher(name).matches()) {
         wrong(
-            "its name \"%s\" is not 1 to 64 of letters, digits, _ and -; give it another one"
+            "its name \"%s\" is not 1 to 64 of letters, digits, _ and -; rename it"
                 .formatted(name));
       }
       if (options.value().isBlank()) {
-        wrong("has no description; tell the model when to call it");
+        wrong("has no description; describe for the model when to call it");
       }
       if (options.attempts() < 1) {
         wrong("attempts is %d; it must be at least 1".formatted(options.attempts()));
@@ -217,7 +216,7 @@ public final class Tools {
       Class<?> type = parameter.getType();
       if (arg == null && !parameter.isNamePresent()) {
         wrong(
-            "the name of its parameter %s was not compiled in; compile with -parameters, or name it: @Arg(\"…\")"
+            "the name of its parameter %s is not in the class file; compile with -parameters, or name it: @Arg(\"…\")"
                 .formatted(called));
       }
       if (type == FlowState.class) {

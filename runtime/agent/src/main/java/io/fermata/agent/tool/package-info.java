@@ -1,4 +1,4 @@
-/** Tools made of the annotated methods of an object. */
+/** Tools from the annotated methods of an object. */
 @NullMarked
 package io.fermata.agent.tool;
 
