@@ -1,12 +1,12 @@
 /**
- * The shell: one persistent actor per session that journals, folds and performs, a gateway that
- * turns tool calls into commands and outcomes into replies, what wakes sessions and starts runs by
- * the clock, a ledger that lets the directory of runs follow, and the host that holds them. What it
- * does while it does it a {@link io.fermata.session.observe.Telemetry} is told; {@link
- * io.fermata.session.key.LogLabels} are what its logs are about.
+ * The shell: one persistent actor per session that journals, folds and performs effects, a gateway
+ * that turns tool calls into commands and outcomes into replies, timers and schedules, the
+ * directory of sessions, and the host that contains them. A {@link
+ * io.fermata.session.observe.Telemetry} observes it; {@link io.fermata.session.key.LogLabels} label
+ * its logs.
  *
- * <p>This room may use flow, persistence and Pekko. It knows no transport: what arrives over MCP,
- * or from a test, is a {@link io.fermata.session.call.ToolCall}.
+ * <p>This module may use flow, agent, persistence and Pekko. It knows no transport: every call is a
+ * {@link io.fermata.session.call.ToolCall}.
  */
 @NullMarked
 package io.fermata.session;

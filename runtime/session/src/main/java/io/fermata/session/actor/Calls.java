@@ -11,8 +11,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The calls of one session: the one being driven, and those that wait behind it in the order they
- * came. Nothing of it is journaled.
+ * The calls of one session: the one being driven, and those that wait behind it in order of
+ * arrival. None of this is journaled.
  */
 public final class Calls {
   private final int bound;
@@ -29,13 +29,13 @@ public final class Calls {
     private final List<Call> all = new ArrayList<>();
     private final List<Visit> visited = new ArrayList<>();
 
-    /** The call that was being driven when this one was let in before it. */
+    /** The call that was being driven when this one was handled in between. */
     @Nullable Waiting held;
 
     /** The calls whose work this one ends. */
     final List<Call> displaced = new ArrayList<>();
 
-    /** It is answered as soon as it is journaled, whatever else the run is at. */
+    /** It is replied to as soon as it is journaled, even if the run still works. */
     boolean hasty;
 
     Waiting(Call call) {
@@ -44,7 +44,7 @@ public final class Calls {
       this.all.add(call);
     }
 
-    /** All who hear what comes of it. */
+    /** All calls that get its reply. */
     public List<Call> listeners() {
       List<Call> listeners = new ArrayList<>(all);
       if (held != null) {
@@ -59,7 +59,7 @@ public final class Calls {
       return whole;
     }
 
-    /** Gives back the call that was held, which goes on without this one. */
+    /** Releases the held call, which continues without this one. */
     @Nullable Waiting letGo() {
       Waiting other = held;
       held = null;
@@ -69,13 +69,13 @@ public final class Calls {
       return other;
     }
 
-    /** Those who waited for another call hear that this one has ended its work. */
+    /** The callers of another call are notified that this one has ended its work. */
     void displace(Waiting other) {
       displaced.addAll(other.listeners());
       displaced.addAll(other.displaced);
     }
 
-    /** The name under which what comes of it is kept. */
+    /** The call id under which its reply is kept. */
     @Nullable String callId() {
       return listeners().stream()
           .map(Call::callId)
@@ -84,17 +84,17 @@ public final class Calls {
           .orElse(null);
     }
 
-    /** Whether somebody waits who takes a run as a task. */
+    /** Whether a caller waits who accepts a task. */
     public boolean takesTasks() {
       return listeners().stream().anyMatch(c -> c.mode().takesTasks());
     }
 
-    /** Whether somebody waits who takes part in the conversation, as no sender of signals does. */
+    /** Whether a client of the conversation waits; a sender of signals is none. */
     public boolean fromClient() {
       return listeners().stream().anyMatch(c -> c.origin().session() != null);
     }
 
-    /** Whether somebody waits who goes on where a run stops, as no schedule does. */
+    /** Whether a caller waits who will call again where a run stops; a schedule does not. */
     public boolean callsAgain() {
       return listeners().stream()
           .map(Call::origin)
@@ -105,10 +105,7 @@ public final class Calls {
       return listeners().stream().anyMatch(call -> call.id() == id);
     }
 
-    /**
-     * Takes out one of several callers who wait for the same view; null if all of them stop
-     * waiting.
-     */
+    /** Removes one of several callers who wait for the same view; null if it was the only one. */
     @Nullable Call leave(long id) {
       if (!call.request().readsOnly() || all.size() == 1) {
         return null;
@@ -149,7 +146,10 @@ public final class Calls {
     return released;
   }
 
-  /** Whether the call repeats one that waits, or waits for the same; then it waits with it. */
+  /**
+   * Joins the call to a waiting one that it repeats, or that waits for the same. Returns whether
+   * there is one.
+   */
   boolean joins(Call call) {
     Waiting same = same(call.callId());
     if (same == null
@@ -178,7 +178,7 @@ public final class Calls {
     return queue.size() < bound && queue.add(new Waiting(call));
   }
 
-  /** Lets a call that was to be driven wait as the first of all. */
+  /** Returns the current call to the head of the queue. */
   void putBack(Waiting waiting) {
     current = null;
     queue.addFirst(waiting);
@@ -188,7 +188,7 @@ public final class Calls {
     return queue.poll();
   }
 
-  /** Takes out a call that waits in the queue and whose caller has stopped waiting. */
+  /** Removes a queued call whose caller has stopped waiting. */
   @Nullable Waiting withdraw(long id) {
     for (Waiting waiting : queue) {
       if (waiting.call.id() == id) {

@@ -21,21 +21,21 @@ public final class LostEffects {
   }
 
   /**
-   * The effects that were kept of a session, or else new ones. They stay here until they are {@link
-   * #takenOver}: the actor that asks may stop before it has read its journal, without a signal.
+   * The kept effects of a session, or else new ones. They stay here until they are {@link
+   * #takenOver}: the requesting actor may stop before it has read its journal, without a signal.
    */
-  @SuppressWarnings("unchecked") // a session keeps its kind
+  @SuppressWarnings("unchecked") // the kind of a session never changes
   <F extends Effect, R> Effects<F, R> of(String entityId, Supplier<Effects<F, R>> fresh) {
     Effects<?, ?> kept = bySession.get(entityId);
     return kept == null ? fresh.get() : (Effects<F, R>) kept;
   }
 
-  /** The actor of a session has read its journal: the effects are its own now. */
+  /** The actor of a session has read its journal and owns the effects now. */
   void takenOver(String entityId) {
     bySession.remove(entityId);
   }
 
-  /** Cancels what was kept of a session that is erased. */
+  /** Cancels the kept effects of a session that is erased. */
   public void forget(String entityId) {
     Effects<?, ?> kept = bySession.remove(entityId);
     if (kept != null) {
@@ -43,7 +43,7 @@ public final class LostEffects {
     }
   }
 
-  /** Cancels all that was kept, as the process ends. */
+  /** Cancels all kept effects, as the process ends. */
   public void close() {
     bySession.values().forEach(Effects::abandonAll);
     bySession.clear();

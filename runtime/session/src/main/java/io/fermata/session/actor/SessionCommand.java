@@ -8,7 +8,7 @@ import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.TraceContext;
 import org.jspecify.annotations.Nullable;
 
-/** What a session actor receives: calls, news of its effects, and the region's requests. */
+/** What a session actor receives: calls, results of its effects, and requests of the region. */
 public sealed interface SessionCommand {
 
   /**
@@ -16,8 +16,8 @@ public sealed interface SessionCommand {
    *
    * @param id the gateway's number of the call
    * @param origin who calls
-   * @param callId the caller's name for the call, so that it counts once; null for none
-   * @param fresh whether the session was made up for this call, so that it has no journal
+   * @param callId the caller's name for the call, which makes it idempotent; null for none
+   * @param fresh whether the session was created for this call, so that it has no journal
    * @param replyTo where the reply goes
    */
   record Call(
@@ -35,7 +35,7 @@ public sealed interface SessionCommand {
       replyTo.reply(id, reply);
     }
 
-    /** What a log may contain of it: nothing that the caller sends. */
+    /** For logs, without anything that the caller sent. */
     @Override
     public String toString() {
       return "call " + id + " to " + request.name();
@@ -58,7 +58,7 @@ public sealed interface SessionCommand {
   /** An effect publishes something while it runs. */
   record Progressed(String effect, ToolProgress progress) implements SessionCommand {}
 
-  /** An effect's handler has started, on a thread of its own. */
+  /** An effect's handler has started, on its own thread. */
   record EffectStarted(String key) implements SessionCommand {}
 
   /** An effect has ended, and its result can be fetched. */
@@ -70,19 +70,18 @@ public sealed interface SessionCommand {
   /**
    * A timer has fired.
    *
-   * @param arrived whether its moment has come; a timer cannot reach as far ahead as a program can
-   *     wait
+   * @param arrived whether it is due; a program can wait longer than one timer can be set
    */
   record TimerFired(String key, boolean arrived) implements SessionCommand {}
 
   /**
-   * The entry that the directory has of the session.
+   * The directory entry of the session.
    *
    * @param seq the number of the journal entry that it reflects; null if it has none
    */
   record Listed(@Nullable Long seq) implements SessionCommand {}
 
-  /** Perform again what the last attempt left undone. */
+  /** Perform again what failed in the last attempt. */
   record PerformAgain() implements SessionCommand {}
 
   /** Resume the effects that were running when the journal ended. */
@@ -91,10 +90,10 @@ public sealed interface SessionCommand {
   /** Be awake, so that unfinished work continues. */
   record Wake() implements SessionCommand {}
 
-  /** Stop at once, whatever is running: the session is about to be erased. */
+  /** Stop at once, even if effects run: the session is about to be erased. */
   record Vanish() implements SessionCommand {}
 
-  /** There was no call for a while, or memory is wanted for others. */
+  /** There was no call for a while, or memory is needed for others. */
   record Idle() implements SessionCommand {}
 
   /**

@@ -1,6 +1,6 @@
 package io.fermata.session.admin;
 
-/** What was to be imported is no journal that this host can take; nothing of it was written. */
+/** An import failed because the input is no journal that this host accepts; nothing was written. */
 public final class ArchiveException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

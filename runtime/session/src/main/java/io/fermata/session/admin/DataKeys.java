@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keys that are known when the host starts, as {@code id:base64} of 32 bytes each, separated by
- * commas or line ends. The first encrypts, all of them decrypt: to rotate, put a new one first.
+ * A fixed set of keys, written as {@code id:base64} of 32 bytes each, separated by commas or line
+ * ends. The first encrypts, all of them decrypt: to rotate, put a new one first.
  */
 public final class DataKeys implements KeyProvider {
   /** The environment variable that holds keys. */
@@ -40,7 +40,8 @@ public final class DataKeys implements KeyProvider {
   /**
    * Reads keys.
    *
-   * @throws IllegalArgumentException if one cannot be read, which tells its place and not the key
+   * @throws IllegalArgumentException if a key is invalid; the message contains its position, not
+   *     the key
    */
   public static DataKeys parse(String text) {
     Map<String, byte[]> keys = new LinkedHashMap<>();
@@ -50,7 +51,7 @@ public final class DataKeys implements KeyProvider {
       }
     }
     if (keys.isEmpty()) {
-      throw new IllegalArgumentException("There is no key; write id:base64 of 32 random bytes");
+      throw new IllegalArgumentException("There is no key; use id:base64 with 32 random bytes");
     }
     return new DataKeys(keys);
   }
@@ -60,21 +61,22 @@ public final class DataKeys implements KeyProvider {
     String place = "Key number " + (keys.size() + 1);
     if (colon < 0 || !ID.matcher(part.substring(0, colon)).matches()) {
       throw new IllegalArgumentException(
-          place + " has no id; write id:base64, the id of letters, digits, - and _");
+          place + " has no id; use id:base64, with letters, digits, - and _ in the id");
     }
     String id = part.substring(0, colon);
     byte[] key;
     try {
       key = Base64.getDecoder().decode(part.substring(colon + 1));
     } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException("The key " + id + " is not written in base64", e);
+      throw new IllegalArgumentException("The key " + id + " is not valid base64", e);
     }
     if (key.length != BYTES) {
       throw new IllegalArgumentException(
           "The key " + id + " has " + key.length + " bytes; it needs " + BYTES);
     }
     if (keys.put(id, key) != null) {
-      throw new IllegalArgumentException("There are two keys " + id + "; give each its own id");
+      throw new IllegalArgumentException(
+          "There are two keys " + id + "; use a different" + " id for each");
     }
   }
 
@@ -83,7 +85,7 @@ public final class DataKeys implements KeyProvider {
     try {
       return parse(Files.readString(file));
     } catch (NoSuchFileException e) {
-      throw new UncheckedIOException("There is no file " + file, e);
+      throw new UncheckedIOException("The key file does not exist: " + file, e);
     } catch (IOException e) {
       throw new UncheckedIOException("The keys in " + file + " cannot be read", e);
     }
@@ -92,7 +94,8 @@ public final class DataKeys implements KeyProvider {
   /**
    * The keys that the environment names, by {@code FERMATA_KEYS} or {@code FERMATA_KEYS_FILE}.
    *
-   * @throws IllegalArgumentException if they cannot be read, which tells the variable and no key
+   * @throws IllegalArgumentException if they are invalid; the message contains the variable, not
+   *     the key
    */
   public static Optional<DataKeys> fromEnvironment() {
     return from(System.getenv());
@@ -121,7 +124,7 @@ public final class DataKeys implements KeyProvider {
   public static String generate(String id) {
     if (!ID.matcher(id).matches()) {
       throw new IllegalArgumentException(
-          "A key's id has up to 32 letters, digits, - and _; " + id + " has not");
+          "A key's id consists of up to 32 letters, digits, - and _; " + id + "  does not");
     }
     byte[] key = new byte[BYTES];
     new SecureRandom().nextBytes(key);

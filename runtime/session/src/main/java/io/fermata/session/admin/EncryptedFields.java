@@ -1,12 +1,12 @@
 package io.fermata.session.admin;
 
-/** What a host encrypts in its store. */
+/** The scope of encryption in the store of a host. */
 public enum EncryptedFields {
-  /** The values of fields that flows mark as secret, wherever they go. */
+  /** The values of fields that flows mark as secret, wherever they occur. */
   SECRETS,
   /**
-   * Every record and every snapshot of runs and threads. What the store finds journals by stays
-   * readable: names of flows and agents, principals, tags, times and standings.
+   * Every entry and snapshot of runs and threads. Indexed data stays readable: names of flows and
+   * agents, principals, tags, times and statuses.
    */
   EVERYTHING
 }

@@ -1,14 +1,9 @@
 package io.fermata.session.admin;
 
-/**
- * What is to be erased: everything that the store has of it, the runs and threads included that
- * belong to it.
- */
+/** What to erase from the store, including the runs and threads that belong to it. */
 public sealed interface Erasure {
 
-  /**
-   * All that belongs to a principal: the runs of every flow, registered or not, and all threads.
-   */
+  /** Everything of a principal: the runs of every flow, registered or not, and all threads. */
   static Erasure principal(String principal) {
     return new Principal(principal);
   }
@@ -16,13 +11,13 @@ public sealed interface Erasure {
   /**
    * The runs of every flow in one session of a principal.
    *
-   * @param session the handle that results carried, or the key that the client chose
+   * @param session the handle from results, or the key that the client chose
    */
   static Erasure session(String principal, String session) {
     return new Session(principal, session);
   }
 
-  /** A run. The journal that it shares with the other runs of its flow and session goes with it. */
+  /** A run, with the journal that it shares with the other runs of its flow and session. */
   static Erasure run(String flow, String runId) {
     return new Run(flow, runId);
   }
@@ -38,6 +33,6 @@ public sealed interface Erasure {
 
   record Run(String flow, String runId) implements Erasure {}
 
-  @SuppressWarnings("JavaLangClash") // what it is called everywhere else
+  @SuppressWarnings("JavaLangClash") // the domain's name
   record Thread(String threadId) implements Erasure {}
 }

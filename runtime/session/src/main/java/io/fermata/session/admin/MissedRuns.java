@@ -1,19 +1,19 @@
 package io.fermata.session.admin;
 
 /**
- * What becomes of a schedule's occurrences that went by before their runs could be started: while
- * no host was running, while its machine slept, or while the run before was still being started.
+ * What happens to missed occurrences of a schedule: those during which no host was running, its
+ * machine was suspended, or the previous run was still being started.
  */
 public enum MissedRuns {
-  /** Only the latest of them starts a run. */
+  /** Only the most recent one starts a run. */
   LATEST,
 
-  /** Each of them starts a run, but only the latest 1,000. */
+  /** Each of them starts a run, up to the most recent 1,000. */
   ALL,
 
   /**
-   * What went by before the host started is left out. What it could not start in time while it ran
-   * is treated as with {@link #LATEST}.
+   * Occurrences before the start of the host are skipped. Those missed while it ran are handled as
+   * with {@link #LATEST}.
    */
   NONE
 }

@@ -4,27 +4,25 @@ import java.time.Duration;
 import java.util.Objects;
 
 /**
- * How long the store keeps what is over. What a run was given when it ended stays with it: a change
- * applies to the runs that end from then on.
+ * How long the store keeps ended runs. A change applies to runs that end afterwards.
  *
  * @param journal how long the journal of a run is kept after its end, for audit and replay
- * @param end how long it is known after its end that a run has ended, and what repeated calls are
- *     told; never shorter than the journal is kept
+ * @param end how long the end of a run and its last reply are kept, for repeated calls; at least as
+ *     long as the journal
  */
 public record Retention(Duration journal, Duration end) {
 
-  /** Keeps nothing of a run that has ended but that it has, for 30 days. */
+  /** Deletes the journal when a run ends, and keeps its end for 30 days. */
   public static final Retention DEFAULT = new Retention(Duration.ZERO, Duration.ofDays(30));
 
-  /** How long the end of a task can be fetched at least, whatever a host forgets sooner. */
+  /** The minimum time for which the end of a task can be fetched. */
   static final Duration LEAST_OF_TASKS = Duration.ofHours(1);
 
   public Retention {
     Objects.requireNonNull(end, "end");
     if (journal.isNegative() || end.isNegative()) {
       throw new IllegalArgumentException(
-          "What is over is kept for a time that can pass, or for none: journal and end must not be"
-              + " negative");
+          "A retention must not be negative, neither for journal nor for end");
     }
     end = end.compareTo(journal) < 0 ? journal : end;
   }
@@ -34,7 +32,7 @@ public record Retention(Duration journal, Duration end) {
     return new Retention(journal, DEFAULT.end());
   }
 
-  /** The same, except for how long it is known that a run has ended. */
+  /** A copy with another retention of ends. */
   public Retention knowingEndsFor(Duration time) {
     return new Retention(journal, time);
   }
@@ -47,7 +45,7 @@ public record Retention(Duration journal, Duration end) {
     return later(ended, end);
   }
 
-  /** Until when the end of a run is known that was handed out as a task. */
+  /** Until when the end of a task is kept. */
   public long taskKnownUntil(long ended) {
     return Math.max(knownUntil(ended), later(ended, LEAST_OF_TASKS));
   }

@@ -2,7 +2,7 @@ package io.fermata.session.admin;
 
 import java.util.Map;
 
-/** How long a host keeps what is over, for each of its flows. */
+/** The retention of a host, and those of single flows. */
 public record Retentions(Retention usual, Map<String, Retention> ofFlows) {
 
   public Retentions {

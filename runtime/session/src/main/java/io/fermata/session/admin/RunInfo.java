@@ -4,13 +4,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A run in a list, as it was within the last second. Times are milliseconds of the epoch.
+ * A run in a list, at most about a second old. Times are in epoch milliseconds.
  *
- * @param session the session it belongs to, as its client names it
- * @param changedAt when something happened last; of a run that has ended, when it did
- * @param since since when it has this status
- * @param waitsFor what it waits for, or what stopped it
- * @param tags what its steps marked it with
+ * @param session its session, as the client names it
+ * @param changedAt when it last changed; for an ended run, when it ended
+ * @param since when this status began
+ * @param waitsFor what it waits for, or which error stopped it
+ * @param tags the tags that its steps set
  */
 public record RunInfo(
     String runId,
@@ -25,23 +25,23 @@ public record RunInfo(
     List<Wait> waitsFor,
     List<String> tags) {
 
-  /** How a run stands. */
+  /** The status of a run. */
   public enum Status {
-    /** A handler works for it, or a failed one is to be tried again. */
+    /** A handler runs, or a failed one will be retried. */
     WORKING,
-    /** It waits for somebody, a signal or a moment. */
+    /** It waits for a person, a signal or a time. */
     WAITING,
-    /** A step of it failed for good: it goes on when somebody tries again, or decides. */
+    /** A step failed permanently: it continues when somebody retries or resolves it. */
     STOPPED,
     COMPLETED,
     FAILED,
     CANCELLED,
-    /** Another run took its place in the session. */
+    /** Another run replaced it in the session. */
     ABANDONED,
-    /** Nobody touched it for longer than its flow allows. */
+    /** It was inactive for longer than its flow allows. */
     EXPIRED;
 
-    /** Whether the run goes on, or can. */
+    /** Whether the run has not ended. */
     public boolean live() {
       return this == WORKING || this == WAITING || this == STOPPED;
     }
@@ -50,12 +50,12 @@ public record RunInfo(
   /**
    * Something that a run waits for.
    *
-   * @param step the node that waits
-   * @param what the field that is asked, the tool that shows a widget, the signal, the moment, or
-   *     the code of the error that stopped the step
+   * @param step the waiting node
+   * @param what the field of the question, the tool of the widget, the signal, the time, or the
+   *     code of the error that stopped the step
    */
   public record Wait(String step, Kind kind, String what) {
-    /** What kind of thing is waited for. */
+    /** The kind of a wait. */
     public enum Kind {
       ANSWER,
       WIDGET,
@@ -70,12 +70,12 @@ public record RunInfo(
     tags = List.copyOf(tags);
   }
 
-  /** Since when the run waits; null if it does not. */
+  /** When the run started to wait; null if it does not wait. */
   public @Nullable Long waitingSince() {
     return status == Status.WAITING ? Long.valueOf(since) : null;
   }
 
-  /** When the run ended; null if it did not. */
+  /** When the run ended; null if it has not ended. */
   public @Nullable Long endedAt() {
     return status.live() ? null : Long.valueOf(changedAt);
   }

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 
 /** Runs as JSON. Pure. */
 public final class RunJson {
-  /** How runs can stand, in words. */
+  /** The names of all statuses. */
   public static final String STATUSES =
       Arrays.stream(RunInfo.Status.values()).map(RunJson::name).collect(Collectors.joining(", "));
 
@@ -41,7 +41,7 @@ public final class RunJson {
     return json;
   }
 
-  /** The status of a name, in upper or lower case; empty if there is none. */
+  /** The status of a name, ignoring case; empty if there is none. */
   public static Optional<RunInfo.Status> status(String name) {
     return Arrays.stream(RunInfo.Status.values())
         .filter(status -> name(status).equals(name.toLowerCase(Locale.ROOT)))

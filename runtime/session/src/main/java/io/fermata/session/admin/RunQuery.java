@@ -6,20 +6,19 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which runs are wanted: those for which everything said here is true. Begin with {@link #ALL}.
+ * A query of runs: a run matches if all criteria hold. Start with {@link #ALL}.
  *
- * @param principal whom they belong to; null for anybody
+ * @param principal the owner; null for any
  * @param version the version of their flow; null for any
- * @param statuses how they stand, in one of these ways; empty for any
- * @param tags those that a run has to have, all of them
- * @param text to be found in the flow's name, a tag, the session or what is waited for; null for
- *     any
- * @param startedFrom the first moment at which they may have started
- * @param startedBefore the first moment after that
- * @param before they have had their status since before this moment: those that wait for longer
- *     than five minutes have waited since before five minutes ago
- * @param limit how many a page has at most, 1 to 500
- * @param cursor names the page; null for the first
+ * @param statuses the statuses that match; empty for any
+ * @param tags tags that a run must all have
+ * @param text a text in the flow's name, a tag, the session or what it waits for; null for any
+ * @param startedFrom the earliest start time
+ * @param startedBefore the exclusive upper bound of the start time
+ * @param before the status began before this time; for runs that wait longer than five minutes,
+ *     pass the time five minutes ago
+ * @param limit the page size, 1 to 500
+ * @param cursor the cursor of the page; null for the first
  */
 public record RunQuery(
     @Nullable String flow,
@@ -36,11 +35,11 @@ public record RunQuery(
     int limit,
     @Nullable String cursor) {
 
-  /** What comes first. */
+  /** The order of a list. */
   public enum Order {
-    /** The run that started last. */
+    /** The latest start first. */
     STARTED,
-    /** The run that has had its status for longest; of those that go on, if no status is named. */
+    /** The longest-lasting status first; without a status, only runs that have not ended. */
     LONGEST
   }
 

@@ -6,16 +6,16 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The runs of a store, listed without waking any. The list follows the journals within a second and
- * is never the truth: after a crash it catches up by itself. A run that has ended is listed for as
- * long as its journal is kept.
+ * The runs of a store, listed without waking them. The list follows the journals within a second
+ * and is never authoritative; after a crash it catches up by itself. An ended run is listed as long
+ * as its journal is kept.
  */
 public interface Runs {
 
   /**
-   * A part of a list.
+   * A page of a list.
    *
-   * @param cursor names the next page; null if there is none
+   * @param cursor the cursor of the next page; null if there is none
    */
   record Page(List<RunInfo> runs, @Nullable String cursor) {
     public Page {
@@ -24,32 +24,30 @@ public interface Runs {
   }
 
   /**
-   * What a rebuild did.
+   * The counts of a rebuild.
    *
-   * @param journals how many it read
+   * @param journals journals that were read
    * @param entered runs that are listed
-   * @param removed runs that were listed and are none
+   * @param removed entries without a run that were removed
    */
   record Rebuilt(long journals, long entered, long removed) {}
 
   /**
-   * The runs of a query, page by page. Pages list every run once, whatever starts and ends
-   * meanwhile. A store that cannot list fails it with a {@link ThreadException}, {@code not_kept}.
+   * Lists the runs of a query, page by page. Pages list every run once, even if runs start and end
+   * meanwhile. With a store that cannot list, it fails with a {@link ThreadException}, {@code
+   * not_kept}.
    *
-   * @throws IllegalArgumentException if the query makes no sense
+   * @throws IllegalArgumentException if the query is invalid
    */
   CompletionStage<Page> list(RunQuery query);
 
-  /** What is listed of a run; empty if nothing is. A store that cannot list fails this, too. */
+  /** The list entry of a run; empty if there is none. Fails as {@link #list} does. */
   CompletionStage<Optional<RunInfo>> get(String flow, String runId);
 
-  /**
-   * Makes the list anew from the journals. Whoever runs meanwhile is not disturbed. A store that
-   * cannot list fails this, too.
-   */
+  /** Rebuilds the list from the journals, while sessions continue. Fails as {@link #list} does. */
   CompletionStage<Rebuilt> rebuild();
 
-  /** The runs of a store that this process has opened for them alone. */
+  /** The runs of a store that was opened only for them. */
   interface Opened extends Runs, AutoCloseable {
     @Override
     void close();

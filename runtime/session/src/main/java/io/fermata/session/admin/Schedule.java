@@ -9,26 +9,25 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When a host starts runs of a flow by itself.
+ * A schedule on which a host starts runs of a flow.
  *
  * <pre>{@code
  * Schedule.of("nightly", "report").cron("0 3 * * *").zone(ZoneId.of("Europe/Berlin"))
  * }</pre>
  *
- * <p>Each occurrence starts exactly one run, however often the host is restarted or lost. The run
- * belongs to the principal {@value #PRINCIPAL} and to a session of its own, which is named in
- * {@code _meta} by {@code fermata/sessionId} = {@code <schedule>/<time>}, for instance {@code
- * nightly/2026-05-01T01:00:00Z}. A run that pauses stays paused until somebody calls it by these
- * names.
+ * <p>Each occurrence starts exactly one run, across restarts and crashes of the host. The run
+ * belongs to the principal {@value #PRINCIPAL} and to its own session, which {@code _meta} names by
+ * {@code fermata/sessionId} = {@code <schedule>/<time>}, for instance {@code
+ * nightly/2026-05-01T01:00:00Z}. A paused run waits until it is called by these names.
  *
- * @param name what the schedule is called; it goes on where it was under the same name
- * @param flow the id of the flow that is started
+ * @param name the name; a schedule of the same name continues where it was
+ * @param flow the id of the flow to start
  * @param cron minute, hour, day of month, month and day of week
  * @param every the time between two occurrences
- * @param zone whose clocks {@code cron} speaks of
- * @param intent why the run is started, as the flow is told
- * @param updates the answers that the run starts with
- * @param missed what becomes of occurrences that went by
+ * @param zone the time zone of {@code cron}
+ * @param intent the intent that the flow receives
+ * @param updates the answers with which the run starts
+ * @param missed what happens to missed occurrences
  */
 public record Schedule(
     String name,
@@ -40,7 +39,7 @@ public record Schedule(
     ObjectNode updates,
     MissedRuns missed) {
 
-  /** Who the runs of schedules belong to. */
+  /** The principal of the runs of schedules. */
   public static final String PRINCIPAL = "fermata/schedule";
 
   public Schedule {
@@ -50,7 +49,7 @@ public record Schedule(
   /**
    * A schedule that still needs {@link #cron(String)} or {@link #every(Duration)}.
    *
-   * @param name lower-case letters, digits, _ and -, no other schedule's of the host
+   * @param name lower-case letters, digits, _ and -, unique in the host
    * @param flow the id of a flow of the host
    */
   public static Schedule of(String name, String flow) {
@@ -66,20 +65,20 @@ public record Schedule(
   }
 
   /**
-   * Minute, hour, day of month, month and day of week, as Unix has it. An hour that the zone's
-   * clocks skip comes when they have skipped it, and one that they show twice counts the first
-   * time; only where the hour is {@code *} every hour that passes counts.
+   * Minute, hour, day of month, month and day of week, as in Unix. At a change of the clocks, a
+   * skipped time occurs right after the gap, and a repeated one occurs once, the first time; if the
+   * hour is {@code *}, every elapsed hour counts.
    */
   public Schedule cron(String expression) {
     return new Schedule(name, flow, expression, every, zone, intent, updates, missed);
   }
 
-  /** That much time between two occurrences; the first comes that long after the first start. */
+  /** A fixed interval; the first occurrence is one interval after the first start. */
   public Schedule every(Duration interval) {
     return new Schedule(name, flow, cron, interval, zone, intent, updates, missed);
   }
 
-  /** Whose clocks the cron expression speaks of; UTC if nothing is said. */
+  /** The time zone of the cron expression; UTC by default. */
   public Schedule zone(ZoneId value) {
     return new Schedule(name, flow, cron, every, value, intent, updates, missed);
   }
@@ -100,12 +99,12 @@ public record Schedule(
     return updates(object);
   }
 
-  /** What becomes of occurrences that went by; {@link MissedRuns#LATEST} if nothing is said. */
+  /** What happens to missed occurrences; {@link MissedRuns#LATEST} by default. */
   public Schedule missed(MissedRuns value) {
     return new Schedule(name, flow, cron, every, zone, intent, updates, value);
   }
 
-  /** A copy: changing it does not change the schedule. */
+  /** A copy; changes of it have no effect. */
   @Override
   public ObjectNode updates() {
     return updates.deepCopy();

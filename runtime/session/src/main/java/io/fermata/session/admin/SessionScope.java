@@ -9,10 +9,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sessions that are erased together.
+ * A set of sessions to erase.
  *
- * @param entities by their names
- * @param places and by the beginnings of the parts of their names behind the flow or the agent
+ * @param entities the sessions of these names
+ * @param places and those whose names, after the flow or the agent, begin with one of these
  */
 public record SessionScope(Set<String> entities, Set<String> places) {
 
@@ -21,7 +21,7 @@ public record SessionScope(Set<String> entities, Set<String> places) {
     places = Set.copyOf(places);
   }
 
-  /** Null if there can be nothing of that name. */
+  /** Null if the name is malformed. */
   public static @Nullable SessionScope of(Erasure what, Handles handles) {
     if (what instanceof Erasure.Principal all) {
       return new SessionScope(Set.of(), Set.of(SessionKey.ownerOf(all.principal())));
@@ -36,7 +36,7 @@ public record SessionScope(Set<String> entities, Set<String> places) {
     return key == null ? null : new SessionScope(Set.of(key.entityId()), Set.of(key.family()));
   }
 
-  /** What belongs to a thread besides itself. */
+  /** Everything that belongs to a thread, besides itself. */
   public static SessionScope ofFamily(ThreadKey key) {
     return new SessionScope(Set.of(), Set.of(key.family()));
   }
@@ -46,7 +46,7 @@ public record SessionScope(Set<String> entities, Set<String> places) {
         || places.stream().anyMatch(SessionKey.placeOf(entityId)::startsWith);
   }
 
-  /** Together with what belongs to the threads among some sessions. */
+  /** This scope, extended by everything that belongs to the threads among some sessions. */
   public SessionScope withFamilies(Iterable<String> entityIds) {
     Set<String> all = new HashSet<>(places);
     for (String entityId : entityIds) {

@@ -5,18 +5,18 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * What a host allows and how long it waits.
+ * The limits and timeouts of a host.
  *
  * @param limits the bounds of one run
- * @param callDeadline how long a call may take before the client is told that the work goes on
- * @param waitingCalls calls of one session that may wait behind the one being handled
- * @param callsInFlight calls of all sessions that may be under way
- * @param unfinishedRuns about how many runs one principal may have that have not ended
+ * @param callDeadline how long a call may take before it is replied to with {@code still_working}
+ * @param waitingCalls the queue length of a session
+ * @param callsInFlight the maximum number of calls in flight, of all sessions
+ * @param unfinishedRuns the approximate maximum of unfinished runs per principal
  * @param idle how long a session stays in memory after its last call
- * @param awake sessions in memory before the least used go to sleep
- * @param snapshotEvery journal records between two snapshots of a session
+ * @param awake sessions in memory before the least used are stopped
+ * @param snapshotEvery journal entries between two snapshots of a session
  * @param handlerThreads threads for blocking handlers on a JDK without virtual threads
- * @param recorderBacklog journal records that a recorder may be behind before it loses some
+ * @param recorderBacklog journal entries that a recorder may lag behind before some are dropped
  */
 public record Settings(
     Limits limits,
@@ -56,7 +56,7 @@ public record Settings(
           "snapshotEvery, handlerThreads and recorderBacklog must be at least 1");
     }
     if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
-      throw new IllegalArgumentException("callDeadline and idle must be times that can pass");
+      throw new IllegalArgumentException("callDeadline and idle must be positive");
     }
   }
 

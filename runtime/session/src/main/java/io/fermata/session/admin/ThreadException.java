@@ -1,9 +1,6 @@
 package io.fermata.session.admin;
 
-/**
- * A thread, or the list of runs, could not do what it was asked; the code tells why, and clients
- * may rely on it.
- */
+/** A request to a thread, or to the list of runs, failed. The code is stable. */
 public final class ThreadException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
@@ -20,7 +17,7 @@ public final class ThreadException extends RuntimeException {
    * {@code too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query},
    * {@code no_open_question}, {@code missing_approval}, {@code missing_answers}, {@code
    * overloaded}, {@code shutting_down}, {@code store_unavailable}, {@code not_kept}, {@code
-   * journal_unreadable}, {@code key_missing}, {@code seal_broken}.
+   * journal_unreadable}, {@code key_missing}, {@code decryption_failed}.
    */
   public String code() {
     return code;

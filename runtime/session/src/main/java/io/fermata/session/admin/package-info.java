@@ -1,6 +1,6 @@
 /**
- * What operators and applications ask of a host beside calls: threads, runs, schedules, retention,
- * erasure, keys, import and export.
+ * The administration of a host: threads, runs, schedules, retention, erasure, keys, import and
+ * export.
  */
 @NullMarked
 package io.fermata.session.admin;

@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** A call's arguments and the hints of its {@code _meta}, once they were found well formed. */
+/** The valid arguments of a call, with the hints of its {@code _meta}. */
 public record Arguments(
     CallAction action,
     String intent,
@@ -38,7 +38,7 @@ public record Arguments(
   private static final int LONGEST_CALL_ID = 200;
   private static final int LONGEST_INTENT = 8_192;
 
-  /** What the call wants of its run. */
+  /** The request to the run. */
   public Request.OfRun request() {
     boolean any = expectedSeq == null && asked == null;
     return new Request.OfRun(
@@ -50,7 +50,7 @@ public record Arguments(
         any ? null : new Request.Only(null, expectedSeq, asked));
   }
 
-  /** The arguments, or everything that is wrong with them. */
+  /** The arguments, or their violations. */
   public sealed interface Reading {}
 
   public record Well(Arguments arguments) implements Reading {}

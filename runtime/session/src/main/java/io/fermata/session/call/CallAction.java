@@ -4,14 +4,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/** What a call asks of a run. */
+/** The action of a call. */
 public enum CallAction {
   START,
   CONTINUE,
   RESET,
   STATUS,
   CANCEL,
-  /** Something happened outside. No client may say this: it comes from the host's own side. */
+  /** A signal from outside. Clients cannot send it; the host does. */
   SIGNAL;
 
   private static final List<CallAction> CLIENTS = List.of(START, CONTINUE, RESET, STATUS, CANCEL);

@@ -7,12 +7,12 @@ import io.fermata.flow.schema.ArgumentSchema;
 import java.util.List;
 
 /**
- * A tool that renders a widget in the client: a page, and the shape of the data it is given.
+ * A tool that renders a widget in the client: a page, and the schema of its data.
  *
- * @param name what flows call it by
- * @param description what it shows, in the words a model reads
- * @param page what renders it, served at {@link #uri}
- * @param data what flows give it
+ * @param name the name that flows use
+ * @param description what it shows, for the model
+ * @param page the page that renders it, served at {@link #uri}
+ * @param data the schema of its data
  */
 public record DisplayTool(
     String name, String title, String description, WidgetPage page, ArgumentSchema data) {
@@ -24,7 +24,7 @@ public record DisplayTool(
     return new DisplayTool(name, title, description, page, any);
   }
 
-  /** A display tool that takes any object as its data, with a page that needs nothing. */
+  /** A display tool that takes any object as its data, with a self-contained page. */
   public static DisplayTool of(String name, String title, String description, String html) {
     return of(name, title, description, WidgetPage.of(html));
   }
@@ -43,12 +43,12 @@ public record DisplayTool(
     return new DisplayTool(name, title, description, page, shape);
   }
 
-  /** Where the page is found. */
+  /** The URI of the page. */
   public String uri() {
     return WidgetPage.uri(name);
   }
 
-  /** The JSON Schema of a call: the data, and the session that the page is to answer in. */
+  /** The JSON Schema of a call: the data, and the session for the page's answer. */
   public ObjectNode inputSchema() {
     ObjectNode schema = data.json();
     ObjectNode properties = schema.withObjectProperty("properties");
@@ -64,7 +64,7 @@ public record DisplayTool(
     return schema;
   }
 
-  /** Everything that is wrong with what a call was given. */
+  /** The violations of a call's arguments. */
   public List<Violation> check(ObjectNode arguments) {
     ObjectNode given = arguments;
     if (!data.json().path("properties").has(SESSION)) {

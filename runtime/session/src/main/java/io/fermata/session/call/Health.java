@@ -1,15 +1,15 @@
 package io.fermata.session.call;
 
 /**
- * Whether a host can do its work now.
+ * The health of a host.
  *
- * @param store whether its store answers
- * @param accepts whether it takes calls, as it does until it closes
+ * @param store whether its store responds
+ * @param accepts whether it accepts calls, which it does until it closes
  */
 public record Health(boolean store, boolean accepts) {
   public static final Health GOOD = new Health(true, true);
 
-  /** Whether calls are welcome. */
+  /** Whether it is ready for calls. */
   public boolean ready() {
     return store && accepts;
   }

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.session.key.Handles;
 
-/** Turns the call of a job into the start of a run, in a session that no other call has. */
+/** Turns the call of a job into the start of a run in a separate session. */
 public final class Jobs {
   private Jobs() {}
 
@@ -16,7 +16,7 @@ public final class Jobs {
     return new ToolCall(call.tool(), call.principal(), start, call.meta(), null);
   }
 
-  /** A call that is sent again meets the run that it began. */
+  /** A repeated call reaches the run that it started. */
   private static String session(ToolCall call, Handles handles) {
     JsonNode callId = call.meta().path(Arguments.CALL_ID);
     return callId.isTextual()

@@ -11,7 +11,7 @@ import io.fermata.flow.json.Json;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/** Outcomes as the objects that clients see. */
+/** The JSON of outcomes for clients. */
 public final class OutcomeJson {
   private OutcomeJson() {}
 
@@ -64,7 +64,7 @@ public final class OutcomeJson {
     }
   }
 
-  /** Whether {@code field} is not taken by the field that an error is about. */
+  /** Whether the property {@code field} is still free, or names the same field. */
   private static boolean free(ObjectNode body, String field) {
     return !body.has("field") || body.path("field").textValue().equals(field);
   }
@@ -132,7 +132,7 @@ public final class OutcomeJson {
     }
   }
 
-  /** Where a run is and what it knows, for {@code action: status}. */
+  /** The position and state of a run, for {@code action: status}. */
   public static ObjectNode run(RunState run) {
     ObjectNode report = Json.object();
     report.put("intent", run.intent());

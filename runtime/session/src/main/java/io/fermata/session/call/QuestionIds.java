@@ -9,21 +9,21 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The very questions that answers are for: the same ones asked anew are others.
+ * Identifies the questions that answers are for. A question that is asked again has a new id.
  *
- * @param names by field, as {@link TaskView#asked} has them
+ * @param names by field, as in {@link TaskView#asked}
  */
 public record QuestionIds(String runId, Map<String, String> names) {
   public QuestionIds {
     names = Map.copyOf(names);
   }
 
-  /** Whether a run still asks them all. */
+  /** Whether a run still asks all of them. */
   public boolean by(RunState run) {
     return run.runId().equals(runId) && names(run).entrySet().containsAll(names.entrySet());
   }
 
-  /** The names of the open questions: where each is put, and how often it was answered in vain. */
+  /** The ids of the open questions: the place of each, and the last rejection of its answer. */
   public static Map<String, String> names(RunState run) {
     Map<String, String> names = new LinkedHashMap<>();
     run.places()

@@ -2,7 +2,7 @@ package io.fermata.session.call;
 
 /** When a call is replied to. */
 public enum ReplyMode {
-  /** When the run pauses or ends; at the deadline with the note that the work continues. */
+  /** When the run pauses or ends; at the deadline with {@code still_working}. */
   WAITS,
   /** When the run pauses or ends; at the deadline with a task. */
   TAKES_A_TASK,

@@ -7,16 +7,16 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import org.jspecify.annotations.Nullable;
 
-/** What a call wants of its session. */
+/** The request of a call to its session. */
 public sealed interface Request {
 
-  /** What a log calls it. */
+  /** The name in logs. */
   String name();
 
-  /** Whether it is handled while other work of the session goes on, and replied to at once. */
+  /** Whether it is handled while other work of the session continues, and replied to at once. */
   boolean immediate();
 
-  /** Whether it only fetches the outcome of the work that is going on. */
+  /** Whether it only fetches the outcome of the current work. */
   boolean asksAgain();
 
   /** Whether it changes nothing, so that any number of callers can wait for the reply together. */
@@ -28,7 +28,7 @@ public sealed interface Request {
    * A call of a flow's tool.
    *
    * @param resolution a decision about a step whose outcome is unknown
-   * @param only the only state of the run that it is for; null for any
+   * @param only the precondition on the state of the run; null for none
    */
   record OfRun(
       CallAction action,
@@ -47,7 +47,7 @@ public sealed interface Request {
       return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null);
     }
 
-    /** The run that it is for; null for the one that the session has. */
+    /** The run that it is for; null for the current one. */
     public @Nullable String runId() {
       return only == null ? null : only.runId();
     }
@@ -68,11 +68,11 @@ public sealed interface Request {
     }
   }
 
-  /** Something that happened outside, for a run that may wait for it. */
+  /** A signal from outside, for a run that may wait for it. */
   record Signal(String runId, String name, @Nullable JsonNode payload) {}
 
   /**
-   * The only state that a call is for.
+   * The precondition of a call.
    *
    * @param runId the run; null for any
    * @param seq the number of the journal's last entry; null for any

@@ -3,11 +3,11 @@ package io.fermata.session.call;
 import io.fermata.session.key.SessionKey;
 
 /**
- * The name of a run that was handed out as a task.
+ * The id of a task's run.
  *
- * @param principal who called; another finds nothing under the same name
+ * @param principal the caller; others find nothing under the same id
  * @param tool the name of the tool that was called
- * @param runId the run, as the replies to its calls name it
+ * @param runId the run id, as in replies
  */
 public record TaskRun(String principal, String tool, String runId) {
 
@@ -15,7 +15,7 @@ public record TaskRun(String principal, String tool, String runId) {
     return SessionKey.entityOf(tool, runId);
   }
 
-  /** Whether a run of that name can be the principal's at all. */
+  /** Whether the run id can belong to the principal. */
   public boolean possible() {
     return runId.startsWith(SessionKey.ownerOf(principal));
   }

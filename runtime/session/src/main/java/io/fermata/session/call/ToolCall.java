@@ -4,13 +4,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call of a flow's tool, however it arrived.
+ * A call of a flow's tool, over any transport.
  *
  * @param tool the flow's id
- * @param principal who calls; sessions of different principals never meet
- * @param arguments what the caller gave, unchecked
+ * @param principal the caller; sessions of different principals are isolated
+ * @param arguments the arguments, not validated
  * @param meta the call's {@code _meta}: hints, never an authority
- * @param transportSession the session of the transport, for clients that name no other
+ * @param transportSession the session of the transport, if the client names no other
  */
 public record ToolCall(
     String tool,

@@ -4,10 +4,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
 
 /**
- * How a flow presents itself as a tool. The trees are shared: they must not be changed.
+ * The description of a flow as a tool. The trees are shared and must not be modified.
  *
- * @param tasks when its calls are answered with a task
- * @param job whether a call is the whole of a run: it gives arguments and is told the result
+ * @param tasks when its calls return a task
+ * @param job whether a call is a whole run: arguments in, result out
  * @param forms whether clients may show its questions as forms
  */
 public record ToolContract(

@@ -92,7 +92,7 @@ public final class ToolContracts {
     schema.put("$schema", "https://json-schema.org/draft/2020-12/schema");
     schema.put("type", "object");
     ObjectNode properties = schema.putObject("properties");
-    ArrayNode statuses = string(properties, "status", "What the call came to").putArray("enum");
+    ArrayNode statuses = string(properties, "status", "The outcome of the call").putArray("enum");
     statuses.add("interrupt").add("widget").add("complete").add("error");
     question(properties);
     ObjectNode questions = properties.putObject("questions").put("type", "array");

@@ -5,14 +5,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.Fermata;
 import java.util.List;
 
-/** What a call of a {@link FlowTool} has come to. */
+/** The outcome of a call of a {@link FlowTool}. */
 public sealed interface ToolOutcome {
 
   /**
-   * The call is over.
+   * The call has ended.
    *
-   * @param error the text says what went wrong, without internals
-   * @param changes what the steps of the flow did to the thread that called it
+   * @param error whether the text is an error message; it contains no internals
+   * @param changes the changes that the flow's steps made to the calling thread
    */
   record Result(String text, boolean error, List<JsonNode> changes) implements ToolOutcome {
     public Result(String text, boolean error) {
@@ -21,23 +21,23 @@ public sealed interface ToolOutcome {
   }
 
   /**
-   * The flow asks a person, so its caller has to pause with it.
+   * The flow asks a person, so its caller must pause, too.
    *
-   * @param question the question or the widget, and what was wrong with the last answer, in the
-   *     form in which a client of the flow would see it
+   * @param question the question or widget, with the error of the last answer, as a client of the
+   *     flow would get it
    */
   record Paused(ObjectNode question) implements ToolOutcome {}
 
   /**
-   * The flow goes on by itself, later or elsewhere: ask again.
+   * The flow continues by itself; fetch its outcome later.
    *
    * @param code {@code waiting}, {@code still_working}, {@code busy} …
    */
   record Unfinished(String code, String message) implements ToolOutcome {}
 
   /**
-   * The run stands at a step that was cut off and may run only once, or that could not be undone:
-   * {@link Fermata#resolve resolve} it, or withdraw the call.
+   * The run stopped at a {@code once} step that was interrupted, or at one whose compensation
+   * failed: {@link Fermata#resolve resolve} it, or withdraw the call.
    *
    * @param code {@code outcome_unknown} or {@code compensation_failed}
    */

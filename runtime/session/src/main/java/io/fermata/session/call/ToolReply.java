@@ -5,23 +5,24 @@ import io.fermata.flow.json.Json;
 import io.fermata.session.key.HostError;
 
 /**
- * The answer to a call.
+ * The reply to a call.
  *
- * @param structured the object with the status, as the contract has it
- * @param meta what belongs into the result's {@code _meta}
- * @param task whether the run goes on as a task of a caller who {@linkplain Tasks#call takes} one
+ * @param structured the object with the status
+ * @param meta the {@code _meta} of the result
+ * @param task whether the run continues as a task, for a caller that {@linkplain Tasks#call
+ *     accepts} one
  */
 public record ToolReply(ObjectNode structured, ObjectNode meta, boolean task) {
   public ToolReply(ObjectNode structured, ObjectNode meta) {
     this(structured, meta, false);
   }
 
-  /** The reply to a call that a host refuses. */
+  /** The reply to a refused call. */
   public static ToolReply refused(HostError error) {
     return new ToolReply(OutcomeJson.body(error.failure()), Json.object());
   }
 
-  /** As {@link #refused(HostError)}, with a message that says more. */
+  /** As {@link #refused(HostError)}, with a more specific message. */
   public static ToolReply refused(HostError error, String message) {
     return new ToolReply(OutcomeJson.body(error.failure()).put("error", message), Json.object());
   }

@@ -4,12 +4,12 @@ import io.fermata.session.key.SessionKey;
 import java.util.Objects;
 
 /**
- * One call of a {@link FlowTool}. The same use named again is the same call: after a crash of the
- * caller it is told what the call came to, and nothing happens twice.
+ * One call of a {@link FlowTool}. Repeating a use is idempotent: after a crash of the caller it
+ * returns the outcome of the first call.
  *
  * @param tool the tool's name
- * @param caller who calls, for instance the thread of an agent
- * @param callId the caller's name for this call, different for every other one
+ * @param caller the caller, for example a thread of an agent
+ * @param callId the caller's unique id of this call
  */
 public record ToolUse(String tool, String caller, String callId) {
   public ToolUse {
@@ -23,7 +23,7 @@ public record ToolUse(String tool, String caller, String callId) {
     return caller + "\n" + callId;
   }
 
-  /** The use that a run's conversation stands for. */
+  /** The use that started a run, from the name of its session. */
   public static ToolUse of(String tool, String conversation) {
     String session = SessionKey.named(conversation);
     int end = session.indexOf('\n');

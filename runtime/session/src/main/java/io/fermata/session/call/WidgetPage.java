@@ -15,8 +15,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The HTML page that renders a widget, and what it needs of the client that shows it. Clients keep
- * a page from everything that it does not name.
+ * The HTML page that renders a widget, and what it requires of the client. Clients block everything
+ * that it does not declare.
  *
  * <pre>{@code
  * WidgetPage.resource(Maps.class, "map.html")
@@ -25,10 +25,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * @param html the whole page
- * @param reach the origins that it may turn to; none unless told
- * @param permissions what of the browser it would like to use, and has to do without where refused
- * @param domain an origin of its own, in the form that a client prescribes; null for the client's
- *     choice
+ * @param reach the origins that it may access; none by default
+ * @param permissions browser features that it requests; the client may deny them
+ * @param domain a dedicated origin, in the client's format; null for the client's default
  * @param border whether the client should draw a border and a background
  */
 public record WidgetPage(
@@ -45,14 +44,14 @@ public record WidgetPage(
               + "|<link rel=\"stylesheet\" href=\"(?<style>[\\w.-]+)\">");
 
   /**
-   * Origins that a page may turn to, as {@code https://api.example.com} or {@code
+   * Origins that a page may access, such as {@code https://api.example.com} or {@code
    * https://*.example.com}.
    *
-   * @param connects where it fetches and opens sockets
-   * @param loads where its images, scripts, styles, fonts and sounds come from
-   * @param frames what it shows in frames
-   * @param bases what its base address may be
-   * @param leads where it leads people to without the client asking them first
+   * @param connects for fetches and sockets
+   * @param loads for images, scripts, styles, fonts and media
+   * @param frames for frames
+   * @param bases for its base URI
+   * @param leads for links that the client opens without asking
    */
   public record Reach(
       List<String> connects,
@@ -75,7 +74,7 @@ public record WidgetPage(
       for (String origin : named) {
         if (!ORIGIN.matcher(origin).matches()) {
           throw new IllegalArgumentException(
-              "\"%s\" is no origin; name one as https://api.example.com or https://*.example.com"
+              "\"%s\" is no origin; use the form https://api.example.com or https://*.example.com"
                   .formatted(origin));
         }
       }
@@ -83,7 +82,7 @@ public record WidgetPage(
     }
   }
 
-  /** What of a browser a page may ask for. */
+  /** Browser features that a page may request. */
   public enum Permission {
     CAMERA,
     MICROPHONE,
@@ -96,18 +95,18 @@ public record WidgetPage(
         permissions.isEmpty() ? Set.of() : Collections.unmodifiableSet(EnumSet.copyOf(permissions));
   }
 
-  /** A page that needs nothing but itself. */
+  /** A self-contained page. */
   public static WidgetPage of(String html) {
     return new WidgetPage(html, Reach.NONE, Set.of(), null, true);
   }
 
   /**
-   * A page from the class path. Clients take a page as one text, so the scripts and styles that lie
-   * beside it, {@code <script src="its-name.js"></script>} and {@code <link rel="stylesheet"
-   * href="its-name.css">}, are put into it; opened from disk it finds them by itself.
+   * A page from the class path. Clients load a page as one text, so the scripts and styles beside
+   * it, {@code <script src="its-name.js"></script>} and {@code <link rel="stylesheet"
+   * href="its-name.css">}, are inlined; opened from disk the page finds them by itself.
    *
-   * @param beside the class that it lies beside
-   * @throws IllegalArgumentException if it, or what it names, is not there
+   * @param beside a class in the same package
+   * @throws IllegalArgumentException if it, or a file that it names, is missing
    */
   public static WidgetPage resource(Class<?> beside, String name) {
     StringBuilder whole = new StringBuilder();
@@ -126,7 +125,7 @@ public record WidgetPage(
   private static String inlined(String tag, String text) {
     if (text.contains("</" + tag)) {
       throw new IllegalArgumentException(
-          "What goes into a page as <%s> must not contain </%s itself".formatted(tag, tag));
+          "An inlined <%s> must not contain </%s; escape it".formatted(tag, tag));
     }
     return "<" + tag + ">\n" + text + "</" + tag + ">";
   }
@@ -135,7 +134,7 @@ public record WidgetPage(
     try (InputStream in = beside.getResourceAsStream(name)) {
       if (in == null) {
         throw new IllegalArgumentException(
-            "There is no resource %s beside %s; put it into the same package"
+            "There is no resource %s beside %s; add it to the same package"
                 .formatted(name, beside.getName()));
       }
       return new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -144,7 +143,7 @@ public record WidgetPage(
     }
   }
 
-  /** Where clients find the page of a tool. */
+  /** The URI of a tool's page. */
   public static String uri(String tool) {
     return "ui://fermata/" + tool + ".html";
   }
@@ -188,7 +187,7 @@ public record WidgetPage(
             reach.connects, reach.loads, reach.frames, reach.bases, more(reach.leads, origins)));
   }
 
-  /** Asks for what the browser does not do for every page. */
+  /** Requests browser features. */
   public WidgetPage may(Permission... asked) {
     Set<Permission> all = EnumSet.noneOf(Permission.class);
     all.addAll(permissions);
@@ -196,7 +195,7 @@ public record WidgetPage(
     return new WidgetPage(html, reach, all, domain, border);
   }
 
-  /** Gives it an origin of its own, in the form that a client prescribes. */
+  /** Sets a dedicated origin, in the client's format. */
   public WidgetPage domain(String origin) {
     return new WidgetPage(html, reach, permissions, origin, border);
   }

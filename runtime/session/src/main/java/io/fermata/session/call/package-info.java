@@ -1,6 +1,6 @@
 /**
- * The port for tools: a call, its arguments, its reply and its outcome as JSON. A transport speaks
- * to this package alone.
+ * The interface for tool calls: a call, its arguments, its reply and its outcome as JSON.
+ * Transports use only this package.
  */
 @NullMarked
 package io.fermata.session.call;

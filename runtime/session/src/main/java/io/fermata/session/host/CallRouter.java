@@ -20,7 +20,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Brings the call of a tool to the agent, the job or the flow that is offered under its name. */
+/** Routes a tool call to the agent, job or flow of that name. */
 public final class CallRouter {
   private final FlowCatalog catalog;
   private final Map<String, AgentAsTool> agents;
@@ -94,7 +94,7 @@ public final class CallRouter {
     }
   }
 
-  /** Lets no caller wait any longer. */
+  /** Replies to all waiting callers now. */
   public void handBack() {
     gateway.handBack();
     agents.values().forEach(AgentAsTool::handBack);

@@ -7,9 +7,9 @@ import java.util.concurrent.ExecutorService;
 /**
  * The threads of a host beside its actor system.
  *
- * @param handlers run authors' code, which may block
- * @param replies hand replies to callers
- * @param feeds hand entries to those who follow sessions
+ * @param handlers run handlers, which may block
+ * @param replies complete replies
+ * @param feeds deliver entries to subscribers
  */
 public record HostThreads(
     ExecutorService handlers, ExecutorService replies, ExecutorService feeds) {

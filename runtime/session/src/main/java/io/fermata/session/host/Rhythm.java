@@ -17,24 +17,24 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.LongStream;
 
-/** When the occurrences of a schedule come. */
+/** The occurrences of a schedule. */
 sealed interface Rhythm {
 
-  /** The same text means the same occurrences. */
+  /** Equal texts mean equal occurrences. */
   String text();
 
-  /** The first occurrence after another one, or after the schedule's beginning. */
+  /** The first occurrence after another one, or after the start of the schedule. */
   Optional<Instant> after(Instant last);
 
   /**
-   * The latest occurrences after {@code from}, up to and including {@code to}, in their order.
+   * The most recent occurrences after {@code from}, up to and including {@code to}, in order.
    *
-   * @param from an occurrence, or the schedule's beginning
-   * @param max how many are wanted at most
+   * @param from an occurrence, or the start of the schedule
+   * @param max the maximum number
    */
   List<Instant> latest(Instant from, Instant to, int max);
 
-  /** The same time between any two occurrences. */
+  /** A fixed interval. */
   record Every(Duration interval) implements Rhythm {
     @Override
     public String text() {
@@ -56,10 +56,10 @@ sealed interface Rhythm {
   }
 
   /**
-   * Times on the clocks of a zone.
+   * Local times of a zone.
    *
-   * @param times the same times on clocks that are never changed; what their changes mean is
-   *     decided here, because a daily occurrence must not be lost or doubled by them
+   * @param times the times without daylight saving; changes of the clocks are handled here, so that
+   *     a daily occurrence is never lost or repeated
    */
   record Cron(String expression, ExecutionTime times, ZoneId zone, boolean everyHour)
       implements Rhythm {
@@ -67,7 +67,7 @@ sealed interface Rhythm {
     private static final Duration SHORTEST_LOOK_BACK = Duration.ofHours(1);
 
     /**
-     * @throws IllegalArgumentException if that is no expression
+     * @throws IllegalArgumentException if the expression is invalid
      */
     static Cron parse(String expression, ZoneId zone) {
       ExecutionTime times = times(expression);
@@ -81,7 +81,7 @@ sealed interface Rhythm {
       try {
         return ExecutionTime.forCron(parser.parse(expression).validate());
       } catch (IndexOutOfBoundsException e) {
-        // What the parser comes to where it expects something after a "-".
+        // The parser throws this for a range without an end.
         throw new IllegalArgumentException("A range is incomplete", e);
       }
     }
@@ -122,7 +122,7 @@ sealed interface Rhythm {
           ZoneOffset until = offset;
           return next.map(found -> found.toInstant(until));
         }
-        // The clocks are changed first; what they show then may itself be an occurrence.
+        // The clocks change first; the time after the change may itself be an occurrence.
         offset = change.getOffsetAfter();
         shown = change.getDateTimeAfter().minusNanos(1);
         change = rules.nextTransition(change.getInstant());
@@ -133,7 +133,7 @@ sealed interface Rhythm {
       return times.nextExecution(shown.atZone(ZoneOffset.UTC)).map(ZonedDateTime::toLocalDateTime);
     }
 
-    /** Looks back further and further: what lies before the latest may be years of minutes. */
+    /** Searches backwards in growing steps, as the span may be years of minutes. */
     @Override
     public List<Instant> latest(Instant from, Instant to, int max) {
       Duration back = SHORTEST_LOOK_BACK;

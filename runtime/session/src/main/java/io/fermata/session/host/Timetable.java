@@ -19,7 +19,7 @@ import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.apache.pekko.actor.typed.ActorRef;
 
-/** The schedules of a host, once they were found to make sense. */
+/** The validated schedules of a host. */
 public final class Timetable {
   private static final Pattern NAME = Pattern.compile("[a-z0-9_-]{1,64}");
   private static final Duration SHORTEST = Duration.ofSeconds(1);
@@ -34,21 +34,21 @@ public final class Timetable {
   }
 
   /**
-   * Reads the schedules of a host.
+   * Validates the schedules of a host.
    *
-   * @throws IllegalStateException if something is wrong, with all that is
+   * @throws IllegalStateException if any is invalid; the message lists all errors
    */
   public static Timetable of(List<Schedule> schedules, Collection<String> flows, Instant now) {
     Reader reader = new Reader(flows, now);
     schedules.forEach(reader::read);
     if (!reader.faults.isEmpty()) {
       throw new IllegalStateException(
-          "The host's schedules cannot be kept:\n- " + String.join("\n- ", reader.faults));
+          "The host's schedules are invalid:\n- " + String.join("\n- ", reader.faults));
     }
     return new Timetable(List.copyOf(reader.entries));
   }
 
-  /** Begins to keep the schedules, or goes on where they were. */
+  /** Starts the schedules, or continues where they were. */
   public void start(
       ActorRef<? super SessionRegion.Spawn> region,
       Function<ToolCall, CompletionStage<ToolReply>> host,
@@ -76,9 +76,9 @@ public final class Timetable {
 
     void read(Schedule schedule) {
       if (!NAME.matcher(schedule.name()).matches()) {
-        fault(schedule, "is not a name; use up to 64 lower-case letters, digits, _ and -");
+        fault(schedule, "is not a valid name; use up to 64 lower-case letters, digits, _ and -");
       } else if (!names.add(schedule.name())) {
-        fault(schedule, "is there twice; give each schedule a name of its own");
+        fault(schedule, "is defined twice; use a unique name");
       }
       if (!flows.contains(schedule.flow())) {
         fault(
@@ -89,7 +89,7 @@ public final class Timetable {
                 + String.join(", ", new TreeSet<>(flows)));
       }
       if (schedule.intent().isBlank()) {
-        fault(schedule, "has a blank intent; say why its runs are started");
+        fault(schedule, "has a blank intent; state why its runs are started");
       }
       rhythm(schedule).ifPresent(rhythm -> entries.add(new Entry(schedule, rhythm)));
     }
@@ -104,7 +104,7 @@ public final class Timetable {
       } else if (every != null) {
         return every(schedule, every);
       }
-      return fault(schedule, "does not say when; call cron(…) or every(…)");
+      return fault(schedule, "has no times; call cron(…) or every(…)");
     }
 
     private Optional<Rhythm> cron(Schedule schedule, String expression) {
@@ -116,7 +116,7 @@ public final class Timetable {
             schedule,
             "has the cron expression \""
                 + expression
-                + "\", which cannot be read ("
+                + "\", which is invalid ("
                 + e.getMessage()
                 + "); write minute, hour, day of month, month and day of week, for example"
                 + " \"0 3 * * *\" or \"*/15 8-17 * * 1-5\"");
@@ -127,12 +127,12 @@ public final class Timetable {
               schedule,
               "has the cron expression \""
                   + expression
-                  + "\", whose time never comes; correct the day");
+                  + "\", which never occurs; correct the day");
     }
 
     private Optional<Rhythm> every(Schedule schedule, Duration every) {
       return every.compareTo(SHORTEST) < 0 || every.compareTo(LONGEST) > 0
-          ? fault(schedule, "comes every " + every + "; choose a second or more, up to 100 years")
+          ? fault(schedule, "has the interval " + every + "; use one second to 100 years")
           : Optional.of(new Rhythm.Every(every));
     }
 

@@ -18,15 +18,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The upkeep of a host's store: it resumes unfinished work, wakes sessions whose time has come,
- * sweeps what is over, and knows whether the store answers.
+ * The upkeep of a host's store: resumes unfinished work, wakes due sessions, sweeps ended runs, and
+ * monitors the store.
  */
 public final class Upkeep {
   private static final Logger LOG = LoggerFactory.getLogger(Upkeep.class);
   private static final Duration LOOK_AGAIN = Duration.ofSeconds(5);
   private static final Duration SWEEP = Duration.ofMillis(500);
 
-  /** A store that is silent for so long does not answer. */
+  /** The timeout of a health check. */
   private static final Duration SILENCE = Duration.ofSeconds(2);
 
   private final OpenStore store;
@@ -36,11 +36,11 @@ public final class Upkeep {
   private final BooleanSupplier closed;
   private final Pings pings;
 
-  /** Only the sweep writes it, and one follows the other. */
+  /** Written by the sweep only, and sweeps do not overlap. */
   private volatile boolean storeFails;
 
   /**
-   * @param ours whether a session is one of this host
+   * @param ours whether a session belongs to this host
    */
   public Upkeep(
       OpenStore store,
@@ -67,7 +67,7 @@ public final class Upkeep {
     system.tell(new SessionRegion.WakeUp(entityIds));
   }
 
-  /** Whether the store answers, and the host takes calls. */
+  /** Whether the store responds and the host accepts calls. */
   public CompletionStage<Health> health(boolean accepts, Executor executor) {
     if (!accepts || storeFails) {
       return CompletableFuture.completedFuture(new Health(!storeFails, accepts));
@@ -100,7 +100,7 @@ public final class Upkeep {
     system.scheduler().scheduleOnce(time, task, system.executionContext());
   }
 
-  /** One sweep follows the other, so that a slow one does not queue up more. */
+  /** Sweeps follow each other, so a slow one does not queue up more. */
   private void sweepLater() {
     later(
         SWEEP,
@@ -116,12 +116,12 @@ public final class Upkeep {
                     }));
   }
 
-  /** Logs once that the store fails, and wakes what was lost by it when it answers again. */
+  /** Logs a failure of the store once, and wakes lost sessions when it is available again. */
   private void noticeStore(@Nullable Throwable failure) {
     if (failure != null && !storeFails) {
-      LOG.warn("The store fails; retrying", failure);
+      LOG.warn("The store is unavailable; retrying", failure);
     } else if (failure == null && storeFails) {
-      LOG.info("The store answers again");
+      LOG.info("The store is available again");
       system.tell(new SessionRegion.StoreBack());
     }
     storeFails = failure != null;

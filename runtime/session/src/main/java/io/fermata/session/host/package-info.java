@@ -1,6 +1,4 @@
-/**
- * The parts of a host and its upkeep: agents as tools, archives, erasure, rollout and schedules.
- */
+/** The parts of a host: agents as tools, tasks, archives, erasure, schedules and upkeep. */
 @NullMarked
 package io.fermata.session.host;
 

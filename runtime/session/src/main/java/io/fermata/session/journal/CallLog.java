@@ -7,18 +7,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The calls that a session remembers, so that a repeated one gets its reply and drives nothing.
+ * The calls that a session remembers, so that a repeated one gets the recorded reply and has no
+ * effect.
  *
- * @param replies the replies to the latest calls that named themselves
- * @param past the names of calls whose replies went with their run
- * @param open the named call that is still being driven
+ * @param replies the replies to the latest calls with a call id
+ * @param past the ids of calls of ended runs, whose replies are deleted
+ * @param open the id of the call that is still being driven
  */
 public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullable String open) {
   static final CallLog EMPTY = new CallLog(Map.of(), List.of(), null);
 
   private static final int REMEMBERED = 16;
 
-  /** After an entry that belongs to a call, or to none. */
+  /** After an entry. */
   CallLog after(Entry<?> entry) {
     String callId = entry.callId();
     RunReply reply = entry.reply();
@@ -33,7 +34,7 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
     return new CallLog(more, past, null);
   }
 
-  /** After the end of a run: its last call alone keeps its reply. */
+  /** After the end of a run, only its last call keeps its reply. */
   static CallLog afterEnd(Entry<?> entry, RunEnd end) {
     String callId = entry.callId();
     RunReply reply = entry.reply();
@@ -41,17 +42,17 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
         callId == null || reply == null ? Map.of() : Map.of(callId, reply), end.calls(), null);
   }
 
-  /** The reply to a call of that name, if it is remembered. */
+  /** The reply to a call, if it is remembered. */
   public @Nullable RunReply recorded(@Nullable String callId) {
     return callId == null ? null : replies.get(callId);
   }
 
-  /** Whether a call of that name belonged to a run that has ended. */
+  /** Whether a call belonged to an ended run. */
   public boolean isPast(@Nullable String callId) {
     return callId != null && past.contains(callId);
   }
 
-  /** The names of the latest calls, without one. */
+  /** The ids of the latest calls, without one. */
   public List<String> namesExcept(@Nullable String callId) {
     List<String> names = new ArrayList<>(past);
     names.addAll(replies.keySet());

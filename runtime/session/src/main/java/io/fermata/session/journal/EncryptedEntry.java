@@ -4,11 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A record or snapshot of which parts are encrypted, or all.
+ * An entry or snapshot, encrypted in parts or as a whole.
  *
- * @param manifest what it is when it is open
- * @param tree it with bytes in place of every encrypted part; nothing else in it is bytes
- * @param secrets of a snapshot the values that were secret in its run, encrypted
+ * @param manifest the manifest of the decrypted object
+ * @param tree its tree, with bytes in place of encrypted parts; it contains no other bytes
+ * @param secrets for a snapshot, the encrypted secrets of its run
  */
 public record EncryptedEntry(String manifest, JsonNode tree, @Nullable JsonNode secrets)
     implements Journaled {}

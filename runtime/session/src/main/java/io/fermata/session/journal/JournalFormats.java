@@ -18,8 +18,8 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
- * The forms of records and snapshots, each under a name with a version: those that are written now,
- * and how the earlier ones are brought into them, one version at a time.
+ * The formats of entries and snapshots, each under a name with a version: the current ones, and how
+ * earlier ones are upcast, one version at a time.
  */
 final class JournalFormats {
   private static final String UNKNOWN_HERE = ", which this release does not know";
@@ -31,14 +31,14 @@ final class JournalFormats {
   private final Map<String, Upcaster> upcasters;
 
   /**
-   * Brings a record of an earlier version into the next one.
+   * Converts an entry of an earlier version to the next one.
    *
    * @param to the name of the next version
-   * @param change what becomes of the record as JSON, which it may change
+   * @param change converts the JSON of the entry, which it may modify
    */
   record Upcaster(String to, UnaryOperator<ObjectNode> change) {
 
-    /** One version of a record to the next, in which events of one kind have another form. */
+    /** Converts an entry to the next version by changing the events of one kind. */
     static Upcaster ofEvents(String to, String kind, UnaryOperator<ObjectNode> change) {
       return new Upcaster(
           to,
@@ -55,8 +55,8 @@ final class JournalFormats {
   }
 
   /**
-   * @param written what is written now, by its name
-   * @param upcasters what was written earlier, by its name
+   * @param written the current formats, by name
+   * @param upcasters the earlier formats, by name
    */
   JournalFormats(
       ObjectMapper mapper, Map<String, JavaType> written, Map<String, Upcaster> upcasters) {
@@ -66,12 +66,12 @@ final class JournalFormats {
     written.forEach((name, type) -> writers.put(name, mapper.writerFor(type)));
   }
 
-  /** What is written now, by its name. */
+  /** The current formats, by name. */
   Map<String, JavaType> written() {
     return written;
   }
 
-  /** Writes an object under its name; the type says of what kind the parts of it are. */
+  /** Writes an object; the type of its name determines that of its parts. */
   byte[] write(Object object, String manifest) throws IOException {
     return Objects.requireNonNull(writers.get(manifest)).writeValueAsBytes(object);
   }
@@ -99,13 +99,13 @@ final class JournalFormats {
               : "";
       throw new UnreadableEntry(
           manifest,
-          " that cannot be read" + where + ", as it is not whole or not one of Fermata's",
+          " that cannot be read" + where + ", as it is damaged or was not written by Fermata",
           "restore the journal from a backup, or erase the session",
           hidden(e));
     }
   }
 
-  /** The message of a failed reading may quote what the record holds. */
+  /** The message of the exception may quote the content of the entry. */
   private static Throwable hidden(Exception e) {
     return new IOException(e.getClass().getName());
   }

@@ -18,8 +18,8 @@ import java.util.Map;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
 
 /**
- * Writes journal entries and snapshots as CBOR, under names that never change, with a version. A
- * name or version that this release does not know is refused, never guessed at.
+ * Serializes entries and snapshots as CBOR, under stable names with a version. An unknown name or
+ * version is refused.
  */
 public final class JournalSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_637;
@@ -42,8 +42,8 @@ public final class JournalSerializer extends SerializerWithStringManifest {
           .build();
 
   /**
-   * What is written, and what was written by earlier releases. Whoever changes the form of a record
-   * gives it its next version here, and what was under the old one an upcaster.
+   * The current and earlier formats. A change of a format needs the next version here, and an
+   * upcaster from the old one.
    */
   static final JournalFormats FORMATS =
       new JournalFormats(
@@ -82,7 +82,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     } else if (object instanceof ScheduleEntry) {
       return SCHEDULE;
     }
-    throw new IllegalArgumentException("No entry of a journal: " + object.getClass());
+    throw new IllegalArgumentException("Not a type of the journal: " + object.getClass());
   }
 
   @Override
@@ -90,18 +90,18 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     return cbor(object);
   }
 
-  /** An entry, a snapshot or a part of one. */
+  /** The CBOR of an entry, a snapshot or a part of one. */
   public static byte[] cbor(Object object) {
     try {
       return object instanceof JsonNode
           ? MAPPER.writeValueAsBytes(object)
           : FORMATS.write(object, name(object));
     } catch (IOException e) {
-      throw new IllegalStateException("A journal record could not be written", e);
+      throw new IllegalStateException("An entry could not be serialized", e);
     }
   }
 
-  /** The tree of an entry, a snapshot or a part of one. */
+  /** Parses the CBOR of an entry, a snapshot or a part of one. */
   public static JsonNode tree(byte[] cbor) throws IOException {
     return MAPPER.readTree(cbor);
   }

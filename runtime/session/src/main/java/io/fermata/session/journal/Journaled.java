@@ -1,4 +1,4 @@
 package io.fermata.session.journal;
 
-/** What {@link JournalSerializer} writes: entries of journals, and snapshots. */
+/** Marks the types of {@link JournalSerializer}: entries and snapshots. */
 interface Journaled {}

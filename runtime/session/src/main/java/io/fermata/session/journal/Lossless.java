@@ -14,9 +14,9 @@ import java.util.Base64;
 import java.util.Set;
 
 /**
- * What a journal holds as JSON that people can read, and back, without losing anything: bytes are
- * {@code {"$binary": base64}}, and a decimal number that looks like an integer is {@code
- * {"$decimal": text}}. An object that only looks like one of these has one more {@code $}.
+ * Converts the content of a journal to readable JSON and back, without loss: bytes are {@code
+ * {"$binary": base64}}, and a decimal number that looks like an integer is {@code {"$decimal":
+ * text}}. An object that looks like one of these gets an additional {@code $}.
  */
 public final class Lossless {
   private static final String BINARY = "$binary";
@@ -36,7 +36,7 @@ public final class Lossless {
     try {
       return TEXT.writeValueAsString(json);
     } catch (JsonProcessingException e) {
-      throw new IllegalStateException("A tree could not be written as JSON", e);
+      throw new IllegalStateException("A tree could not be serialized as JSON", e);
     }
   }
 

@@ -6,14 +6,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All that remains of a run that has ended.
+ * What remains of an ended run.
  *
- * @param calls the names of its latest calls, so that a repeated one drives nothing
- * @param unclaimed its outcome, if it ended while no client waited: the next call fetches it
- * @param keptUntil when what the journal has of the run is swept
- * @param knownUntil when even its end is forgotten; null if that is kept
- * @param task whether the run was handed out as a task
- * @param earlierTasks what is kept of the tasks that the session had before; null for none
+ * @param calls the ids of its latest calls, so that a repeated one has no effect
+ * @param unclaimed its outcome, if it ended while no client waited; the next call fetches it
+ * @param keptUntil when the journal of the run is swept
+ * @param knownUntil when its end is deleted as well; null for never
+ * @param task whether the run was a task
+ * @param earlierTasks the ends of earlier tasks of the session; null for none
  */
 public record RunEnd(
     String runId,
@@ -27,22 +27,22 @@ public record RunEnd(
     @Nullable List<TaskEnd> earlierTasks) {
 
   /**
-   * The outcome of a run that nobody has fetched.
+   * An outcome that no client has fetched.
    *
    * @param reason why it ended early, or failed
    */
   public record Unclaimed(@Nullable JsonNode result, @Nullable String reason) {}
 
   /**
-   * How a task ended, for those who ask after its session has another run.
+   * The end of a task, kept while its session has another run.
    *
    * @param at when it ended
-   * @param keptUntil until when this is kept
+   * @param keptUntil until when it is kept
    */
   public record TaskEnd(
       String runId, RunState.Status status, RunReply reply, long at, long keptUntil) {}
 
-  /** The run as it was last, with this end. */
+  /** The final state of the run. */
   public RunState last(RunState before, long at) {
     return before.ended(status, at);
   }

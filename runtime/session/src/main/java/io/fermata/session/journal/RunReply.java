@@ -9,8 +9,8 @@ import io.fermata.flow.json.Json;
  * The reply to a call of a flow.
  *
  * @param body the structured object
- * @param run the run's entry in {@code _meta}
- * @param task whether it hands the run out as a task
+ * @param run the {@code fermata/run} object of {@code _meta}
+ * @param task whether the run is a task
  */
 public record RunReply(
     JsonNode body, JsonNode run, @JsonInclude(JsonInclude.Include.NON_DEFAULT) boolean task)
@@ -20,7 +20,7 @@ public record RunReply(
     this(body, run, false);
   }
 
-  /** A reply that speaks of no run. */
+  /** A reply without a run. */
   static RunReply of(ObjectNode body) {
     return new RunReply(body, Json.object());
   }

@@ -1,12 +1,12 @@
 package io.fermata.session.journal;
 
 /**
- * How far a schedule has come: each record of its journal says it all, so the last is its state.
+ * The progress of a schedule. Each entry is complete, so the last one is the state.
  *
  * @param at when it was written, in milliseconds since 1970
- * @param rhythm when the schedule's occurrences came, as its text
- * @param upTo what came until then, and at that time, is dealt with
- * @param starting the run of the occurrence at {@code upTo} may not be started yet
+ * @param rhythm the rhythm of the schedule, as text
+ * @param upTo occurrences up to and including this time are handled
+ * @param starting whether the run of the occurrence at {@code upTo} may not be started yet
  */
 public record ScheduleEntry(long at, String rhythm, long upTo, boolean starting)
     implements Journaled {

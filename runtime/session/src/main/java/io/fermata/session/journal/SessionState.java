@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
  * The fold of a session's journal.
  *
  * @param program the state of the session's program
- * @param owner whose session it is, while a run is unfinished
+ * @param owner the owner of the session, while a run is unfinished
  * @param calls the calls that it remembers
- * @param task whether its run is handed out as a task
+ * @param task whether its run is a task
  * @param ended the end of its last run; null while one is unfinished, and for threads
- * @param earlierTasks how its latest tasks ended; null for none
+ * @param earlierTasks the ends of its latest tasks; null for none
  * @param <S> the state of the program
  */
 public record SessionState<S>(
@@ -27,13 +27,13 @@ public record SessionState<S>(
     @Nullable List<RunEnd.TaskEnd> earlierTasks)
     implements Journaled {
 
-  /** How many ended tasks a session remembers: each end of a run holds them all. */
+  /** How many ended tasks a session remembers; every end of a run contains them. */
   public static final int REMEMBERED_TASKS = 16;
 
   /**
-   * The end of a run, and the reply that told of it.
+   * The end of a run, and its reply.
    *
-   * @param reply null if nobody waited for it
+   * @param reply null if no caller waited
    */
   public record Ended(RunEnd end, @Nullable RunReply reply) {}
 
@@ -64,7 +64,7 @@ public record SessionState<S>(
         after, from, calls.after(entry), goesOn || entry.task(), null, earlierTasks);
   }
 
-  /** The state of a run's session after an entry that was read from its journal. */
+  /** The state of a run's session after an entry of its journal. */
   @SuppressWarnings("unchecked") // the entries of a run hold its events
   public static SessionState<RunState> replay(SessionState<RunState> before, Entry<?> entry) {
     RunEnd end = entry.end();
@@ -75,7 +75,7 @@ public record SessionState<S>(
     return before.apply(entry, run);
   }
 
-  /** The ended tasks that are remembered, the latest last. */
+  /** The remembered ended tasks, latest last. */
   private static @Nullable List<RunEnd.TaskEnd> tasks(Entry<?> entry, RunEnd end) {
     RunReply reply = entry.reply();
     Long until = end.knownUntil();
@@ -84,13 +84,13 @@ public record SessionState<S>(
       return earlier;
     }
     List<RunEnd.TaskEnd> all = new ArrayList<>(earlier == null ? List.of() : earlier);
-    // An end that is fetched later is written once more.
+    // An outcome that is fetched later writes the end again.
     all.removeIf(task -> task.runId().equals(end.runId()));
     all.add(new RunEnd.TaskEnd(end.runId(), end.status(), reply, entry.at(), until));
     return List.copyOf(all.subList(Math.max(0, all.size() - REMEMBERED_TASKS), all.size()));
   }
 
-  /** The ended tasks that are still to be remembered at a time; null for none. */
+  /** The ended tasks that are still kept at a time; null for none. */
   public @Nullable List<RunEnd.TaskEnd> tasksAt(long now) {
     if (earlierTasks == null) {
       return null;
@@ -100,7 +100,7 @@ public record SessionState<S>(
     return kept.isEmpty() ? null : kept;
   }
 
-  /** How a task ended; null if that is not known. */
+  /** The end of a task; null if unknown. */
   public RunEnd.@Nullable TaskEnd taskEnd(String runId) {
     if (earlierTasks == null) {
       return null;
@@ -111,12 +111,12 @@ public record SessionState<S>(
         .orElse(null);
   }
 
-  /** The reply that told of the last run's end, if one did. */
+  /** The reply at the end of the last run, if there was one. */
   public @Nullable RunReply lastReply() {
     return ended == null ? null : ended.reply();
   }
 
-  /** The outcome of the last run, as long as no client has fetched it; null if one has. */
+  /** The outcome of the last run if no client has fetched it; otherwise null. */
   public @Nullable Outcome unclaimed() {
     RunEnd.Unclaimed outcome = ended == null ? null : ended.end().unclaimed();
     if (ended == null || outcome == null) {

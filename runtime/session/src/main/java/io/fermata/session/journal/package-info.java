@@ -1,6 +1,4 @@
-/**
- * What is stored: entries, snapshots, their serialization, and the encryption of what is secret.
- */
+/** The stored data: entries, snapshots, their serialization and the encryption of secrets. */
 @NullMarked
 package io.fermata.session.journal;
 

@@ -12,14 +12,12 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * Where authors' handlers run: on virtual threads where the JDK has them, else on a bounded pool.
- */
+/** The threads of handlers: virtual threads if the JDK has them, else a bounded pool. */
 public final class HandlerThreads {
-  /** How many threads tell those who watch. */
+  /** How many threads notify subscribers. */
   static final int FEEDS = 8;
 
-  /** So many callers may hold up threads with what they do upon a reply before others wait. */
+  /** How many callers may block threads in their callbacks before others wait. */
   private static final int MOST_HELD_UP = 1_024;
 
   private HandlerThreads() {}
@@ -38,7 +36,7 @@ public final class HandlerThreads {
     return pool(bound, "fermata-handler-");
   }
 
-  /** Threads that tell those who watch: few, for whoever watches takes what it hears at once. */
+  /** Threads that notify subscribers. Few suffice, as subscribers return at once. */
   public static ExecutorService feeds() {
     return pool(FEEDS, "fermata-feed-");
   }
@@ -52,7 +50,7 @@ public final class HandlerThreads {
   }
 
   /**
-   * Threads that hand out replies: as many as callers hold up, usually one or two. Replies come in
+   * Threads that complete replies: as many as callers block, usually one or two. Replies come in
    * bursts, one for each record of a batch, and this pool does not wake a thread for each of them.
    */
   public static ExecutorService replies() {

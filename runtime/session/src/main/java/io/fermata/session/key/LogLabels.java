@@ -6,20 +6,20 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.MDC;
 
 /**
- * What every line that is logged on this thread is about, until it is closed: keys in SLF4J's MDC.
- * They are set where authors' handlers run, and for what the host itself logs of a session.
+ * Labels of the log lines of this thread, until closed: keys in SLF4J's MDC. They are set while
+ * handlers run, and when the host logs about a session.
  */
 public final class LogLabels implements AutoCloseable {
   /** The flow, in every line about a run. */
   public static final String FLOW = "fermata.flow";
 
-  /** The run's name, as {@link io.fermata.flow.action.Run#id} tells it. */
+  /** The run's name, as {@link io.fermata.flow.action.Run#id} returns it. */
   public static final String RUN = "fermata.run";
 
-  /** The node that is at work. */
+  /** The node whose handler runs. */
   public static final String NODE = "fermata.node";
 
-  /** Which attempt of the node's it is. */
+  /** The number of the attempt. */
   public static final String ATTEMPT = "fermata.attempt";
 
   /** The agent, in every line about a thread. */
@@ -31,14 +31,14 @@ public final class LogLabels implements AutoCloseable {
   /** The plain tool that is called. */
   public static final String TOOL = "fermata.tool";
 
-  /** Who calls, as a digest: the same for the same principal, also in other hosts. */
+  /** The digest of the caller's principal, the same on all hosts. */
   public static final String PRINCIPAL = "fermata.principal";
 
   private final List<String> keys = new ArrayList<>(4);
 
   private LogLabels() {}
 
-  /** Labels for nothing yet. */
+  /** No labels yet. */
   public static LogLabels on() {
     return new LogLabels();
   }
@@ -52,12 +52,12 @@ public final class LogLabels implements AutoCloseable {
     return this;
   }
 
-  /** Adds the digest of who calls. */
+  /** Adds the digest of the caller's principal. */
   public LogLabels caller(String principal) {
     return with(PRINCIPAL, SessionKey.ownerOf(principal));
   }
 
-  /** Adds what the name of a session tells: of a run, whose it is. */
+  /** Adds the labels that the name of a session contains. */
   public LogLabels session(String entityId) {
     String agent = SessionKey.agentOf(entityId);
     String place = SessionKey.placeOf(entityId);

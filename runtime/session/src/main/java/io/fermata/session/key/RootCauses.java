@@ -3,11 +3,11 @@ package io.fermata.session.key;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
-/** Why something failed. */
+/** Finds the causes of failures. */
 public final class RootCauses {
   private RootCauses() {}
 
-  /** What made it fail, if it was of a kind; null if it was something else. */
+  /** The first cause of a kind; null if there is none. */
   public static <T extends Throwable> @Nullable T find(@Nullable Throwable thrown, Class<T> kind) {
     for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
       if (kind.isInstance(cause)) {
@@ -17,7 +17,7 @@ public final class RootCauses {
     return null;
   }
 
-  /** What failed, without what a stage wraps it in. */
+  /** The failure without the wrapper of a stage. */
   public static Throwable of(Throwable thrown) {
     Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : null;
     return cause == null ? thrown : cause;

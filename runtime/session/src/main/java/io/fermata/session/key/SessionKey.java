@@ -8,8 +8,8 @@ import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who talks about what in which conversation: a run belongs to exactly one key. The sessions of all
- * programs share one space of names, which tell the kind of a session.
+ * The key of a session of runs: principal, flow and conversation. All kinds of sessions share one
+ * namespace, and a name contains its kind.
  */
 public record SessionKey(String principal, String flow, String session) {
   /** No flow's id has a colon. */
@@ -18,7 +18,7 @@ public record SessionKey(String principal, String flow, String session) {
   /** 96 bits, in characters of 6. */
   static final int BRIEF = 16;
 
-  /** Begins the name of a session that its client chose, as opposed to a handle. */
+  /** The prefix of a session name that the client chose, as opposed to a handle. */
   public static final String CHOSEN = "hint\n";
 
   /** The principal of the runs that are tools of agents. */
@@ -27,9 +27,9 @@ public record SessionKey(String principal, String flow, String session) {
   private static final SecureRandom RANDOM = new SecureRandom();
 
   /**
-   * The key's name in the journal: the flow, and digests that no client can steer. The first is
-   * that of the principal, so that all that belongs to one can be found by its name; what the call
-   * of a thread has begun is found by the thread.
+   * The name of the session's journal: the flow, and digests that no client can influence. The
+   * first is that of the principal, so that everything of a principal can be found by name; what a
+   * thread's call started is found by the thread.
    */
   public String entityId() {
     ThreadKey caller = principal.equals(TOOLS) ? ThreadKey.caller(session) : null;
@@ -37,18 +37,19 @@ public record SessionKey(String principal, String flow, String session) {
   }
 
   /**
-   * What the names of all begin with, behind the flow or the agent, that belongs to a principal.
+   * The prefix, after the flow or the agent, of the names of everything that belongs to a
+   * principal.
    */
   public static String ownerOf(String principal) {
     return brief(principal);
   }
 
-  /** What the client called a session, if it did. */
+  /** The client's name of a session, if it chose one. */
   public static String named(String session) {
     return session.startsWith(CHOSEN) ? session.substring(CHOSEN.length()) : session;
   }
 
-  /** The part of an entity's name behind the flow or the agent, which begins with the owner. */
+  /** The part of an entity's name after the flow or the agent; it begins with the owner. */
   public static String placeOf(String entityId) {
     return entityId.substring(entityId.indexOf('|') + 1);
   }
@@ -69,14 +70,14 @@ public record SessionKey(String principal, String flow, String session) {
     }
   }
 
-  /** A name for a new run, which tells where the run lives, and nobody can guess. */
+  /** An unguessable id for a new run, which contains its session. */
   public static String newRunId(String entityId) {
     byte[] random = new byte[9];
     RANDOM.nextBytes(random);
     return placeOf(entityId) + "." + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
   }
 
-  /** The entity that a run of a flow lives in; it need not exist. */
+  /** The entity of a run; it need not exist. */
   public static String entityOf(String flow, String runId) {
     int dot = runId.indexOf('.');
     return flow + "|" + (dot < 0 ? runId : runId.substring(0, dot));
@@ -86,7 +87,7 @@ public record SessionKey(String principal, String flow, String session) {
     return entityId.substring(0, entityId.indexOf('|'));
   }
 
-  /** The entity that a thread of an agent lives in; it need not exist. */
+  /** The entity of a thread; it need not exist. */
   static String threadOf(String agent, String id) {
     return AGENT + agent + "|" + id;
   }
@@ -96,7 +97,7 @@ public record SessionKey(String principal, String flow, String session) {
     return journal.indexOf('|') > 0 && agentOf(journal) == null && journal.charAt(0) != '~';
   }
 
-  /** The agent whose thread lives in an entity; null if that is a run's. */
+  /** The agent of a thread's entity; null for that of a run. */
   public static @Nullable String agentOf(String entityId) {
     return entityId.startsWith(AGENT)
         ? entityId.substring(AGENT.length(), entityId.indexOf('|'))

@@ -19,7 +19,7 @@ public final class Stages {
   }
 
   /**
-   * Waits for all, also when one fails.
+   * Waits for all, even if one fails.
    *
    * @throws CompletionException if one fails
    */

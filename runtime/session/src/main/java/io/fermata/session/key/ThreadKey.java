@@ -10,11 +10,10 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names of threads: the agent that a thread began with, and what nobody can guess.
+ * The name of a thread: the agent that it began with, and an unguessable part.
  *
  * @param agent the agent that it began with
- * @param secret the digest of the principal that it belongs to, for a child that of its parent, and
- *     what is its own
+ * @param secret the digest of its owner, or of its parent for a child, and a part of its own
  */
 public record ThreadKey(String agent, String secret) {
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -25,19 +24,19 @@ public record ThreadKey(String agent, String secret) {
     return new ThreadKey(agent, SessionKey.ownerOf(principal) + text(random));
   }
 
-  /** The thread that a principal names; the same for the same name. */
+  /** The thread of a name that a principal chose; deterministic. */
   public static ThreadKey named(String agent, String principal, String name, byte[] salt) {
     return new ThreadKey(
         agent, SessionKey.ownerOf(principal) + derived(salt, "create", principal, agent, name));
   }
 
-  /** The thread that a call of another thread creates. */
+  /** The thread that a call of another thread creates; deterministic. */
   public static ThreadKey child(ThreadKey parent, String agent, String callKey, byte[] salt) {
     return new ThreadKey(
         agent, parent.family() + derived(salt, "child", parent.threadId(), callKey));
   }
 
-  /** The same for the same words, and nothing that could be told from them. */
+  /** A deterministic digest that reveals nothing about the words. */
   private static String derived(byte[] salt, String... words) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");
@@ -53,8 +52,8 @@ public record ThreadKey(String agent, String secret) {
   }
 
   /**
-   * What the names of the threads that it creates and of the runs that it calls begin with, behind
-   * the agent or the flow.
+   * The prefix, after the agent or the flow, of the names of the threads that it creates and the
+   * runs that it calls.
    */
   public String family() {
     String owner = secret.substring(0, Math.min(SessionKey.BRIEF, secret.length()));
@@ -65,13 +64,13 @@ public record ThreadKey(String agent, String secret) {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
   }
 
-  /** The key of the thread that lives in an entity. */
+  /** The key of a thread's entity. */
   public static ThreadKey ofEntity(String entityId) {
     return new ThreadKey(
         Objects.requireNonNull(SessionKey.agentOf(entityId)), SessionKey.placeOf(entityId));
   }
 
-  /** The key of a thread id; null if there is no thread of such an id. */
+  /** The key of a thread id; null if the id is malformed. */
   public static @Nullable ThreadKey of(String threadId) {
     int dot = threadId.indexOf('.');
     boolean plausible = dot > 0 && threadId.length() < 256 && threadId.indexOf('|') < 0;
@@ -80,7 +79,7 @@ public record ThreadKey(String agent, String secret) {
         : null;
   }
 
-  /** The thread whose use of a tool a session stands for; null if it is not a thread's. */
+  /** The thread that started a session by calling a tool; null if no thread did. */
   public static @Nullable ThreadKey caller(String session) {
     String named = SessionKey.named(session);
     int end = named.indexOf('\n');

@@ -5,8 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a call says of the trace that it belongs to, in the form of W3C Trace Context: a hint for
- * those who trace, which may be missing, and may be nonsense.
+ * The trace that a call belongs to, in the form of W3C Trace Context. It is the client's hint, and
+ * may be missing or invalid.
  */
 public record TraceContext(
     @Nullable String traceparent, @Nullable String tracestate, @Nullable String baggage) {
@@ -14,10 +14,10 @@ public record TraceContext(
   public static final String TRACESTATE = "tracestate";
   public static final String BAGGAGE = "baggage";
 
-  /** A call that says nothing of a trace. */
+  /** No trace. */
   public static final TraceContext NONE = new TraceContext(null, null, null);
 
-  /** Nobody who keeps to the specification sends more. */
+  /** More than the specification allows. */
   private static final int LONGEST = 8_192;
 
   public TraceContext {
@@ -30,7 +30,7 @@ public record TraceContext(
     return value == null || value.length() > LONGEST ? null : value;
   }
 
-  /** What the {@code _meta} of a call says. */
+  /** The trace in the {@code _meta} of a call. */
   public static TraceContext of(ObjectNode meta) {
     JsonNode parent = meta.path(TRACEPARENT);
     JsonNode baggage = meta.path(BAGGAGE);
@@ -40,7 +40,7 @@ public record TraceContext(
         : NONE;
   }
 
-  /** One of its fields by the name that it has in W3C Trace Context. */
+  /** A field by its name in W3C Trace Context. */
   public @Nullable String field(String name) {
     return switch (name) {
       case TRACEPARENT -> traceparent;

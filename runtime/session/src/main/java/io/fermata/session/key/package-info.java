@@ -1,6 +1,6 @@
 /**
- * The names of sessions and what everything above shares: errors, labels of logs, threads. Knows no
- * actor and no journal.
+ * Names of sessions, errors, log labels and threads, shared by all packages above. Knows no actor
+ * and no journal.
  */
 @NullMarked
 package io.fermata.session.key;

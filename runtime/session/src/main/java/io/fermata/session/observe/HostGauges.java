@@ -2,7 +2,7 @@ package io.fermata.session.observe;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** How much a host has to do, as its actors say. */
+/** The load of a host, as reported by its actors. */
 public final class HostGauges implements Telemetry.Gauges {
   private final AtomicInteger waking = new AtomicInteger();
   private volatile int awake;

@@ -4,69 +4,69 @@ import io.fermata.session.key.TraceContext;
 import java.util.List;
 
 /**
- * Hears of the work of a host, and of the doors that lead to it, while it is done: what meters
- * count and spans time. {@link io.fermata.session.telemetry} has one for Micrometer and one for
- * OpenTelemetry. What runs came to, a {@link io.fermata.flow.observe.Recorder} hears of in full.
+ * Receives what meters count and spans time, of a host and its transports, while it happens. {@link
+ * io.fermata.session.telemetry} has one for Micrometer and one for OpenTelemetry. A {@link
+ * io.fermata.flow.observe.Recorder} receives the full history of runs.
  *
- * <p>It is told on the threads that do the work, so it must not block. What it throws is logged and
- * changes nothing. Of what it is told nothing is a client's own words, and all names are of what
- * the host registered, except those of runs and threads.
+ * <p>It is called on the threads that do the work, so it must not block. What it throws is logged
+ * and has no effect. It receives no content of clients, and only names that the host registered,
+ * besides the ids of runs and threads.
  */
 public interface Telemetry {
-  /** Hears nothing. */
+  /** Ignores everything. */
   Telemetry NONE = new Telemetry() {};
 
-  /** Several at once, kept from disturbing anybody. */
+  /** Combines several, and isolates the host from what they throw. */
   static Telemetry of(Telemetry... all) {
     return Telemetries.of(List.of(all));
   }
 
-  /** A tool is called: that of a flow or an agent, or a plain one. */
+  /** A tool is called: a flow, an agent or a plain one. */
   default Activity called(Call call) {
     return Activity.NONE;
   }
 
-  /** An attempt at an effect of a run or a thread begins, on the thread that works for it. */
+  /** An attempt of an effect starts, on the thread of its handler. */
   default Activity performing(Effect effect) {
     return Activity.NONE;
   }
 
-  /** Something became of a run, and the journal has it. */
+  /** The state of a run changed, and the change is journaled. */
   default void changed(String flow, RunChange change) {}
 
-  /** Records were appended to a journal together. */
+  /** Entries were appended to a journal in one write. */
   default void appended(int records, long nanos) {}
 
-  /** A session that slept is awake, and has read its journal. */
+  /** A session woke up and has read its journal. */
   default void woke(long nanos) {}
 
   /**
-   * A request of a client was answered.
+   * A client's request got its response.
    *
-   * @param method the protocol's name of it, or {@code unknown}
+   * @param method the name in the protocol, or {@code unknown}
    * @param outcome {@code ok}, {@code refused} or {@code failed}
    */
   default void requested(String method, String outcome, long nanos) {}
 
-  /** A host has started, and can be asked how much there is until it has closed. */
+  /** A host has started; its gauges are readable until it closes. */
   default void opened(Gauges gauges) {}
 
   /** The host has closed. */
   default void closed(Gauges gauges) {}
 
-  /** How much there is of something now. */
+  /** The gauges of a host. */
   interface Gauges {
     /** Sessions in memory. */
     int awake();
 
-    /** Those of them that read their journals. */
+    /** Sessions that are reading their journals. */
     int waking();
 
-    /** Calls of flows that wait for their reply. */
+    /** Calls in flight. */
     int callsInFlight();
   }
 
-  /** What is called. */
+  /** The kind of a called tool. */
   enum Kind {
     FLOW,
     AGENT,
@@ -76,20 +76,20 @@ public interface Telemetry {
   /**
    * A call of a tool.
    *
-   * @param caller the trace that it belongs to
+   * @param caller the caller's trace
    */
   record Call(String tool, Kind kind, TraceContext caller) {}
 
   /**
-   * An attempt at an effect.
+   * An attempt of an effect.
    *
-   * @param kind whether it is a flow's or an agent's
+   * @param kind whether it belongs to a flow or an agent
    * @param name the flow, or the agent
-   * @param version the version of the flow; 0 of an agent
+   * @param version the version of the flow; 0 for an agent
    * @param run the run, or the thread
-   * @param step the node, or the kind of effect of an agent
-   * @param what what is done for the node
-   * @param cause the call that led to it; nothing after a restart
+   * @param step the node, or an agent's kind of effect
+   * @param what the kind of the effect
+   * @param cause the trace of the call that led to it; none after a restart
    */
   record Effect(
       Kind kind,
@@ -101,7 +101,7 @@ public interface Telemetry {
       int attempt,
       TraceContext cause) {}
 
-  /** What can become of a run. */
+  /** The changes of a run. */
   enum RunChange {
     BEGUN,
     PAUSED,

@@ -1,4 +1,4 @@
-/** What a host reports while it runs. Knows no exporter. */
+/** Telemetry and delivery to recorders. Knows no exporter. */
 @NullMarked
 package io.fermata.session.observe;
 

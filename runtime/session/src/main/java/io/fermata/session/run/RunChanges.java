@@ -6,7 +6,7 @@ import io.fermata.session.observe.Telemetry.RunChange;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What became of a run, as telemetry counts it. */
+/** Reports the changes of runs to telemetry. */
 final class RunChanges {
   private RunChanges() {}
 

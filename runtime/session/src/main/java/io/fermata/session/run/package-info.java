@@ -1,4 +1,4 @@
-/** What makes a session a flow's: calls become inputs, outcomes become replies and entries. */
+/** Sessions of flows: calls become inputs, outcomes become replies and entries. */
 @NullMarked
 package io.fermata.session.run;
 

@@ -13,13 +13,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * About how many runs each principal has that have not ended. They are counted in the list of runs,
- * kept up with what sessions journal, and counted again now and then, as the list follows the
- * journals a little later and an erasure or an import tells nobody. Until they are counted, and
- * where the store lists no runs, only those are known that began meanwhile.
+ * The approximate number of unfinished runs per principal. It is counted in the list of runs,
+ * updated by sessions, and recounted now and then, as the list lags behind and erasures and imports
+ * are not reported. Until the first count, or if the store cannot list, only runs started since are
+ * counted.
  */
 public final class RunCounts {
-  /** Of how many principals it is known; of the others it is counted again. */
+  /** The number of cached principals; others are recounted. */
   private static final int MOST_PRINCIPALS = 10_000;
 
   private static final Set<RunInfo.Status> LIVE =
@@ -30,7 +30,7 @@ public final class RunCounts {
   private static final class Count {
     int runs;
 
-    /** What came and went since the list is being read. */
+    /** The change since the list is being read. */
     int meanwhile;
 
     boolean reading;
@@ -44,7 +44,7 @@ public final class RunCounts {
   private final Duration good;
   private final Duration refusing;
 
-  /** The one longest unheard of first. */
+  /** Least recently used first. */
   private final Map<String, Count> counts =
       new LinkedHashMap<>(16, 0.75f, true) {
         @Override
@@ -54,16 +54,16 @@ public final class RunCounts {
       };
 
   /**
-   * @param entered enters in the list what is known so far
-   * @param most how many one principal may have
+   * @param entered brings the list up to date
+   * @param most the quota of a principal
    */
   public RunCounts(Runs runs, Supplier<CompletionStage<Void>> entered, int most) {
     this(runs, entered, most, Duration.ofMinutes(1), Duration.ofSeconds(2));
   }
 
   /**
-   * @param good how long a count is good
-   * @param refusing how long it is where it has somebody refused
+   * @param good how long a count is valid
+   * @param refusing how long a count is valid while it exceeds the quota
    */
   RunCounts(
       Runs runs,
@@ -82,7 +82,7 @@ public final class RunCounts {
     return most;
   }
 
-  /** Whether a principal has as many as it may. */
+  /** Whether a principal has reached its quota. */
   public boolean full(String principal) {
     return count(principal, 0) >= most;
   }
@@ -113,8 +113,7 @@ public final class RunCounts {
   }
 
   /**
-   * @param exact whether the list is brought up to date first, which is work for all runs: worth it
-   *     where somebody is refused
+   * @param exact whether to bring the list up to date first; costly, so only before a refusal
    */
   private void read(String principal, Count count, boolean exact) {
     CompletionStage<Void> ready = exact ? entered.get() : CompletableFuture.completedFuture(null);
@@ -134,7 +133,7 @@ public final class RunCounts {
     return count.listed && System.nanoTime() - count.listedAt < limit.toNanos();
   }
 
-  /** Where the list could not be read, the next who asks has it read again. */
+  /** If the list could not be read, the next request reads it again. */
   private synchronized void counted(Count count, @Nullable Integer listed) {
     if (listed != null) {
       count.runs = listed + count.meanwhile;
@@ -144,7 +143,7 @@ public final class RunCounts {
     count.reading = false;
   }
 
-  /** How many are listed, as far as that matters. */
+  /** The number of listed runs, up to the quota. */
   private CompletionStage<Integer> listed(String principal, @Nullable String cursor, int before) {
     RunQuery query = RunQuery.ALL.principal(principal).statuses(LIVE).limit(PAGE).cursor(cursor);
     return runs.list(query)

@@ -27,9 +27,9 @@ import java.util.function.ToDoubleFunction;
  * <tr><td>{@code fermata.runs}</td><td>counter</td><td>{@code flow}, {@code change} (begun, paused,
  * stopped, completed, failed, cancelled, expired, abandoned)</td></tr>
  * <tr><td>{@code fermata.effects}</td><td>timer</td><td>{@code flow} (or the agent), {@code node}
- * (or the kind of effect of an agent), {@code status} (ok, rejected, failed, given_up)</td></tr>
+ * (or the kind of effect of an agent), {@code status} (ok, rejected, failed, cancelled)</td></tr>
  * <tr><td>{@code fermata.journal.append}</td><td>timer</td><td></td></tr>
- * <tr><td>{@code fermata.journal.records}</td><td>summary</td><td></td></tr>
+ * <tr><td>{@code fermata.journal.entries}</td><td>summary</td><td></td></tr>
  * <tr><td>{@code fermata.sessions.awake}, {@code fermata.sessions.waking}</td><td>gauge</td><td>
  * </td></tr>
  * <tr><td>{@code fermata.sessions.wake}</td><td>timer</td><td></td></tr>
@@ -37,9 +37,9 @@ import java.util.function.ToDoubleFunction;
  * refused, failed)</td></tr>
  * </table>
  *
- * <p>All tags are names of what is registered, or from a short list: however many sessions and
- * callers there are, there are no more meters. Give each host a registry of its own, or one that
- * adds a tag, if there are several in a process.
+ * <p>Tags are registered names or come from a short list, so the number of meters does not grow
+ * with sessions or callers. With several hosts in a process, give each its own registry, or one
+ * that adds a tag.
  */
 public final class Meters implements Telemetry {
   private static final String NO_CODE = "none";
@@ -66,15 +66,15 @@ public final class Meters implements Telemetry {
     this.registry = registry;
     this.append =
         Timer.builder("fermata.journal.append")
-            .description("From the wish to journal something until the store has it")
+            .description("Time to append to a journal")
             .register(registry);
     this.records =
-        DistributionSummary.builder("fermata.journal.records")
-            .description("Records that were appended together")
+        DistributionSummary.builder("fermata.journal.entries")
+            .description("Journal entries appended in one write")
             .register(registry);
     this.wake =
         Timer.builder("fermata.sessions.wake")
-            .description("From waking a session until it has read its journal")
+            .description("Time to wake a session, including the reading of its journal")
             .register(registry);
   }
 
@@ -100,7 +100,7 @@ public final class Meters implements Telemetry {
 
   private Timer timer(Called called) {
     return Timer.builder("fermata.calls")
-        .description("Calls of tools until they are answered")
+        .description("Tool calls, until their reply")
         .tag("tool", called.tool())
         .tag("kind", lower(called.kind()))
         .tag("status", called.status())
@@ -124,7 +124,7 @@ public final class Meters implements Telemetry {
 
   private Timer timer(Performed performed) {
     return Timer.builder("fermata.effects")
-        .description("Attempts at what nodes do, and agents")
+        .description("Attempts of effects of flows and agents")
         .tag("flow", performed.name())
         .tag("node", performed.step())
         .tag("status", performed.status())
@@ -137,7 +137,7 @@ public final class Meters implements Telemetry {
             new Changed(flow, change),
             key ->
                 Counter.builder("fermata.runs")
-                    .description("What became of runs")
+                    .description("Changes of runs")
                     .tag("flow", flow)
                     .tag("change", lower(change))
                     .register(registry))
@@ -162,7 +162,7 @@ public final class Meters implements Telemetry {
             new Requested(method, outcome),
             key ->
                 Timer.builder("fermata.mcp.requests")
-                    .description("Requests of MCP clients until they are answered")
+                    .description("Requests of MCP clients, until their response")
                     .tag("method", method)
                     .tag("outcome", outcome)
                     .register(registry))
@@ -175,8 +175,12 @@ public final class Meters implements Telemetry {
         of,
         List.of(
             gauge("fermata.sessions.awake", "Sessions in memory", of, Gauges::awake),
-            gauge("fermata.sessions.waking", "Those that read their journals", of, Gauges::waking),
-            gauge("fermata.calls.waiting", "Calls that wait", of, Gauges::callsInFlight)));
+            gauge(
+                "fermata.sessions.waking",
+                "Sessions that are reading their journals",
+                of,
+                Gauges::waking),
+            gauge("fermata.calls.waiting", "Calls in flight", of, Gauges::callsInFlight)));
   }
 
   private Gauge gauge(String name, String what, Gauges of, ToDoubleFunction<Gauges> value) {

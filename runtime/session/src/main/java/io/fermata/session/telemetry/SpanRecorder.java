@@ -22,20 +22,19 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells runs as OpenTelemetry spans: one span a run, from its start to its end, with an event for
- * every decision and the evidence it was taken on, and for every pause, resumption, retry and
- * error. All times are those of the journal.
+ * Exports runs as OpenTelemetry spans: one span per run, with an event for every decision and its
+ * evidence, and for every pause, resumption, retry and error. All times are those of the journal.
  *
- * <p>A span cannot outlive its process. A run that is watched from the middle, as after a restart,
- * gets a further span: {@code fermata.continued} is true, {@code fermata.run} is that of the
- * earlier one, and if this recorder began that it is linked. Close the recorder when the host
- * stops, so that the spans of runs that go on later are exported.
+ * <p>A span cannot outlive its process. After a restart a run gets another span with {@code
+ * fermata.continued} true and the same {@code fermata.run}, linked to the earlier one if this
+ * recorder created it. Close the recorder when the host stops, so that the spans of unfinished runs
+ * are exported.
  *
- * <p>The values in the evidence are the client's: put it behind a {@code Redaction} where they must
- * not leave the house.
+ * <p>The evidence contains values of clients: wrap the recorder in a {@code Redaction} if they must
+ * not be exported.
  */
 public final class SpanRecorder implements Recorder, AutoCloseable {
-  /** Enough for the runs that are awake; a run whose span was given up early begins another. */
+  /** Enough for the runs that are awake; a run whose span was evicted starts another. */
   private static final int MOST_SPANS = 10_000;
 
   private static final AttributeKey<String> FLOW = AttributeKey.stringKey("fermata.flow");
@@ -63,7 +62,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
 
   private record SessionKey(String flow, String session) {}
 
-  /** A run's span, and the latest moment of it. */
+  /** A run's span, and the time of its last event. */
   private static final class Open {
     final String run;
     final Span span;
@@ -87,7 +86,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
     this.tracer = tracer;
   }
 
-  /** Every span must learn when the run was last heard of, in case it is cut off. */
+  /** Every span needs the time of its last event, in case it is cut off. */
   @Override
   public synchronized void onEvent(Observation event) {
     event.to(this);
@@ -154,7 +153,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
     span.end(moment.at(), TimeUnit.MILLISECONDS);
   }
 
-  /** Ends the spans of the runs that have not ended, at the moment they were last heard of. */
+  /** Ends the spans of unfinished runs, at the time of their last event. */
   @Override
   public synchronized void close() {
     open.values().forEach(SpanRecorder::cutOff);
@@ -219,7 +218,7 @@ public final class SpanRecorder implements Recorder, AutoCloseable {
     add("retry", at, attributes.put(CODE, event.code().wireName()).put(MESSAGE, event.message()));
   }
 
-  /** A step that fails marks its run, unless it is repaired and the run completes after all. */
+  /** A failed step marks the span, unless the run completes in the end. */
   @Override
   public void onError(Occurrence at, Observation.Failure event) {
     if (event.code() != null) {

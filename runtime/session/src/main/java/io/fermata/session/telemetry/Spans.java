@@ -22,14 +22,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Times what a host does as OpenTelemetry spans: one for each call of a tool, and within it one for
- * each attempt at an effect that it leads to. Handlers run with their span as the current one, so
- * that those of clients they use belong to it, and with the baggage of the caller.
+ * Exports the work of a host as OpenTelemetry spans: one per tool call, and within it one per
+ * attempt of an effect. Handlers run with their span as the current one, so that spans of the
+ * clients they use belong to it, and with the caller's baggage.
  *
- * <p>A call goes on the trace that its {@code _meta} names ({@code traceparent}, {@code
- * tracestate}, {@code baggage}), or else the span that is current where it is made. After a restart
- * nothing is known of the trace that led to an effect: its span begins one, and {@code fermata.run}
- * is what they have in common.
+ * <p>A call continues the trace in its {@code _meta} ({@code traceparent}, {@code tracestate},
+ * {@code baggage}), or else the current span of its caller. After a restart the trace that led to
+ * an effect is unknown: its span starts a new one, and {@code fermata.run} connects them.
  */
 public final class Spans implements Telemetry {
   private static final AttributeKey<String> TOOL = AttributeKey.stringKey("gen_ai.tool.name");
@@ -129,7 +128,7 @@ public final class Spans implements Telemetry {
           fields.get(TraceContext.BAGGAGE));
     }
 
-    /** Whoever enters leaves. */
+    /** The caller closes it. */
     @Override
     @SuppressWarnings("MustBeClosedChecker")
     public Entered enter() {

@@ -1,11 +1,9 @@
 /**
- * What a host does as other tools see it: a recorder and a telemetry that speak OpenTelemetry, and
- * a telemetry that counts with Micrometer.
+ * Exporters: a recorder and a telemetry for OpenTelemetry, and a telemetry for Micrometer.
  *
- * <p>It may use flow, the {@link io.fermata.session.observe.Telemetry} of session, and the APIs of
- * OpenTelemetry and Micrometer; which SDK exports the spans, and which system the meters go to, is
- * the application's choice. Nothing else knows those APIs, so that an application without
- * Micrometer needs none.
+ * <p>It may use flow, {@link io.fermata.session.observe.Telemetry}, and the APIs of OpenTelemetry
+ * and Micrometer. The application chooses the SDK and the registry. No other package uses those
+ * APIs, so an application without Micrometer does not need it.
  */
 @NullMarked
 package io.fermata.session.telemetry;

@@ -1,4 +1,4 @@
-/** What makes a session an agent's thread. */
+/** Sessions of agents: threads. */
 @NullMarked
 package io.fermata.session.thread;
 
